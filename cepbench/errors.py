@@ -1,0 +1,106 @@
+"""Every error that cepbench raises on purpose, as one small tree.
+
+A message says where (line and column, row, file, key), what was found, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class CepbenchError(Exception):
+    """Root of all errors raised on purpose by cepbench."""
+
+
+class PatternError(CepbenchError):
+    """A pattern text or pattern object is not usable.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do.
+    text : str, optional
+        The whole pattern text.
+    line, column : int, optional
+        Where in ``text`` (both from 1).
+    length : int, optional
+        How many characters of the line are at fault.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        length: int = 1,
+    ) -> None:
+        self.line = line
+        self.column = column
+        self.offending = ""
+        if text is not None and line is not None and column is not None:
+            lines = text.splitlines() or [""]
+            shown = lines[min(line, len(lines)) - 1].expandtabs(1)
+            self.offending = shown[column - 1 : column - 1 + length]
+            marker = " " * (column - 1) + "^" * max(1, length)
+            message = f"line {line}, column {column}: {message}\n  {shown}\n  {marker}"
+        super().__init__(message)
+
+
+class PatternSyntaxError(PatternError):
+    """The text is not a sentence of the pattern language."""
+
+
+class PatternNameError(PatternError):
+    """The text names a variable or parameter that does not exist, or one twice."""
+
+
+class UnsupportedPatternError(PatternError):
+    """The pattern is well formed but outside of what can be planned or evaluated."""
+
+
+class StreamError(CepbenchError):
+    """An event stream breaks the rules of a stream; ``row`` is the first offending position."""
+
+    def __init__(self, message: str, *, row: int | None = None) -> None:
+        self.row = row
+        super().__init__(message)
+
+
+class StatisticsError(CepbenchError):
+    """Statistics are missing, contradictory or out of range."""
+
+
+class PlanError(CepbenchError):
+    """A plan does not fit its pattern: not a permutation, or not a tree over its variables."""
+
+
+class PlanGeneratorError(CepbenchError):
+    """A plan generator is unknown, registered twice, refuses the problem, or returned no plan."""
+
+
+class EvaluationError(CepbenchError):
+    """An evaluator cannot run or continue."""
+
+
+class PartialMatchLimitError(EvaluationError):
+    """More partial matches are stored than the caller allowed."""
+
+
+class SnapshotError(EvaluationError):
+    """A detector's snapshot cannot be restored here."""
+
+
+class DatasetError(CepbenchError):
+    """A data set or source file is missing, unreadable, or not what its declaration says."""
+
+
+class SparkSetupError(CepbenchError):
+    """Spark cannot be started: no usable Java, or a setting it does not know."""
+
+
+class ExperimentError(CepbenchError):
+    """An experiment's configuration or results table is not usable."""
+
+
+class ReportError(CepbenchError):
+    """A notebook or report cannot be run or rendered."""

@@ -1,0 +1,221 @@
+"""A columnar, finite piece of an event stream, checked once when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cepbench.errors import StreamError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class CodedStrings:
+    """A text column as codes into a table of values; code -1 is a missing value.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n,)
+    values : tuple of str
+    """
+
+    codes: np.ndarray
+    values: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> CodedStrings:
+        return CodedStrings(self.codes[rows], self.values)
+
+
+Column = np.ndarray | CodedStrings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventStream:
+    """Events in arrival order; an event's position is its row number.
+
+    Make one with :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which check
+    what this constructor takes on trust.
+
+    Attributes
+    ----------
+    type_codes : ndarray of int32, shape (n,)
+        Index into ``type_names`` of each event's type.
+    type_names : tuple of str
+    timestamps : ndarray of int64, shape (n,)
+        Never decreasing; nanoseconds since 1970 if ``is_datetime``, else ticks.
+    is_datetime : bool
+        Whether time is a datetime column (else a plain integer).
+    attributes : mapping of str to ndarray (float64, int64) or CodedStrings, shape (n,)
+    unusable : mapping of str to str
+        Columns whose type cannot be compared, with that type's name; for error messages.
+    """
+
+    type_codes: np.ndarray
+    type_names: tuple[str, ...]
+    timestamps: np.ndarray
+    is_datetime: bool
+    attributes: Mapping[str, Column]
+    unusable: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    def __getitem__(self, rows: slice) -> EventStream:
+        """The events of a slice (step 1); columns are views, not copies."""
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
+            raise TypeError("an EventStream is cut by slices such as stream[10:20]")
+        return self._with_rows(rows)
+
+    def __repr__(self) -> str:
+        return f"EventStream({self.describe()})"
+
+    def describe(self) -> str:
+        """One line: number of events, types, attributes and time span."""
+        span = ""
+        if len(self):
+            first, last = self.timestamps[0], self.timestamps[-1]
+            if self.is_datetime:
+                shown = np.array([first, last]).view("datetime64[ns]").astype("datetime64[ms]")
+                span = f", {shown[0]} to {shown[1]}"
+            else:
+                span = f", time {first} to {last}"
+        names = ", ".join(self.attributes)
+        return f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.describe()}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
+
+    def _with_rows(self, rows: Any) -> EventStream:
+        return EventStream(
+            self.type_codes[rows],
+            self.type_names,
+            self.timestamps[rows],
+            self.is_datetime,
+            {name: column[rows] for name, column in self.attributes.items()},
+            self.unusable,
+        )
+
+    def batches(self, size: int) -> Iterator[EventStream]:
+        """The stream in consecutive pieces of ``size`` events, the last one maybe shorter."""
+        if size < 1:
+            raise ValueError(f"a batch needs at least one event, not {size}")
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    def of_types(self, types: Iterable[str]) -> EventStream:
+        """The sub-stream of events of the given types; positions count anew from 0."""
+        wanted = set(types)
+        keep = np.array([name in wanted for name in self.type_names], dtype=bool)
+        if not len(keep):
+            return self
+        return self._with_rows(np.flatnonzero(keep[self.type_codes]))
+
+    def counts_by_type(self) -> dict[str, int]:
+        """How many events there are of each type."""
+        counts = np.bincount(self.type_codes, minlength=len(self.type_names))
+        return dict(zip(self.type_names, counts.tolist(), strict=True))
+
+    def column(self, name: str) -> Column:
+        """The attribute ``name``.
+
+        Raises
+        ------
+        StreamError
+            If there is no such attribute, or one that cannot be compared.
+        """
+        if name in self.attributes:
+            return self.attributes[name]
+        if name in self.unusable:
+            raise StreamError(
+                f"attribute {name!r} has type {self.unusable[name]}, which cannot be compared; "
+                "turn it into a number or a text before making the stream"
+            )
+        known = ", ".join(self.attributes) or "none at all"
+        raise StreamError(f"the stream has no attribute {name!r}; it has {known}")
+
+    def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
+        """Position as index, columns ``type``, ``time`` and one an attribute."""
+        import pandas as pd
+
+        part = self if rows is None else self[:rows]
+        time = part.timestamps.view("datetime64[ns]") if self.is_datetime else part.timestamps
+        table: dict[str, Any] = {
+            "type": pd.Categorical.from_codes(part.type_codes, list(self.type_names)),
+            "time": time,
+        }
+        for name, column in part.attributes.items():
+            if isinstance(column, CodedStrings):
+                column = pd.Categorical.from_codes(column.codes, list(column.values))
+            table[name] = column
+        return pd.DataFrame(table).rename_axis("position")
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        type: str,
+        time: str,
+        attributes: Iterable[str] | None = None,
+        sort: bool = False,
+    ) -> EventStream:
+        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
+        from cepbench.streams.arrow import stream_from_table, table_from_frame
+
+        return stream_from_table(
+            table_from_frame(frame), type=type, time=time, attributes=attributes, sort=sort
+        )
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: pa.Table,
+        *,
+        type: str,
+        time: str,
+        attributes: Iterable[str] | None = None,
+        sort: bool = False,
+    ) -> EventStream:
+        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.stream_from_table`."""
+        from cepbench.streams.arrow import stream_from_table
+
+        return stream_from_table(table, type=type, time=time, attributes=attributes, sort=sort)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | Path,
+        *,
+        type: str = "symbol",
+        time: str = "ts",
+        attributes: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        sort: bool = False,
+    ) -> EventStream:
+        """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_from_parquet`."""
+        from cepbench.streams.parquet import stream_from_parquet
+
+        return stream_from_parquet(
+            path,
+            type=type,
+            time=time,
+            attributes=attributes,
+            types=types,
+            start=start,
+            end=end,
+            sort=sort,
+        )
