@@ -125,7 +125,7 @@ def _types(column: pa.ChunkedArray, name: str) -> CodedStrings:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_integer(kind):
         column = column.cast(kind).cast(pa.string())
-    elif not _is_text(kind):
+    elif not _is_text(kind) and not (pa.types.is_null(kind) and not len(column)):
         raise StreamError(f"type column {name!r} has type {kind}; use texts or integers")
     return _coded(column)
 
