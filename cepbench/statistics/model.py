@@ -1,0 +1,205 @@
+"""What plan generators are told about a stream: how often events arrive and conditions hold."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cepbench.errors import StatisticsError
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """Arrival rates and selectivities of a pattern's variables [kolchinsky2018]_, section 3.1.
+
+    Exactly one of ``cardinalities`` and ``rates`` is given. The mappings are copied; a pair is
+    kept under its two names in alphabetical order.
+
+    Parameters
+    ----------
+    cardinalities : mapping of str to float, optional
+        Expected number of events per window, ``W·r``, of each variable; at least 0.
+    rates : mapping of str to float, optional
+        Expected number of events per second (per tick for a window in ``units``); at least 0.
+    selectivities : mapping of (str, str) to float, optional
+        Probability, from 0 to 1, that the conditions over two variables hold; ``("a", "b")`` and
+        ``("b", "a")`` mean the same, ``("a", "a")`` is the filter on ``a`` alone. A pair that is
+        missing has selectivity 1. The order in time of a SEQ is not part of them.
+    standard_errors : mapping of str or (str, str) to float, optional
+        For display only: of a rate or cardinality under the variable's name, of a selectivity
+        under its pair.
+
+    Raises
+    ------
+    StatisticsError
+        If a value is out of range, a name unknown, or a pair given twice with two values.
+    """
+
+    cardinalities: Mapping[str, float] | None = None
+    rates: Mapping[str, float] | None = None
+    selectivities: Mapping[Pair, float] = field(default_factory=dict)
+    standard_errors: Mapping[str | Pair, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.cardinalities is None) == (self.rates is None):
+            raise StatisticsError(
+                "give either cardinalities= (events per window) or rates= (events per second), "
+                "one of the two"
+            )
+        kind = "rates" if self.cardinalities is None else "cardinalities"
+        values = {name: _number(kind, name, value) for name, value in getattr(self, kind).items()}
+        object.__setattr__(self, kind, values)
+        selectivities = _by_pair("selectivities", self.selectivities, values)
+        for pair, value in selectivities.items():
+            if value > 1:
+                raise StatisticsError(
+                    f"selectivities[{pair!r}] = {value!r}; a probability is at most 1"
+                )
+        object.__setattr__(self, "selectivities", selectivities)
+        single = {k: v for k, v in self.standard_errors.items() if isinstance(k, str)}
+        paired = {k: v for k, v in self.standard_errors.items() if not isinstance(k, str)}
+        for name in single:
+            _known("standard_errors", name, values)
+        errors: dict[str | Pair, float] = {
+            name: _number("standard_errors", name, value) for name, value in single.items()
+        }
+        errors.update(_by_pair("standard_errors", paired, values))
+        object.__setattr__(self, "standard_errors", errors)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that have a rate or cardinality."""
+        return tuple(self._arrivals)
+
+    @property
+    def _arrivals(self) -> Mapping[str, float]:
+        given = self.rates if self.cardinalities is None else self.cardinalities
+        assert given is not None  # __post_init__ has seen to it
+        return given
+
+    def cardinality(self, name: str, window: float) -> float:
+        """Expected number of events for ``name`` in a window of ``window`` seconds (or ticks).
+
+        Raises
+        ------
+        StatisticsError
+            If nothing is known about ``name``.
+        """
+        if name not in self._arrivals:
+            raise StatisticsError(
+                f"there is no rate or cardinality for variable {name!r}; "
+                f"there is one for {', '.join(self.names) or 'none at all'}"
+            )
+        value = self._arrivals[name]
+        return value * window if self.cardinalities is None else value
+
+    def selectivity(self, first: str, second: str) -> float:
+        """Probability that the conditions over two variables (or on one) hold; 1 if unknown."""
+        return self.selectivities.get(_pair(first, second), 1.0)
+
+    def rows(self) -> Iterator[tuple[str, str, float, float | None]]:
+        """``(quantity, key, value, standard error or None)``, as shown to people."""
+        quantity = "events per second" if self.cardinalities is None else "events per window"
+        for name, value in self._arrivals.items():
+            yield quantity, name, value, self.standard_errors.get(name)
+        for pair, value in self.selectivities.items():
+            shown = pair[0] if pair[0] == pair[1] else ", ".join(pair)
+            yield "selectivity", shown, value, self.standard_errors.get(pair)
+
+    def describe(self) -> str:
+        """One line a number, with its standard error where known."""
+        return "\n".join(
+            f"{quantity:<18} {key}: {value:.4g}" + ("" if error is None else f" ± {error:.2g}")
+            for quantity, key, value, error in self.rows()
+        )
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{quantity}</td><td>{html.escape(key)}</td><td>{value:.4g}</td>"
+            f"<td>{'' if error is None else f'± {error:.2g}'}</td></tr>"
+            for quantity, key, value, error in self.rows()
+        )
+        return (
+            '<table class="cep-statistics"><tr><th>quantity</th><th>variables</th><th>value</th>'
+            f"<th>standard error</th></tr>{cells}</table>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as lists, texts and numbers, ready for JSON."""
+        kind = "rates" if self.cardinalities is None else "cardinalities"
+        return {
+            kind: dict(self._arrivals),
+            "selectivities": [[*pair, value] for pair, value in self.selectivities.items()],
+            "standard_errors": [
+                [*([key] if isinstance(key, str) else key), value]
+                for key, value in self.standard_errors.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Statistics:
+        """The inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        StatisticsError
+            If ``data`` has another shape.
+        """
+        try:
+            errors = {
+                row[0] if len(row) == 2 else (row[0], row[1]): row[-1]
+                for row in data.get("standard_errors", ())
+            }
+            return cls(
+                cardinalities=data.get("cardinalities"),
+                rates=data.get("rates"),
+                selectivities={(a, b): value for a, b, value in data.get("selectivities", ())},
+                standard_errors=errors,
+            )
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise StatisticsError(
+                f"these are no statistics as Statistics.to_dict() writes them: {error}"
+            ) from error
+
+
+def _pair(first: str, second: str) -> Pair:
+    return (first, second) if first <= second else (second, first)
+
+
+def _number(where: str, key: object, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise StatisticsError(f"{where}[{key!r}] = {value!r} is not a number") from None
+    if not math.isfinite(number) or number < 0:
+        raise StatisticsError(f"{where}[{key!r}] = {value!r}; it must be finite and at least 0")
+    return number
+
+
+def _known(where: str, name: str, names: Mapping[str, float]) -> None:
+    if name not in names:
+        raise StatisticsError(
+            f"{where} mentions {name!r}, which has no rate or cardinality; "
+            f"those that have one are {', '.join(names) or 'none at all'}"
+        )
+
+
+def _by_pair(where: str, given: Mapping[Any, Any], names: Mapping[str, float]) -> dict[Pair, float]:
+    found: dict[Pair, float] = {}
+    for key, value in given.items():
+        if not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, str) for k in key)):
+            raise StatisticsError(f'{where}[{key!r}]: a key is a pair of names such as ("a", "b")')
+        for name in key:
+            _known(where, name, names)
+        pair, number = _pair(*key), _number(where, key, value)
+        if found.setdefault(pair, number) != number:
+            raise StatisticsError(
+                f"{where} gives {found[pair]!r} and {number!r} for the pair {pair!r}; "
+                "the order of the two names means nothing, so give it once"
+            )
+    return found
