@@ -1,0 +1,169 @@
+"""The results table: one row a cell, and what every row records.
+
+A cell is one run of one plan: pattern × plan generator × evaluator × repetition. A generator that
+refuses, a partial-match limit and a failure are rows too, told apart by ``status``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from cepbench.errors import ExperimentError
+
+#: The plan was evaluated.
+OK = "ok"
+#: The plan generator refused the problem.
+REFUSED = "refused"
+#: The evaluator stopped at the partial-match limit.
+LIMIT = "partial_match_limit"
+#: Anything else went wrong; ``reason`` says what.
+ERROR = "error"
+
+_CONFIGURATION = [
+    ("pattern_set", pa.string()),
+    ("size", pa.int64()),
+    ("pattern_id", pa.string()),
+    ("pattern", pa.string()),
+    ("algorithm", pa.string()),
+    ("plans", pa.string()),
+    ("evaluator", pa.string()),
+    ("repetition", pa.int64()),
+    ("seed", pa.int64()),
+    ("time_selectivity", pa.string()),
+    ("dataset", pa.string()),
+]
+_PLAN = [
+    ("plan", pa.string()),
+    ("plan_cost", pa.float64()),
+    ("plan_log_cost", pa.float64()),
+    ("plan_seconds", pa.float64()),
+]
+_OUTCOME = [("status", pa.string()), ("reason", pa.string())]
+
+#: What an evaluation measures, as :class:`cepbench.evaluators.results.Metrics` names it.
+METRICS = {
+    "seconds": pa.float64(),
+    "events": pa.int64(),
+    "events_per_second": pa.float64(),
+    "matches": pa.int64(),
+    "partial_matches_created": pa.int64(),
+    "mean_partial_matches": pa.float64(),
+    "peak_partial_matches": pa.int64(),
+    "peak_buffered_events": pa.int64(),
+    "peak_bytes": pa.int64(),
+    "comparisons": pa.int64(),
+}
+_PROVENANCE = [
+    ("cepbench_version", pa.string()),
+    ("numba_version", pa.string()),
+    ("numpy_version", pa.string()),
+    ("python_version", pa.string()),
+    ("cpu", pa.string()),
+    ("cores", pa.int64()),
+    ("started_at", pa.timestamp("ms", tz="UTC")),
+]
+
+#: Columns of the results table and their types, in order.
+RESULT_SCHEMA = pa.schema(
+    [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *_PROVENANCE]
+)
+
+
+class Cell(NamedTuple):
+    """Identity of a row within its pattern."""
+
+    algorithm: str
+    evaluator: str
+    repetition: int
+
+
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    """The cell that a results row fills."""
+    return Cell(row["algorithm"], row["evaluator"], int(row["repetition"]))
+
+
+@cache
+def provenance() -> dict[str, Any]:
+    """Versions and machine, as the columns of a results row; no name of the machine."""
+    return {
+        "cepbench_version": version("cepbench"),
+        "numba_version": version("numba"),
+        "numpy_version": version("numpy"),
+        "python_version": platform.python_version(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count() or 1,
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # no such file outside of Linux
+    return platform.processor() or platform.machine()
+
+
+def results_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as a DataFrame with the columns and types of :data:`RESULT_SCHEMA`."""
+    return frame_of(results_table(rows))
+
+
+def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as an Arrow table with the schema :data:`RESULT_SCHEMA`.
+
+    Raises
+    ------
+    ExperimentError
+        If a row has a column that the schema does not.
+    """
+    rows = [dict(row) for row in rows]
+    for row in rows:
+        unknown = row.keys() - set(RESULT_SCHEMA.names)
+        if unknown:
+            raise ExperimentError(
+                f"results row with unknown column {min(unknown)!r}; it was written by another "
+                "version of cepbench, so start the sweep in an empty folder"
+            )
+        if isinstance(row.get("started_at"), str):
+            row["started_at"] = pd.Timestamp(row["started_at"])
+    return pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """A results table as a DataFrame; integers stay integers where rows have none."""
+    nullable = {pa.int64(): pd.Int64Dtype()}
+    return table.to_pandas(types_mapper=nullable.get)
+
+
+def check_agreement(results: pd.DataFrame) -> None:
+    """Check that all finished runs of one pattern found the same number of matches.
+
+    Plans change cost, never results; a difference is a defect of an evaluator.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the first pattern and the two runs that differ.
+    """
+    finished = results[results["status"] == OK]
+    for pattern_id, rows in finished.groupby("pattern_id", sort=False):
+        differing = rows[rows["matches"] != rows["matches"].iloc[0]]
+        if len(differing):
+            one, other = rows.iloc[0], differing.iloc[0]
+            raise ExperimentError(
+                f"pattern {pattern_id} has {one['matches']} matches by {one['algorithm']} in "
+                f"{one['evaluator']} (plan {one['plan']}) but {other['matches']} by "
+                f"{other['algorithm']} in {other['evaluator']} (plan {other['plan']}); every plan "
+                f"must give the same, so one evaluator is wrong. Pattern: {one['pattern']}"
+            )

@@ -1,0 +1,272 @@
+"""Measuring all plan generators on one pattern, interleaved, one results row a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanGeneratorError
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.experiments.cells import ERROR, LIMIT, OK, REFUSED, Cell, provenance
+from cepbench.experiments.workload import PatternSpec
+from cepbench.patterns.parse import parse
+from cepbench.planners.generate import plan as make_plan
+from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.statistics.statistics import Statistics
+from cepbench.streams.event_stream import EventStream
+
+if TYPE_CHECKING:
+    from cepbench.patterns.model import Pattern
+
+#: Which evaluator runs the plans of a generator unless evaluators are named: those of the paper.
+DEFAULT_EVALUATORS = {"order": "lazy-nfa", "tree": "tree"}
+
+#: Events of the stream that each evaluator sees before anything is timed.
+WARM_UP_EVENTS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A generator's plan for the pattern, or why there is none."""
+
+    algorithm: str
+    plans: str
+    plan: Any
+    seconds: float | None
+    status: str
+    reason: str | None
+
+
+def cells_of(
+    algorithms: Sequence[str], evaluators: Sequence[str] | None, repetitions: int
+) -> list[Cell]:
+    """All cells of one pattern, in the order of their measurement.
+
+    Repetitions are the outer loop, and every repetition starts one generator later, so that a
+    drift of the machine's speed falls on all generators alike and ratios are paired.
+
+    Parameters
+    ----------
+    algorithms : sequence of str
+        Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`.
+    evaluators : sequence of str, optional
+        Evaluators that run every plan which they can. By default order plans run in the lazy NFA
+        and tree plans in the tree, as in [kolchinsky2018]_, section 6.2.
+    repetitions : int
+
+    Raises
+    ------
+    ExperimentError
+        If a name is unknown, or a generator's plans fit none of the evaluators.
+    """
+    if repetitions < 1:
+        raise ExperimentError(f"{repetitions} repetitions: at least one is needed")
+    for kind, names, known in (
+        ("plan generator", algorithms, PLAN_GENERATORS),
+        ("evaluator", evaluators or (), EVALUATORS),
+    ):
+        for name in names:
+            if name not in known:
+                raise ExperimentError(f"unknown {kind} {name!r}; there are {', '.join(known)}")
+    runs = []
+    for algorithm in algorithms:
+        plans = PLAN_GENERATORS[algorithm].plans
+        if evaluators is None:
+            fitting = [DEFAULT_EVALUATORS[plans]]
+        else:
+            fitting = [name for name in evaluators if _runs(name, plans)]
+        if not fitting:
+            raise ExperimentError(
+                f"{algorithm} makes {plans} plans, which none of the evaluators "
+                f"{', '.join(evaluators or ())} runs; add {DEFAULT_EVALUATORS[plans]!r}"
+            )
+        runs.extend((algorithm, evaluator) for evaluator in fitting)
+    cells = []
+    for repetition in range(repetitions):
+        shift = repetition % max(1, len(runs))
+        cells.extend(Cell(*run, repetition) for run in runs[shift:] + runs[:shift])
+    return cells
+
+
+def _runs(evaluator: str, plans: str) -> bool:
+    # The tree evaluator takes an order plan as the left-deep tree over it; the NFA has no trees.
+    return plans == "order" or evaluator != "lazy-nfa"
+
+
+def measure_pattern(
+    spec: PatternSpec,
+    stream: EventStream,
+    statistics: Statistics,
+    algorithms: Sequence[str],
+    *,
+    evaluators: Sequence[str] | None = None,
+    repetitions: int = 3,
+    seed: int = 0,
+    time_selectivity: str = "adjacent",
+    partial_match_limit: int | None = None,
+    output: str = "count",
+    dataset: str = "",
+    finished: Collection[Cell] = (),
+) -> Iterator[dict[str, Any]]:
+    """Plan with every generator, then run every plan ``repetitions`` times.
+
+    All plans are made first; then every evaluator runs on the beginning of the stream untimed;
+    then the runs follow in the order of :func:`cells_of`. Equal plans of two generators are run
+    for each of them.
+
+    Parameters
+    ----------
+    spec : PatternSpec
+    stream : EventStream
+        What the pattern is evaluated on.
+    statistics : Statistics
+        What the plans are made from.
+    algorithms : sequence of str
+    evaluators : sequence of str, optional
+        See :func:`cells_of`.
+    repetitions : int
+    seed : int
+        Of the plan generators that draw at random.
+    time_selectivity : str
+        See :func:`cepbench.planners.generate.plan`.
+    partial_match_limit : int, optional
+        A run that stores more partial matches ends as a row with status ``partial_match_limit``.
+        The evaluator's own limit if not given.
+    output : str
+        ``count`` or ``matches``.
+    dataset : str
+        Name of the data for the results row.
+    finished : collection of Cell
+        Cells that need not be measured again.
+
+    Yields
+    ------
+    dict
+        A row with the columns of :data:`cepbench.experiments.cells.RESULT_SCHEMA`.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
+    on a warm engine.
+    """
+    done = set(finished)
+    missing = [cell for cell in cells_of(algorithms, evaluators, repetitions) if cell not in done]
+    if not missing:
+        return
+    pattern = spec.pattern
+    needed = dict.fromkeys(cell.algorithm for cell in missing)
+    planned = {
+        name: _planned(name, pattern, statistics, seed, time_selectivity) for name in needed
+    }
+    limit = {} if partial_match_limit is None else {"partial_match_limit": partial_match_limit}
+    _warm_up(pattern, stream, planned, missing, {"output": output, **limit})
+    for cell in missing:
+        entry = planned[cell.algorithm]
+        row: dict[str, Any] = {
+            "pattern_set": spec.pattern_set,
+            "size": spec.size,
+            "pattern_id": spec.pattern_id,
+            "pattern": spec.text,
+            "algorithm": cell.algorithm,
+            "plans": entry.plans,
+            "evaluator": cell.evaluator,
+            "repetition": cell.repetition,
+            "seed": seed,
+            "time_selectivity": time_selectivity,
+            "dataset": dataset,
+            "plan": None,
+            "plan_cost": None,
+            "plan_log_cost": None,
+            "plan_seconds": entry.seconds,
+            "status": entry.status,
+            "reason": entry.reason,
+            **provenance(),
+            "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+        if entry.plan is not None:
+            row |= {
+                "plan": plan_text(entry.plan),
+                "plan_cost": entry.plan.cost,
+                "plan_log_cost": entry.plan.log_cost,
+            }
+            row |= _run(pattern, stream, entry.plan, cell.evaluator, {"output": output, **limit})
+        yield row
+
+
+def plan_text(plan: Any) -> str:
+    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree."""
+    if plan.kind == "order":
+        return ", ".join(plan.order)
+
+    def bracketed(node: Any) -> str:
+        return node if isinstance(node, str) else f"({', '.join(map(bracketed, node))})"
+
+    return bracketed(plan.tree)
+
+
+def _planned(
+    algorithm: str, pattern: Pattern, statistics: Statistics, seed: int, time_selectivity: str
+) -> _Planned:
+    entry = PLAN_GENERATORS[algorithm]
+    _load_kernels(algorithm)
+    try:
+        started = time.perf_counter()
+        plan = make_plan(
+            pattern,
+            statistics,
+            algorithm=algorithm,
+            seed=seed,
+            time_selectivity=time_selectivity,
+        )
+        seconds = time.perf_counter() - started
+    except Exception as error:  # a user's generator may raise anything; the sweep must go on
+        status = REFUSED if isinstance(error, PlanGeneratorError) else ERROR
+        return _Planned(algorithm, entry.plans, None, None, status, _reason(error))
+    return _Planned(algorithm, entry.plans, plan, seconds, OK, None)
+
+
+def _load_kernels(algorithm: str) -> None:
+    """Plan something small, so that loading compiled code is not part of planning time."""
+    pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1 units")
+    statistics = Statistics(cardinalities={"a": 1.0, "b": 2.0, "c": 3.0}, selectivities={})
+    try:
+        make_plan(pattern, statistics, algorithm=algorithm, seed=0)
+    except Exception:
+        return  # a generator that cannot plan this one may well plan the real one
+
+
+def _warm_up(
+    pattern: Pattern,
+    stream: EventStream,
+    planned: dict[str, _Planned],
+    cells: Sequence[Cell],
+    options: dict[str, Any],
+) -> None:
+    seen = set()
+    for cell in cells:
+        plan = planned[cell.algorithm].plan
+        # An evaluator may hold separate kernels for both kinds of plan.
+        if plan is None or (cell.evaluator, plan.kind) in seen:
+            continue
+        seen.add((cell.evaluator, plan.kind))
+        _run(pattern, stream[:WARM_UP_EVENTS], plan, cell.evaluator, options)
+
+
+def _run(
+    pattern: Pattern, stream: EventStream, plan: Any, evaluator: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        result = evaluate(pattern, stream, plan, evaluator=evaluator, **options)
+    except PartialMatchLimitError as error:
+        return {"status": LIMIT, "reason": _reason(error)}
+    except Exception as error:  # one broken run is a row; the sweep must go on
+        return {"status": ERROR, "reason": _reason(error)}
+    return {"status": OK, "reason": None, **result.metrics.to_dict()}
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

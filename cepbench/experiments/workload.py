@@ -1,0 +1,259 @@
+"""Random pattern sets in the shape of [kolchinsky2018]_, section 6.2.
+
+Every pattern is drawn by a generator of its own, seeded by (seed, pattern set, size, number), so
+pattern 7 of a set is the same whether ten or a hundred are drawn.
+"""
+
+from __future__ import annotations
+
+import string
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cepbench.errors import ExperimentError
+from cepbench.patterns.model import Pattern, quoted_unless_plain
+from cepbench.patterns.parse import parse
+
+#: Identifier tuples drawn at a time, and in all, before a bound on the work is called hopeless.
+_DRAWS_AT_ONCE = 256
+_MOST_DRAWS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class PatternSpec:
+    """One pattern of a workload.
+
+    Attributes
+    ----------
+    pattern_id : str
+        ``<set>-<size>-<number>``; unique within a workload and usable as a file name.
+    pattern_set : str
+        A key of :data:`PATTERN_SETS`.
+    size : int
+        Number of participating events.
+    text : str
+        The pattern in the pattern language.
+    seed : int
+        Seed of the workload that it was drawn for.
+    """
+
+    pattern_id: str
+    pattern_set: str
+    size: int
+    text: str
+    seed: int
+
+    @property
+    def pattern(self) -> Pattern:
+        """The parsed pattern."""
+        return parse(self.text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a pattern set draws one pattern from.
+
+    Attributes
+    ----------
+    identifiers : tuple of str
+    cardinalities : ndarray of float, shape (identifiers,)
+        Expected events of each identifier in one window.
+    size : int
+    rng : numpy.random.Generator
+        Of this one pattern.
+    attribute, window : str
+        What predicates compare, and the text after WITHIN.
+    max_partial_matches : float
+        See :func:`draw_workload`.
+    """
+
+    identifiers: tuple[str, ...]
+    cardinalities: np.ndarray
+    size: int
+    rng: np.random.Generator
+    attribute: str
+    window: str
+    max_partial_matches: float
+
+
+def _sequence(draw: Draw) -> str:
+    return _flat_pattern(draw, "SEQ", ordered=True)
+
+
+def _conjunction(draw: Draw) -> str:
+    return _flat_pattern(draw, "AND", ordered=False)
+
+
+#: Pattern set -> the function that draws one pattern's text.
+PATTERN_SETS: dict[str, Callable[[Draw], str]] = {
+    "sequence": _sequence,
+    "conjunction": _conjunction,
+}
+
+
+def draw_workload(
+    cardinalities: Mapping[str, float],
+    *,
+    pattern_sets: Sequence[str] = ("sequence", "conjunction"),
+    sizes: Sequence[int] = (3, 4, 5, 6, 7),
+    patterns: int = 100,
+    seed: int = 0,
+    window: str = "20 minutes",
+    attribute: str = "difference",
+    max_partial_matches: float = float("inf"),
+) -> list[PatternSpec]:
+    """Draw ``patterns`` patterns of each size for each pattern set.
+
+    A pattern takes ``size`` identifiers, all different, and ``size // 2`` predicates, each over a
+    pair of variables of its own, comparing ``attribute`` by ``<`` or ``>``. "Roughly equal to
+    half the size" [kolchinsky2018]_ is rounded down because the example printed there has three
+    events and one predicate.
+
+    Differs from the paper, if ``max_partial_matches`` is finite: identifiers are then drawn again
+    until :func:`most_partial_matches` is no more than that, so patterns over many frequent
+    identifiers are missing. The paper states no such restriction; results must state it.
+
+    Parameters
+    ----------
+    cardinalities : mapping of str to float
+        Expected events of each identifier in one window. Drawing does not depend on its order.
+    pattern_sets : sequence of str
+        Keys of :data:`PATTERN_SETS`.
+    sizes : sequence of int
+    patterns : int
+        How many of each size in each set (the paper: 100).
+    seed : int
+    window : str
+        The text after WITHIN.
+    attribute : str
+        What predicates compare.
+    max_partial_matches : float
+        Bound on the expected partial matches in any state of any plan, per window.
+
+    Returns
+    -------
+    list of PatternSpec
+
+    Raises
+    ------
+    ExperimentError
+        If a set is unknown, there are fewer identifiers than a size, or the bound leaves none.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2.
+    """
+    for name in pattern_sets:
+        if name not in PATTERN_SETS:
+            raise ExperimentError(
+                f"unknown pattern set {name!r}; there are {', '.join(PATTERN_SETS)}"
+            )
+    if patterns < 1:
+        raise ExperimentError(f"{patterns} patterns per size: a workload needs at least one")
+    identifiers = tuple(sorted(cardinalities))
+    for size in sizes:
+        if not 2 <= size <= len(identifiers):
+            raise ExperimentError(
+                f"pattern size {size}: sizes run from 2 to the number of identifiers, "
+                f"here {len(identifiers)}"
+            )
+    expected = np.array([cardinalities[name] for name in identifiers], dtype=np.float64)
+    if not (expected > 0).all():
+        at = int(np.flatnonzero(~(expected > 0))[0])
+        raise ExperimentError(
+            f"identifier {identifiers[at]!r} has {expected[at]} events per window; "
+            "leave out identifiers that have none"
+        )
+    specs = []
+    for name in pattern_sets:
+        for size in sizes:
+            for number in range(patterns):
+                rng = np.random.default_rng([seed, zlib.crc32(name.encode()), size, number])
+                draw = Draw(
+                    identifiers, expected, size, rng, attribute, window, max_partial_matches
+                )
+                text = str(parse(PATTERN_SETS[name](draw)))
+                specs.append(PatternSpec(f"{name}-{size}-{number:04d}", name, size, text, seed))
+    return specs
+
+
+def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndarray:
+    """The most partial matches that one state of any plan is expected to hold, per window.
+
+    A state binds some subset of the variables: the product of their cardinalities, divided by the
+    factorial of their number if their events must come in one order. Predicates are left out, so
+    this bounds every plan from above. The worst subset of k variables is the k most frequent.
+
+    Parameters
+    ----------
+    cardinalities : ndarray of float, shape (..., variables)
+        Expected events in one window.
+    ordered : bool
+        Whether the variables form a sequence.
+
+    Returns
+    -------
+    ndarray of float, shape (...)
+
+    Notes
+    -----
+    Source: the intermediate results of [kolchinsky2018]_, section 3.1, with all selectivities 1
+    (the exact 1/k! for time).
+    """
+    falling = -np.sort(-cardinalities, axis=-1)
+    if ordered:
+        falling = falling / np.arange(1, falling.shape[-1] + 1)
+    return np.asarray(np.cumprod(falling, axis=-1).max(axis=-1))
+
+
+def _flat_pattern(draw: Draw, operator: str, *, ordered: bool) -> str:
+    """An operator over plain variables a, b, c, …, with predicates over random pairs."""
+    chosen = _identifiers_within_bound(draw, ordered=ordered)
+    names = _variable_names(draw.size)
+    items = ", ".join(
+        f"{quoted_unless_plain(draw.identifiers[which])} {name}"
+        for which, name in zip(chosen, names, strict=True)
+    )
+    pairs = [(first, second) for second in range(draw.size) for first in range(second)]
+    picked = sorted(draw.rng.choice(len(pairs), size=draw.size // 2, replace=False).tolist())
+    conditions = []
+    for which in picked:
+        first, second = pairs[which]
+        comparison = "<" if draw.rng.integers(2) else ">"
+        conditions.append(
+            f"{names[first]}.{draw.attribute} {comparison} {names[second]}.{draw.attribute}"
+        )
+    return f"PATTERN {operator}({items}) WHERE {' AND '.join(conditions)} WITHIN {draw.window}"
+
+
+def _identifiers_within_bound(draw: Draw, *, ordered: bool) -> np.ndarray:
+    """Indices of different identifiers in random order; drawn again until within the bound."""
+    if draw.max_partial_matches == float("inf"):
+        return draw.rng.choice(len(draw.identifiers), size=draw.size, replace=False)
+    for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE):
+        # Keeping only tuples without a repetition makes this a draw without replacement.
+        shape = (_DRAWS_AT_ONCE, draw.size)
+        tuples = draw.rng.integers(len(draw.identifiers), size=shape)
+        distinct = (np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1)
+        work = most_partial_matches(draw.cardinalities[tuples], ordered=ordered)
+        fitting = np.flatnonzero(distinct & (work <= draw.max_partial_matches))
+        if len(fitting):
+            return tuples[fitting[0]]
+    raise ExperimentError(
+        f"none of {_MOST_DRAWS:,} draws of {draw.size} identifiers stays below "
+        f"max_partial_matches={draw.max_partial_matches:g}; raise it, use smaller patterns, or "
+        "use a data set with rarer identifiers"
+    )
+
+
+def _variable_names(size: int) -> list[str]:
+    letters = string.ascii_lowercase
+    return [letters[k] if size <= len(letters) else f"v{k + 1}" for k in range(size)]
