@@ -16,14 +16,11 @@ from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
 from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.statistics.statistics import Statistics
+from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
-
-#: Which evaluator runs the plans of a generator unless evaluators are named: those of the paper.
-DEFAULT_EVALUATORS = {"order": "lazy-nfa", "tree": "tree"}
 
 #: Events of the stream that each evaluator sees before anything is timed.
 WARM_UP_EVENTS = 5_000
@@ -54,8 +51,9 @@ def cells_of(
     algorithms : sequence of str
         Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`.
     evaluators : sequence of str, optional
-        Evaluators that run every plan which they can. By default order plans run in the lazy NFA
-        and tree plans in the tree, as in [kolchinsky2018]_, section 6.2.
+        Evaluators, each of which runs every plan that it can. By default every plan runs in the
+        evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
+        in [kolchinsky2018]_, section 6.2.
     repetitions : int
 
     Raises
@@ -76,13 +74,13 @@ def cells_of(
     for algorithm in algorithms:
         plans = PLAN_GENERATORS[algorithm].plans
         if evaluators is None:
-            fitting = [DEFAULT_EVALUATORS[plans]]
+            fitting = [_made_for(plans)]
         else:
             fitting = [name for name in evaluators if _runs(name, plans)]
         if not fitting:
             raise ExperimentError(
                 f"{algorithm} makes {plans} plans, which none of the evaluators "
-                f"{', '.join(evaluators or ())} runs; add {DEFAULT_EVALUATORS[plans]!r}"
+                f"{', '.join(evaluators or ())} runs; add {_made_for(plans)!r}"
             )
         runs.extend((algorithm, evaluator) for evaluator in fitting)
     cells = []
@@ -92,9 +90,13 @@ def cells_of(
     return cells
 
 
+def _made_for(plans: str) -> str:
+    return next(entry.name for entry in EVALUATORS.values() if entry.plans == plans)
+
+
 def _runs(evaluator: str, plans: str) -> bool:
-    # The tree evaluator takes an order plan as the left-deep tree over it; the NFA has no trees.
-    return plans == "order" or evaluator != "lazy-nfa"
+    # An evaluator of trees takes an order plan as a left-deep tree; one of orders takes no tree.
+    return plans == "order" or EVALUATORS[evaluator].plans == "tree"
 
 
 def measure_pattern(

@@ -71,7 +71,7 @@ class Draw:
         Of this one pattern.
     attribute, window : str
         What predicates compare, and the text after WITHIN.
-    max_partial_matches : float
+    max_partial_matches : float or None
         See :func:`draw_workload`.
     """
 
@@ -81,7 +81,7 @@ class Draw:
     rng: np.random.Generator
     attribute: str
     window: str
-    max_partial_matches: float
+    max_partial_matches: float | None
 
 
 def _sequence(draw: Draw) -> str:
@@ -108,7 +108,7 @@ def draw_workload(
     seed: int = 0,
     window: str = "20 minutes",
     attribute: str = "difference",
-    max_partial_matches: float = float("inf"),
+    max_partial_matches: float | None = None,
 ) -> list[PatternSpec]:
     """Draw ``patterns`` patterns of each size for each pattern set.
 
@@ -117,7 +117,7 @@ def draw_workload(
     half the size" [kolchinsky2018]_ is rounded down because the example printed there has three
     events and one predicate.
 
-    Differs from the paper, if ``max_partial_matches`` is finite: identifiers are then drawn again
+    Differs from the paper, if ``max_partial_matches`` is given: identifiers are then drawn again
     until :func:`most_partial_matches` is no more than that, so patterns over many frequent
     identifiers are missing. The paper states no such restriction; results must state it.
 
@@ -135,7 +135,7 @@ def draw_workload(
         The text after WITHIN.
     attribute : str
         What predicates compare.
-    max_partial_matches : float
+    max_partial_matches : float, optional
         Bound on the expected partial matches in any state of any plan, per window.
 
     Returns
@@ -236,7 +236,7 @@ def _flat_pattern(draw: Draw, operator: str, *, ordered: bool) -> str:
 
 def _identifiers_within_bound(draw: Draw, *, ordered: bool) -> np.ndarray:
     """Indices of different identifiers in random order; drawn again until within the bound."""
-    if draw.max_partial_matches == float("inf"):
+    if draw.max_partial_matches is None:
         return draw.rng.choice(len(draw.identifiers), size=draw.size, replace=False)
     for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE):
         # Keeping only tuples without a repetition makes this a draw without replacement.

@@ -1,0 +1,113 @@
+"""What a sweep measures, as one small object that a file can hold."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from cepbench.errors import ExperimentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepConfig:
+    """The grid pattern × plan generator × evaluator × repetition, and the data it runs on.
+
+    Attributes
+    ----------
+    data : str
+        Path or address of the events in Parquet, as Spark's ingest and generator write them.
+    pattern_sets : tuple of str
+        Keys of :data:`cepbench.experiments.workload.PATTERN_SETS`.
+    sizes : tuple of int
+        Numbers of participating events.
+    patterns : int
+        Patterns of each size in each set.
+    window : str
+        The text after WITHIN.
+    max_partial_matches : float or None
+        Keeps patterns out whose plans may hold more partial matches; see
+        :func:`cepbench.experiments.workload.draw_workload`. A result must say so.
+    algorithms : tuple of str or None
+        Plan generators; all that are registered if None.
+    evaluators : tuple of str or None
+        See :func:`cepbench.experiments.measure.cells_of`.
+    repetitions : int
+    seed : int
+        Of the workload, the sampled statistics and the plan generators.
+    time_selectivity : str
+        See :func:`cepbench.planners.generate.plan`.
+    partial_match_limit : int or None
+        A run that stores more partial matches ends as a row that says so; None is the
+        evaluator's own limit.
+    """
+
+    data: str
+    pattern_sets: tuple[str, ...] = ("sequence", "conjunction")
+    sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
+    patterns: int = 100
+    window: str = "20 minutes"
+    max_partial_matches: float | None = None
+    algorithms: tuple[str, ...] | None = None
+    evaluators: tuple[str, ...] | None = None
+    repetitions: int = 3
+    seed: int = 0
+    time_selectivity: str = "adjacent"
+    partial_match_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("pattern_sets", "sizes", "algorithms", "evaluators"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise ExperimentError(f"{name} is {value!r}; it must be a list, such as [{value!r}]")
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+                if len(set(value)) < len(value):
+                    raise ExperimentError(f"{name} names something twice: {list(value)}")
+        for name in ("patterns", "repetitions"):
+            if getattr(self, name) < 1:
+                raise ExperimentError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        object.__setattr__(self, "data", str(self.data))
+
+    @classmethod
+    def quick(cls, data: Any, **changes: Any) -> Self:
+        """A sweep of a minute or two on two cores, over a quick data set.
+
+        Few patterns of each size, and none over many frequent identifiers.
+        """
+        return cls.from_dict(
+            {"data": data, "patterns": 8, "max_partial_matches": 1e4, **changes}
+        )
+
+    @classmethod
+    def full(cls, data: Any, **changes: Any) -> Self:
+        """The sweep of [kolchinsky2018]_, section 6.2: 100 patterns of each size, unrestricted."""
+        return cls.from_dict({"data": data, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, ready for JSON."""
+        listed = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; what is not given has its default.
+
+        Raises
+        ------
+        ExperimentError
+            If a key is unknown (naming the nearest known one), ``data`` is missing, or a value
+            makes no sense.
+        """
+        known = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
+                raise ExperimentError(
+                    f"unknown key {key!r} in a sweep; did you mean {near[0]!r}? "
+                    f"Keys are {', '.join(known)}"
+                )
+        if "data" not in values:
+            raise ExperimentError("a sweep needs 'data', the path of the events in Parquet")
+        return cls(**values)

@@ -1,0 +1,284 @@
+"""Results table → summary tables: averages and paired ratios with bootstrap intervals.
+
+The unit of observation is the pattern. Repetitions of one cell are first reduced to their median;
+intervals then come from resampling patterns, so they say how far the figures would move with
+other patterns from the same set, and not how noisy the clock is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.cells import METRICS, OK
+
+#: Columns of the results table that can be summarised.
+SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
+
+#: Resamples of a bootstrap.
+RESAMPLES = 2_000
+
+#: Share of the resamples that an interval covers.
+CONFIDENCE = 0.95
+
+_RUN = ["algorithm", "plans", "evaluator"]
+_AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
+
+
+def summarize(
+    results: pd.DataFrame,
+    metrics: Sequence[str] = ("events_per_second", "peak_bytes"),
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """Averages over patterns, per pattern set and size and per pattern set.
+
+    A pattern counts for a generator if all its repetitions ended well. Where some did not,
+    ``left_out`` is positive and generators are averaged over different patterns; compare them by
+    :func:`paired_ratios`, which is fair then too.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`cepbench.experiments.store.read_results` returns it.
+    metrics : sequence of str
+        Of :data:`SUMMARY_METRICS`.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        Columns ``pattern_set``, ``size`` (missing: all sizes), ``algorithm``, ``plans``,
+        ``evaluator``, ``metric``, ``statistic`` (mean or median), ``value``, ``low``, ``high``
+        (95 % percentile bootstrap), ``patterns``, ``left_out``. Order: sets and generators as in
+        ``results``, sizes ascending.
+
+    Raises
+    ------
+    ExperimentError
+        If a metric is unknown.
+    """
+    observed = per_pattern(results, metrics)
+    rows = []
+    for key, group in _groups(observed, ["pattern_set", "size"]):
+        for (algorithm, plans, evaluator), cells in group.groupby(_RUN, sort=False):
+            for metric in metrics:
+                values = cells[metric].to_numpy(float)
+                values = values[~np.isnan(values)]
+                for statistic, average in _AVERAGES.items():
+                    rows.append(
+                        {
+                            **key,
+                            "algorithm": algorithm,
+                            "plans": plans,
+                            "evaluator": evaluator,
+                            "metric": metric,
+                            "statistic": statistic,
+                            **_with_interval(
+                                values, average, seed, resamples, *key.values(), metric
+                            ),
+                            "patterns": len(values),
+                            "left_out": len(cells) - len(values),
+                        }
+                    )
+    columns = ["pattern_set", "size", *_RUN, "metric", "statistic", "value", "low", "high"]
+    return _typed(rows, [*columns, "patterns", "left_out"])
+
+
+def paired_ratios(
+    results: pd.DataFrame,
+    metric: str,
+    algorithm: str,
+    baseline: str,
+    by: Sequence[str] = ("pattern_set", "size"),
+    *,
+    evaluator: str | None = None,
+    baseline_evaluator: str | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """How many times larger ``metric`` is with ``algorithm`` than with ``baseline``, per pattern.
+
+    Patterns on which either side did not end well, or whose value is not above zero, are left
+    out and counted.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`cepbench.experiments.store.read_results` returns it.
+    metric : str
+        Of :data:`SUMMARY_METRICS`.
+    algorithm, baseline : str
+        Two plan generators; or one, with two evaluators.
+    by : sequence of str
+        ``pattern_set`` and ``size``, one of them, or none; with ``size``, a row with missing
+        size over all sizes comes last.
+    evaluator, baseline_evaluator : str, optional
+        Which runs to take if a generator's plans ran in several evaluators.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        Columns ``by``, ``metric``, ``algorithm``, ``baseline``, ``statistic`` (geometric mean or
+        median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
+        ``patterns``, ``left_out``.
+
+    Raises
+    ------
+    ExperimentError
+        If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
+    """
+    unknown = [column for column in by if column not in ("pattern_set", "size")]
+    if unknown:
+        raise ExperimentError(f"cannot group by {unknown[0]!r}; group by pattern_set and size")
+    observed = per_pattern(results, [metric])
+    above = _of_run(observed, algorithm, evaluator)
+    below = _of_run(observed, baseline, baseline_evaluator)
+    identity = ["pattern_set", "size", "pattern_id"]
+    pairs = above[[*identity, metric]].merge(
+        below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
+    )
+    over = pairs[metric].to_numpy(float)
+    under = pairs[f"{metric}_of_baseline"].to_numpy(float)
+    usable = (over > 0) & (under > 0)
+    pairs["log_ratio"] = np.where(
+        usable, np.log(np.where(usable, over, 1) / np.where(usable, under, 1)), np.nan
+    )
+    order = {name: rank for rank, name in enumerate(results["pattern_set"].unique())}
+    pairs = pairs.sort_values("pattern_set", key=lambda names: names.map(order), kind="stable")
+    rows = []
+    for key, group in _groups(pairs, by):
+        logs = group["log_ratio"].to_numpy(float)
+        logs = logs[~np.isnan(logs)]
+        for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
+            interval = _with_interval(logs, average, seed, resamples, *key.values(), metric)
+            rows.append(
+                {
+                    **key,
+                    "metric": metric,
+                    "algorithm": algorithm,
+                    "baseline": baseline,
+                    "statistic": statistic,
+                    **{name: float(np.exp(value)) for name, value in interval.items()},
+                    "patterns": len(logs),
+                    "left_out": len(group) - len(logs),
+                }
+            )
+    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
+    return _typed(rows, [*columns, "patterns", "left_out"])
+
+
+def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """One row a pattern, generator and evaluator: medians over repetitions.
+
+    Parameters
+    ----------
+    results : DataFrame
+    metrics : sequence of str
+
+    Returns
+    -------
+    DataFrame
+        Columns ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans``,
+        ``evaluator`` and the metrics, which are missing unless every repetition ended well.
+    """
+    unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
+    if unknown:
+        raise ExperimentError(
+            f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
+        )
+    columns = ["pattern_set", "size", "pattern_id", *_RUN]
+    plain = results[columns].assign(
+        ended_well=(results["status"] == OK).to_numpy(bool),
+        **{metric: results[metric].astype("Float64").to_numpy(float, np.nan) for metric in metrics},
+    )
+    cells = plain.groupby(columns, sort=False)
+    medians = cells[list(metrics)].median()
+    medians[~cells["ended_well"].all()] = np.nan
+    return medians.reset_index()
+
+
+def bootstrap(
+    values: np.ndarray,
+    average: Callable[..., Any],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of an average.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+    average : callable
+        Takes an array and ``axis``.
+    rng : numpy.random.Generator
+    resamples : int
+
+    Returns
+    -------
+    low, high : float
+        NaN if there are no values.
+    """
+    if not len(values):
+        return float("nan"), float("nan")
+    chosen = rng.integers(len(values), size=(resamples, len(values)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(average(values[chosen], axis=1), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _with_interval(
+    values: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
+) -> dict[str, float]:
+    # Seeded by the group's name: a figure does not move because another group was added.
+    rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
+    value = float(average(values)) if len(values) else float("nan")
+    low, high = bootstrap(values, average, rng, resamples)
+    return {"value": value, "low": low, "high": high}
+
+
+def _groups(
+    table: pd.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Groups of rows by ``by`` with their keys; after the sizes comes one group of all sizes."""
+    sets = list(table["pattern_set"].unique()) if "pattern_set" in by else [None]
+    for pattern_set in sets:
+        key: dict[str, Any] = {} if pattern_set is None else {"pattern_set": pattern_set}
+        part = table if pattern_set is None else table[table["pattern_set"] == pattern_set]
+        if "size" in by:
+            for size in sorted(part["size"].unique()):
+                yield {**key, "size": int(size)}, part[part["size"] == size]
+            key["size"] = pd.NA
+        yield key, part
+
+
+def _of_run(observed: pd.DataFrame, algorithm: str, evaluator: str | None) -> pd.DataFrame:
+    runs = observed[observed["algorithm"] == algorithm]
+    if runs.empty:
+        known = ", ".join(observed["algorithm"].unique())
+        raise ExperimentError(f"no results of plan generator {algorithm!r}; there are {known}")
+    ran = list(runs["evaluator"].unique())
+    if evaluator is None and len(ran) > 1:
+        raise ExperimentError(
+            f"{algorithm} ran in {' and '.join(ran)}; name one by evaluator= or "
+            "baseline_evaluator="
+        )
+    if evaluator is not None and evaluator not in ran:
+        raise ExperimentError(f"{algorithm} did not run in {evaluator!r}, only in {', '.join(ran)}")
+    return runs if evaluator is None else runs[runs["evaluator"] == evaluator]
+
+
+def _typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype({"size": "Int64"}) if "size" in columns else table

@@ -1,0 +1,226 @@
+"""A sweep as a Spark job: one task measures all plan generators on one pattern.
+
+Runs on any Spark master whose workers see the folder of results and the data under the same paths
+(``local[*]`` does by itself; on a cluster use a shared file system) and have cepbench installed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tqdm import tqdm
+
+from cepbench.errors import CepbenchError, ExperimentError
+from cepbench.experiments.cells import check_agreement
+from cepbench.experiments.configuration import SweepConfig
+from cepbench.experiments.measure import cells_of, measure_pattern
+from cepbench.experiments.store import Journal, ResultsStore, count_rows, read_results
+from cepbench.experiments.workload import PatternSpec, draw_workload
+from cepbench.patterns.parse import parse
+from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.spark.statistics import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+#: Seconds between two looks at the finished rows.
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every task of a sweep needs; travels to the workers."""
+
+    config: SweepConfig
+    folder: Path
+    generators: bytes
+
+
+def run_sweep(
+    spark: SparkSession,
+    config: SweepConfig,
+    path: str | Path,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Measure a workload, or go on where an earlier, killed run of the same sweep stopped.
+
+    Draws the patterns, measures their statistics, then measures all plan generators on each
+    pattern. Every finished row is on the disk at once, so a killed sweep loses none of them and
+    repeats none. A generator that refuses and a run that needs too much memory are rows.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        With any master. A core measures one pattern at a time; more cores than the machine has
+        spoil the times.
+    config : SweepConfig
+    path : path
+        Folder of results, on a file system that all workers share.
+    progress : bool
+        Whether to show a bar with finished cells and the time that is left.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`cepbench.experiments.store.read_results` returns it.
+
+    Raises
+    ------
+    ExperimentError
+        If the configuration makes no sense, the folder belongs to another sweep or is in use, a
+        pattern could not be measured at all, or two plans of a pattern found different numbers
+        of matches.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2.
+    """
+    if config.algorithms is None:
+        config = replace(config, algorithms=tuple(PLAN_GENERATORS))
+    cells = cells_of(config.algorithms or (), config.evaluators, config.repetitions)
+    with ResultsStore(path, config.to_dict()) as store:
+        if not store.is_complete:
+            cardinalities = store.kept("cardinalities", lambda: _cardinalities(spark, config))
+            specs = _workload(config, cardinalities)
+            statistics = store.kept("statistics", lambda: _statistics(spark, config, specs))
+            pending = [
+                (spec, statistics[spec.pattern_id])
+                for spec in specs
+                if not set(cells) <= store.finished(spec.pattern_id)
+            ]
+            # Shuffled, so that the finished part tells the duration of the rest.
+            random.Random(config.seed).shuffle(pending)
+            job = _Job(config, store.path.resolve(), _pickled_generators(config.algorithms or ()))
+            with tqdm(
+                total=len(specs) * len(cells),
+                initial=count_rows(store.path),
+                desc="sweep",
+                unit="run",
+                disable=not progress,
+            ) as bar:
+                failures = _run_job(spark, job, pending, bar)
+            if failures:
+                raise ExperimentError(
+                    f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
+                    f"{failures[0]}. What is finished is kept: mend this and run the sweep again"
+                )
+            store.compact()
+        results = read_results(path)
+    check_agreement(results)
+    return results
+
+
+def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
+    return draw_workload(
+        cardinalities,
+        pattern_sets=config.pattern_sets,
+        sizes=config.sizes,
+        patterns=config.patterns,
+        seed=config.seed,
+        window=config.window,
+        max_partial_matches=config.max_partial_matches,
+    )
+
+
+def _cardinalities(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
+    """Events of each identifier in one window, on average over windows in which anything is."""
+    seconds = parse(f"PATTERN SEQ(A a) WITHIN {config.window}").window.seconds
+    events = spark.read.parquet(config.data)
+    window = F.floor(F.col("ts").cast("timestamp").cast("double") / seconds)
+    windows = events.select(window).distinct().count()
+    if not windows:
+        raise ExperimentError(f"{config.data} holds no events")
+    counts = events.groupBy("symbol").count().collect()
+    return {row["symbol"]: row["count"] / windows for row in sorted(counts)}
+
+
+def _statistics(
+    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec]
+) -> dict[str, Any]:
+    patterns = {spec.pattern_id: spec.pattern for spec in specs}
+    measured = measure_statistics(spark, config.data, patterns, seed=config.seed)
+    return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
+
+
+def _run_job(
+    spark: SparkSession, job: _Job, pending: Sequence[tuple[PatternSpec, Any]], bar: Any
+) -> list[str]:
+    """Run the pending patterns and follow them on the bar; why any of them failed."""
+    if not pending:
+        return []
+    context = spark.sparkContext
+    group = f"cepbench-sweep-{id(bar)}"
+    outcome: list[str | None] = []
+    broken: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            context.setJobGroup(group, "cepbench sweep", interruptOnCancel=True)
+            tasks = context.parallelize(pending, len(pending))
+            outcome.extend(tasks.map(partial(_measure_one, job)).collect())
+        except BaseException as error:  # handed to the caller's thread
+            broken.append(error)
+
+    from pyspark import InheritableThread
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_POLL_SECONDS)
+            bar.update(count_rows(job.folder) - bar.n)
+    except BaseException:
+        context.cancelJobGroup(group)
+        thread.join()
+        raise
+    if broken:
+        raise ExperimentError(
+            f"the Spark job of the sweep failed: {str(broken[0])[:2000]}. What is finished is "
+            "kept: run the sweep again to go on"
+        ) from broken[0]
+    return [failure for failure in outcome if failure is not None]
+
+
+def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | None:
+    """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
+    spec, statistics = task
+    config = job.config
+    PLAN_GENERATORS.update(cloudpickle.loads(job.generators))
+    try:
+        pattern = spec.pattern
+        with Journal(_journal(job, spec)) as journal:
+            stream = EventStream.from_parquet(
+                config.data,
+                types=[variable.type for variable in pattern.variables],
+                attributes=["difference"],
+            )
+            for row in measure_pattern(
+                spec,
+                stream,
+                Statistics.from_dict(statistics),
+                config.algorithms or (),
+                evaluators=config.evaluators,
+                repetitions=config.repetitions,
+                seed=config.seed,
+                time_selectivity=config.time_selectivity,
+                partial_match_limit=config.partial_match_limit,
+                dataset=Path(config.data).name,
+                finished=journal.finished,
+            ):
+                journal.append(row)
+    except CepbenchError as error:
+        return f"{spec.pattern_id}: {type(error).__name__}: {error}"
+    return None

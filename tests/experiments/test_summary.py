@@ -1,0 +1,219 @@
+"""Summary tables against a plain twin that loops over everything."""
+
+from __future__ import annotations
+
+import math
+import statistics as plain
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.cells import ERROR, LIMIT, OK, results_frame
+from cepbench.experiments.summary import bootstrap, paired_ratios, per_pattern, summarize
+
+RUNS = [("TRIVIAL", "order", "lazy-nfa"), ("GREEDY", "order", "lazy-nfa"), ("DP-B", "tree", "tree")]
+
+
+def made_up_results(
+    seed: int = 3, patterns: int = 6, failing: set[tuple[str, str]] | None = None
+) -> pd.DataFrame:
+    """Random figures; ``failing`` are (pattern, generator) whose last repetition hits the limit."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for pattern_set in ("sequence", "conjunction"):
+        for size in (4, 3):
+            for number in range(patterns):
+                pattern_id = f"{pattern_set}-{size}-{number}"
+                for repetition in range(3):
+                    for algorithm, plans, evaluator in RUNS:
+                        fails = (pattern_id, algorithm) in (failing or set()) and repetition == 2
+                        rows.append(
+                            {
+                                "pattern_set": pattern_set,
+                                "size": size,
+                                "pattern_id": pattern_id,
+                                "algorithm": algorithm,
+                                "plans": plans,
+                                "evaluator": evaluator,
+                                "repetition": repetition,
+                                "status": LIMIT if fails else OK,
+                                "events_per_second": None if fails else float(rng.lognormal(10)),
+                                "peak_bytes": None if fails else int(rng.integers(1, 1000)),
+                            }
+                        )
+    return results_frame(rows)
+
+
+def naive_median_per_pattern(
+    results: pd.DataFrame, pattern_set: str, size: int | None, algorithm: str, metric: str
+) -> dict[str, float]:
+    """Pattern -> median over repetitions; patterns with a failed repetition are missing."""
+    values: dict[str, list[float]] = {}
+    failed = set()
+    for row in results.to_dict("records"):
+        if row["pattern_set"] != pattern_set or row["algorithm"] != algorithm:
+            continue
+        if size is not None and row["size"] != size:
+            continue
+        if row["status"] != OK:
+            failed.add(row["pattern_id"])
+        else:
+            values.setdefault(row["pattern_id"], []).append(row[metric])
+    return {key: plain.median(some) for key, some in values.items() if key not in failed}
+
+
+FAILING = {("sequence-3-1", "GREEDY"), ("sequence-4-0", "GREEDY"), ("conjunction-3-2", "DP-B")}
+
+
+@pytest.mark.parametrize("failing", [set(), FAILING], ids=["all-ok", "some-fail"])
+def test_summaries_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
+    results = made_up_results(failing=failing)
+    summary = summarize(results, ["events_per_second", "peak_bytes"])
+    assert len(summary) == 2 * 3 * len(RUNS) * 2 * 2
+    for row in summary.to_dict("records"):
+        size = None if pd.isna(row["size"]) else row["size"]
+        values = naive_median_per_pattern(
+            results, row["pattern_set"], size, row["algorithm"], row["metric"]
+        )
+        average = {"mean": plain.fmean, "median": plain.median}[row["statistic"]]
+        assert row["value"] == pytest.approx(average(values.values()))
+        assert row["low"] <= row["value"] <= row["high"]
+        assert row["low"] < row["high"]
+        assert row["patterns"] == len(values)
+        assert row["patterns"] + row["left_out"] == (12 if size is None else 6)
+    assert (summary["left_out"].sum() > 0) == bool(failing)
+
+
+def test_order_of_summaries_is_that_of_the_results() -> None:
+    summary = summarize(made_up_results(), ["peak_bytes"])
+    assert list(summary["pattern_set"].unique()) == ["sequence", "conjunction"]
+    assert list(summary["algorithm"].unique()) == [run[0] for run in RUNS]
+    sizes = list(summary["size"].unique())
+    assert sizes[:2] == [3, 4] and sizes[2] is pd.NA
+
+
+@pytest.mark.parametrize("failing", [set(), FAILING], ids=["all-ok", "some-fail"])
+def test_ratios_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
+    results = made_up_results(failing=failing)
+    ratios = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY")
+    assert len(ratios) == 2 * 3 * 2
+    for row in ratios.to_dict("records"):
+        size = None if pd.isna(row["size"]) else row["size"]
+        over, under = (
+            naive_median_per_pattern(results, row["pattern_set"], size, name, "peak_bytes")
+            for name in ("DP-B", "GREEDY")
+        )
+        each = [over[key] / under[key] for key in over if key in under]
+        if row["statistic"] == "median":
+            # The median of an even number of ratios is taken between their logarithms.
+            expected = math.exp(plain.median(map(math.log, each)))
+        else:
+            expected = math.prod(each) ** (1 / len(each))
+        assert row["value"] == pytest.approx(expected)
+        assert row["low"] <= row["value"] <= row["high"]
+        assert (row["patterns"], row["left_out"]) == (
+            len(each),
+            (12 if size is None else 6) - len(each),
+        )
+
+
+def test_ratios_by_fewer_columns() -> None:
+    results = made_up_results()
+    by_set = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL", ["pattern_set"])
+    assert list(by_set["pattern_set"]) == ["sequence", "sequence", "conjunction", "conjunction"]
+    assert "size" not in by_set and (by_set["patterns"] == 12).all()
+    by_size = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL", ["size"])
+    assert by_size["patterns"].tolist() == [12, 12, 12, 12, 24, 24]
+    overall = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL", [])
+    assert overall["patterns"].tolist() == [24, 24]
+
+
+def test_a_ratio_turned_around_is_its_inverse() -> None:
+    results = made_up_results()
+    one = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL")
+    other = paired_ratios(results, "peak_bytes", "TRIVIAL", "DP-B")
+    np.testing.assert_allclose(one["value"], 1 / other["value"])
+
+
+def test_zeros_are_left_out_of_ratios() -> None:
+    results = made_up_results()
+    zero = (results["pattern_id"] == "sequence-3-0") & (results["algorithm"] == "TRIVIAL")
+    results.loc[zero, "peak_bytes"] = 0
+    ratios = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL")
+    first = ratios.iloc[0]
+    assert (first["size"], first["patterns"], first["left_out"]) == (3, 5, 1)
+
+
+def test_ratio_of_one_generator_in_two_evaluators() -> None:
+    results = made_up_results()
+    twice = results[results["algorithm"] == "GREEDY"].assign(evaluator="tree")
+    twice["peak_bytes"] = twice["peak_bytes"] * 2
+    both = pd.concat([results, twice], ignore_index=True)
+    with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
+        paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY")
+    with pytest.raises(ExperimentError, match="did not run in 'nfa'"):
+        paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", evaluator="nfa")
+    ratios = paired_ratios(
+        both,
+        "peak_bytes",
+        "GREEDY",
+        "GREEDY",
+        evaluator="tree",
+        baseline_evaluator="lazy-nfa",
+    )
+    np.testing.assert_allclose(ratios[["value", "low", "high"]], 2.0)
+
+
+def test_no_pattern_ended_well() -> None:
+    results = made_up_results().assign(status=ERROR)
+    summary = summarize(results, ["peak_bytes"])
+    assert summary["value"].isna().all() and (summary["patterns"] == 0).all()
+    ratios = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL")
+    assert ratios["value"].isna().all() and ratios["left_out"].tolist() == [6, 6, 6, 6, 12, 12] * 2
+
+
+def test_a_group_does_not_depend_on_the_others() -> None:
+    results = made_up_results()
+    alone = summarize(results[results["size"] == 3], ["peak_bytes"])
+    among = summarize(results, ["peak_bytes"])
+    three = [table[table["size"] == 3].reset_index(drop=True) for table in (alone, among)]
+    pd.testing.assert_frame_equal(*three)
+
+
+def test_wrong_names_are_told() -> None:
+    results = made_up_results()
+    with pytest.raises(ExperimentError, match="unknown metric 'speed'"):
+        summarize(results, ["speed"])
+    with pytest.raises(ExperimentError, match="no results of plan generator 'DPB'"):
+        paired_ratios(results, "peak_bytes", "DPB", "GREEDY")
+    with pytest.raises(ExperimentError, match="cannot group by 'seed'"):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["seed"])
+
+
+def test_medians_are_taken_over_repetitions_first() -> None:
+    results = made_up_results()
+    medians = per_pattern(results, ["events_per_second"])
+    assert len(medians) == 2 * 2 * 6 * len(RUNS)
+    first = medians.iloc[0]
+    mine = results[
+        (results["pattern_id"] == first["pattern_id"])
+        & (results["algorithm"] == first["algorithm"])
+    ]
+    assert first["events_per_second"] == sorted(mine["events_per_second"])[1]
+
+
+def test_bootstrap_against_loops_and_theory() -> None:
+    values = np.random.default_rng(0).normal(5.0, 2.0, size=400)
+    low, high = bootstrap(values, np.mean, np.random.default_rng(1), 4000)
+    rng = np.random.default_rng(1)
+    means = sorted(
+        float(np.mean([values[k] for k in rng.integers(400, size=400)])) for _ in range(4000)
+    )
+    assert low == pytest.approx(means[100], rel=2e-3)
+    assert high == pytest.approx(means[3900], rel=2e-3)
+    # The normal approximation of a mean's 95 % interval.
+    error = 1.96 * values.std() / 20
+    assert low == pytest.approx(values.mean() - error, abs=0.03)
+    assert high == pytest.approx(values.mean() + error, abs=0.03)
