@@ -1,0 +1,66 @@
+"""The front end: one pattern, one finite stream, one plan."""
+
+from __future__ import annotations
+
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.evaluators.result import Result
+from cepbench.patterns.model import Pattern
+from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+
+
+def evaluate(
+    pattern: Pattern,
+    stream: EventStream,
+    plan: OrderPlan | TreePlan,
+    *,
+    evaluator: str | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> Result:
+    """All matches of ``pattern`` in ``stream``, found along ``plan``.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    stream : EventStream
+    plan : OrderPlan or TreePlan
+    evaluator : str, optional
+        A name in ``cep.EVALUATORS``; by default the one made for the kind of plan: ``lazy-nfa`` for
+        order plans, ``tree`` for tree plans.
+    output : {"matches", "count"}
+        Whether to keep the matches or just to count them.
+    partial_match_limit : int
+        How many partial matches may be stored before the run ends with an error.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    PlanError, EvaluationError
+        If plan, evaluator and pattern do not fit each other.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+    """
+    check_types(pattern, stream)
+    detector = Detector(
+        pattern,
+        plan,
+        evaluator=evaluator,
+        output=output,
+        partial_match_limit=partial_match_limit,
+    )
+    positions, _ = detector.advance(stream)
+    return Result(
+        pattern=pattern,
+        plan=plan,
+        evaluator=detector.evaluator,
+        metrics=detector.metrics(),
+        nodes=detector.node_metrics(),
+        positions=positions if output == "matches" else None,
+    )

@@ -1,0 +1,163 @@
+"""Drives a plan through a batch of events, a short step of time after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.buffers import expire, make_room
+from cepbench.kernels.jit import njit
+from cepbench.kernels.join import count_root, join_node, join_root
+from cepbench.kernels.tables import (
+    CAPACITY,
+    CREATED,
+    END,
+    FLOAT_OFFSET,
+    FLOATS,
+    FRESH,
+    INT_OFFSET,
+    INTS,
+    KEPT,
+    OK,
+    PEAK,
+    START,
+    TOO_MANY,
+)
+
+# Peaks over the whole run: PEAKS[…].
+PEAK_PARTIAL_MATCHES, PEAK_EVENTS, PEAK_BYTES = range(3)
+
+
+@njit
+def advance(
+    plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, values,
+    value_starts, positions,
+):  # fmt: skip
+    """Take in a batch of events and find the matches that they complete.
+
+    Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
+    before its parent does; since a join looks at each pair in order of arrival, the length of the
+    step changes neither matches nor comparisons, only how soon rows are forgotten.
+
+    Parameters
+    ----------
+    plan : Plan
+    step : int
+        In the unit of the timestamps, at least 1.
+    limit : int
+        How many partial matches may be stored.
+    state, counts, peaks : int64 arrays
+        Written in place.
+    ints, floats : 1-d arrays
+        The arenas.
+    scratch : Scratch
+    events : int64 array, shape (2, m)
+        Timestamps and positions, leaf after leaf, in order of arrival within a leaf.
+    starts : int64 array, shape (leaves + 1,)
+        Where each leaf's events start.
+    values : 1-d float64 array
+        Column ``c`` of leaf ``l`` starts at ``value_starts[l] + c * (number of its events)``.
+    value_starts : int64 array, shape (leaves,)
+    positions : bool
+        Whether to write matches (else they are only counted).
+
+    Returns
+    -------
+    ints, floats : 1-d arrays
+        The arenas, maybe new ones.
+    matches : int64 array, shape (leaves, found)
+        Positions of the events of each match; empty if only counted.
+    found : int
+    outcome : int
+        ``OK`` or ``TOO_MANY``.
+    """
+    leaves = len(starts) - 1
+    root = len(plan.nodes) - 1
+    taken = starts[:-1].copy()
+    matches = np.empty((leaves if positions else 0, 1024), np.int64)
+    found = 0
+    while True:
+        now = _next_timestamp(taken, starts, events)
+        if now == np.iinfo(np.int64).max:
+            break
+        horizon = now + step - 1
+        for leaf in range(leaves):
+            ints, floats, now = _take(
+                leaf, horizon, now, taken, starts, events, values, value_starts, plan, state,
+                counts, ints, floats,
+            )  # fmt: skip
+        stored = 0
+        for node in range(leaves, root):
+            ints, floats, outcome = join_node(
+                node, plan, limit - stored, state, counts, ints, floats, scratch
+            )
+            if outcome != OK:
+                return ints, floats, matches[:, :found], found, TOO_MANY
+            stored += state[node, END] - state[node, START]
+        if positions:
+            matches, found = join_root(
+                root, plan, state, counts, ints, floats, scratch, matches, found
+            )
+        else:
+            found += count_root(root, plan, state, counts, ints, floats, scratch)
+        _finish_step(now - plan.window, leaves, plan, state, counts, peaks, ints, floats)
+    return ints, floats, matches[:, :found], found, OK
+
+
+@njit
+def _next_timestamp(taken, starts, events):
+    earliest = np.iinfo(np.int64).max
+    for leaf in range(len(taken)):
+        if taken[leaf] < starts[leaf + 1]:
+            earliest = min(earliest, events[0, taken[leaf]])
+    return earliest
+
+
+@njit
+def _take(
+    leaf, horizon, now, taken, starts, events, values, value_starts, plan, state, counts, ints,
+    floats,
+):  # fmt: skip
+    """Store a leaf's events up to ``horizon``; ``now`` becomes the latest timestamp taken."""
+    first = taken[leaf]
+    last = first
+    while last < starts[leaf + 1] and events[0, last] <= horizon:
+        last += 1
+    more = last - first
+    state[leaf, FRESH] = state[leaf, END]
+    if more == 0:
+        return ints, floats, now
+    ints, floats = make_room(leaf, more, plan.nodes, state, ints, floats)
+    end, capacity = state[leaf, END], state[leaf, CAPACITY]
+    for column in range(2):
+        begin = state[leaf, INT_OFFSET] + column * capacity + end
+        ints[begin : begin + more] = events[column, first:last]
+    count = starts[leaf + 1] - starts[leaf]
+    for column in range(plan.nodes[leaf, FLOATS]):
+        begin = state[leaf, FLOAT_OFFSET] + column * capacity + end
+        source = value_starts[leaf] + column * count + first - starts[leaf]
+        floats[begin : begin + more] = values[source : source + more]
+    state[leaf, END] = end + more
+    counts[leaf, CREATED] += more
+    taken[leaf] = last
+    return ints, floats, max(now, events[0, last - 1])
+
+
+@njit
+def _finish_step(oldest, leaves, plan, state, counts, peaks, ints, floats):
+    """Count what is stored, then forget what no event still to come can extend."""
+    rows = np.zeros(2, np.int64)
+    size = 0
+    for node in range(len(plan.nodes) - 1):
+        stored = state[node, END] - state[node, START]
+        size += stored * 8 * (plan.nodes[node, INTS] + plan.nodes[node, FLOATS])
+        if plan.nodes[node, KEPT] == 1:
+            live = expire(node, oldest, plan.nodes, state, ints, floats)
+            counts[node, PEAK] = max(counts[node, PEAK], live)
+            rows[0 if node < leaves else 1] += live
+        else:
+            state[node, START] = 0
+            state[node, END] = 0
+            state[node, FRESH] = 0
+    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows[1])
+    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], rows[0])
+    peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], size)

@@ -1,0 +1,135 @@
+"""Room for rows: one growing arena of columns for all nodes, and the removal of expired rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit
+from cepbench.kernels.tables import (
+    CAPACITY,
+    EARLIEST,
+    END,
+    FLOAT_OFFSET,
+    FLOATS,
+    FRESH,
+    INT_OFFSET,
+    INTS,
+    START,
+)
+
+
+@njit
+def make_room(node, extra, nodes, state, ints, floats):
+    """See that ``extra`` more rows fit at ``node``; gives the two arenas, maybe new ones.
+
+    Row numbers of ``node`` may change (START, END and FRESH move together), those of the other
+    nodes never do.
+    """
+    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    if end + extra <= capacity:
+        return ints, floats
+    live = end - start
+    if 2 * (live + extra) <= capacity:
+        _move_to_front(node, nodes, state, ints, floats)
+        return ints, floats
+    return _grow(node, 2 * (live + extra), nodes, state, ints, floats)
+
+
+@njit
+def _move_to_front(node, nodes, state, ints, floats):
+    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    for column in range(nodes[node, INTS]):
+        base = state[node, INT_OFFSET] + column * capacity
+        for row in range(end - start):
+            ints[base + row] = ints[base + start + row]
+    for column in range(nodes[node, FLOATS]):
+        base = state[node, FLOAT_OFFSET] + column * capacity
+        for row in range(end - start):
+            floats[base + row] = floats[base + start + row]
+    state[node, START] = 0
+    state[node, END] = end - start
+    state[node, FRESH] -= start
+
+
+@njit
+def _grow(grown, new_capacity, nodes, state, ints, floats):
+    """Lay out both arenas anew, with more room at one node."""
+    int_size = 0
+    float_size = 0
+    for node in range(len(nodes)):
+        capacity = new_capacity if node == grown else state[node, CAPACITY]
+        int_size += nodes[node, INTS] * capacity
+        float_size += nodes[node, FLOATS] * capacity
+    new_ints = np.empty(int_size, np.int64)
+    new_floats = np.empty(float_size, np.float64)
+    int_offset = 0
+    float_offset = 0
+    for node in range(len(nodes)):
+        old = state[node, CAPACITY]
+        capacity = new_capacity if node == grown else old
+        # Only the grown node's rows move to the front: its caller looks them up anew.
+        shift = state[node, START] if node == grown else 0
+        first, last = state[node, START], state[node, END]
+        for column in range(nodes[node, INTS]):
+            source = state[node, INT_OFFSET] + column * old
+            target = int_offset + column * capacity - shift
+            new_ints[target + first : target + last] = ints[source + first : source + last]
+        for column in range(nodes[node, FLOATS]):
+            source = state[node, FLOAT_OFFSET] + column * old
+            target = float_offset + column * capacity - shift
+            new_floats[target + first : target + last] = floats[source + first : source + last]
+        state[node, INT_OFFSET] = int_offset
+        state[node, FLOAT_OFFSET] = float_offset
+        state[node, CAPACITY] = capacity
+        if node == grown:
+            state[node, START] -= shift
+            state[node, END] -= shift
+            state[node, FRESH] -= shift
+        int_offset += nodes[node, INTS] * capacity
+        float_offset += nodes[node, FLOATS] * capacity
+    return new_ints, new_floats
+
+
+@njit
+def expire(node, oldest, nodes, state, ints, floats):
+    """Forget rows whose earliest timestamp is before ``oldest``; gives how many live on.
+
+    Rows are ordered by their latest timestamp, so expired ones may lie between others. They are
+    squeezed out once they are more than the living, which keeps the cost per row constant and the
+    memory within twice of what is needed.
+    """
+    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
+    while start < end and ints[base + start] < oldest:
+        start += 1
+    state[node, START] = start
+    column = ints[base + start : base + end]
+    live = 0
+    for row in range(len(column)):
+        live += column[row] >= oldest
+    if 2 * live < end - start:
+        _squeeze(node, oldest, live, nodes, state, ints, floats)
+    state[node, FRESH] = state[node, END]
+    return live
+
+
+@njit
+def _squeeze(node, oldest, live, nodes, state, ints, floats):
+    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    keep = np.empty(live, np.int64)
+    kept = 0
+    base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
+    for row in range(start, end):
+        if ints[base + row] >= oldest:
+            keep[kept] = row
+            kept += 1
+    for column in range(nodes[node, INTS]):
+        base = state[node, INT_OFFSET] + column * capacity
+        for row in range(live):
+            ints[base + row] = ints[base + keep[row]]
+    for column in range(nodes[node, FLOATS]):
+        base = state[node, FLOAT_OFFSET] + column * capacity
+        for row in range(live):
+            floats[base + row] = floats[base + keep[row]]
+    state[node, START] = 0
+    state[node, END] = live

@@ -1,0 +1,153 @@
+"""Conditions on a block of candidates: tight loops over one column each, so that they vectorize.
+
+A mask is uint8, one entry a candidate, 1 where all conditions so far hold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit
+
+#: Candidates that are tested together; a column of them stays in the first-level cache.
+BLOCK = 1024
+
+# Operators of a comparison. Flipping the sides of one gives FLIPPED[operator].
+LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
+FLIPPED = np.array([GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, EQUAL, UNEQUAL])
+
+# Instructions of a program: a stack machine over blocks of float64, truth values being 0 and 1.
+# Codes below LOAD_LEFT are the operators of a comparison.
+LOAD_LEFT, LOAD_RIGHT, LOAD_CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, EITHER = range(6, 15)
+KEEP_IF_TRUE = 15  # ends a clause: candidates whose truth value is 0 are dropped
+#: Deepest stack that a program may need.
+STACK = 64
+
+
+@njit
+def keep_between(mask, column, low, high):
+    """Drop candidates whose value is outside of [low, high]."""
+    for row in range(len(column)):
+        mask[row] &= (column[row] >= low) & (column[row] <= high)
+
+
+@njit
+def keep_other(mask, column, value):
+    """Drop candidates whose value equals ``value``."""
+    for row in range(len(column)):
+        mask[row] &= column[row] != value
+
+
+@njit
+def keep_compared(mask, operator, value, column):
+    """Drop candidates for which ``value operator column`` is not true (never is with a NaN)."""
+    if operator == LESS:
+        for row in range(len(column)):
+            mask[row] &= value < column[row]
+    elif operator == LESS_EQUAL:
+        for row in range(len(column)):
+            mask[row] &= value <= column[row]
+    elif operator == GREATER:
+        for row in range(len(column)):
+            mask[row] &= value > column[row]
+    elif operator == GREATER_EQUAL:
+        for row in range(len(column)):
+            mask[row] &= value >= column[row]
+    elif operator == EQUAL:
+        for row in range(len(column)):
+            mask[row] &= value == column[row]
+    else:
+        for row in range(len(column)):
+            mask[row] &= (value < column[row]) | (value > column[row])
+
+
+@njit
+def _compare(operator, left, right):
+    """Leave ``left operator right`` in ``left``."""
+    if operator == LESS:
+        for row in range(len(left)):
+            left[row] = left[row] < right[row]
+    elif operator == LESS_EQUAL:
+        for row in range(len(left)):
+            left[row] = left[row] <= right[row]
+    elif operator == GREATER:
+        for row in range(len(left)):
+            left[row] = left[row] > right[row]
+    elif operator == GREATER_EQUAL:
+        for row in range(len(left)):
+            left[row] = left[row] >= right[row]
+    elif operator == EQUAL:
+        for row in range(len(left)):
+            left[row] = left[row] == right[row]
+    else:
+        for row in range(len(left)):
+            left[row] = (left[row] < right[row]) | (left[row] > right[row])
+
+
+@njit
+def _calculate(opcode, left, right):
+    """Leave the result of an arithmetic or logical instruction in ``left``."""
+    if opcode == ADD:
+        for row in range(len(left)):
+            left[row] += right[row]
+    elif opcode == SUBTRACT:
+        for row in range(len(left)):
+            left[row] -= right[row]
+    elif opcode == MULTIPLY:
+        for row in range(len(left)):
+            left[row] *= right[row]
+    elif opcode == DIVIDE:
+        for row in range(len(left)):
+            left[row] = np.divide(left[row], right[row])
+    else:
+        for row in range(len(left)):
+            left[row] = max(left[row], right[row])
+
+
+@njit
+def run_program(
+    mask,
+    plan,
+    first,
+    last,
+    stack,
+    driver_is_left,
+    floats,
+    driver_start,
+    driver_capacity,
+    sibling_start,
+    sibling_capacity,
+):
+    """Drop candidates for which a clause of the program is not true.
+
+    The program is ``plan.rules[first:last]``; candidates are ``len(mask)`` rows of the sibling.
+    ``driver_start`` and ``sibling_start`` say where in ``floats`` the driver's row and the first
+    candidate have their column 0.
+    """
+    size = len(mask)
+    top = 0
+    for instruction in range(first, last):
+        opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
+        if opcode == LOAD_LEFT or opcode == LOAD_RIGHT:
+            if (opcode == LOAD_LEFT) == driver_is_left:
+                stack[top, :size] = floats[driver_start + argument * driver_capacity]
+            else:
+                begin = sibling_start + argument * sibling_capacity
+                stack[top, :size] = floats[begin : begin + size]
+            top += 1
+        elif opcode == LOAD_CONSTANT:
+            stack[top, :size] = plan.constants[argument]
+            top += 1
+        elif opcode == NEGATE:
+            for row in range(size):
+                stack[top - 1, row] = -stack[top - 1, row]
+        elif opcode == KEEP_IF_TRUE:
+            top -= 1
+            for row in range(size):
+                mask[row] &= stack[top, row] != 0.0
+        else:
+            top -= 1
+            if opcode < LOAD_LEFT:
+                _compare(opcode, stack[top - 1, :size], stack[top, :size])
+            else:
+                _calculate(opcode, stack[top - 1, :size], stack[top, :size])

@@ -1,0 +1,87 @@
+"""Expressions and clauses over arrays: one value per candidate, all at once.
+
+Both the statistics and the evaluators need to know what a condition says about many events; here
+it is said once. Numbers are float64 with NaN for a missing value; texts arrive as codes, equal
+for equal texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cepbench.patterns.model import (
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+    Negative,
+)
+
+#: Gives an attribute's values, and a text constant's code.
+Values = Callable[[Attribute], np.ndarray]
+TextCode = Callable[[str], float]
+
+_ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+
+
+def expression_values(expression: Expression, values: Values, code: TextCode) -> np.ndarray:
+    """The value of ``expression`` for every candidate.
+
+    Parameters
+    ----------
+    expression : Expression
+    values : callable
+        Attribute → float64 array; all arrays broadcast together.
+    code : callable
+        Text → its code.
+
+    Returns
+    -------
+    ndarray of float64
+        A division by zero gives an infinity or NaN, as IEEE 754 says.
+    """
+    match expression:
+        case Attribute():
+            return values(expression)
+        case Constant(value):
+            return np.float64(code(value) if isinstance(value, str) else value)
+        case Negative(operand):
+            return np.negative(expression_values(operand, values, code))
+        case Arithmetic(operator, left, right):
+            with np.errstate(all="ignore"):
+                return _ARITHMETIC[operator](
+                    expression_values(left, values, code), expression_values(right, values, code)
+                )
+
+
+def comparison_holds(comparison: Comparison, values: Values, code: TextCode) -> np.ndarray:
+    """Where ``comparison`` is true; a missing value on either side makes it false."""
+    left = expression_values(comparison.left, values, code)
+    right = expression_values(comparison.right, values, code)
+    match comparison.operator:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case "=":
+            return left == right
+        case "!=":
+            # Not ``left != right``, which IEEE 754 makes true for a missing value.
+            return (left < right) | (left > right)
+    raise AssertionError(f"the model has no comparison {comparison.operator!r}")
+
+
+def clause_holds(clause: Clause, values: Values, code: TextCode) -> np.ndarray:
+    """Where at least one comparison of ``clause`` is true (bool array)."""
+    held = comparison_holds(clause.comparisons[0], values, code)
+    for comparison in clause.comparisons[1:]:
+        held = held | comparison_holds(comparison, values, code)
+    return held

@@ -1,0 +1,91 @@
+"""Whether a pattern can be asked of a stream at all: time, attributes, kinds of values, types."""
+
+from __future__ import annotations
+
+import difflib
+
+from cepbench.errors import StreamError
+from cepbench.patterns.model import (
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+    Negative,
+    Pattern,
+)
+from cepbench.streams.event_stream import CodedStrings, EventStream
+
+
+def check_fit(pattern: Pattern, stream: EventStream) -> None:
+    """Refuse a pattern whose window or conditions make no sense on this stream's columns.
+
+    Raises
+    ------
+    StreamError
+        For a window in seconds over integer time or the reverse, an attribute that is missing or
+        cannot be compared, a text compared with a number, or an order comparison of texts.
+    """
+    if pattern.window.is_datetime and not stream.is_datetime:
+        raise StreamError(
+            f"WITHIN {pattern.window} needs a datetime column, but this stream's time is a plain "
+            "integer; write WITHIN … units, or convert the column to datetimes"
+        )
+    if stream.is_datetime and not pattern.window.is_datetime:
+        raise StreamError(
+            f"WITHIN {pattern.window} counts ticks, but this stream's time is a datetime; write "
+            "WITHIN … seconds (or minutes, hours, days)"
+        )
+    for clause in pattern.conditions:
+        for comparison in clause.comparisons:
+            _check_comparison(comparison, clause, stream)
+
+
+def check_types(pattern: Pattern, stream: EventStream) -> None:
+    """Refuse a pattern that asks for an event type which the stream does not know.
+
+    An empty stream knows nothing and refuses nothing.
+
+    Raises
+    ------
+    StreamError
+        Naming the type and the nearest known one.
+    """
+    if not len(stream):
+        return
+    for variable in pattern.variables:
+        if variable.type not in stream.type_names:
+            near = difflib.get_close_matches(variable.type, stream.type_names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            shown = ", ".join(stream.type_names[:8])
+            more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
+            raise StreamError(
+                f"no event of type {variable.type!r} (variable {variable.name!r}) in the stream, "
+                f"whose types are {shown}{more}{hint}"
+            )
+
+
+def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStream) -> None:
+    left, right = _is_text(comparison.left, stream), _is_text(comparison.right, stream)
+    if left != right:
+        raise StreamError(f"condition {clause}: {comparison} compares a text with a number")
+    if left and comparison.operator not in ("=", "!="):
+        raise StreamError(
+            f"condition {clause}: {comparison} orders texts; texts can only be = or !="
+        )
+
+
+def _is_text(expression: Expression, stream: EventStream) -> bool:
+    match expression:
+        case Attribute(_, name):
+            return isinstance(stream.column(name), CodedStrings)
+        case Constant(value):
+            return isinstance(value, str)
+        case Negative(operand):
+            parts: tuple[Expression, ...] = (operand,)
+        case Arithmetic(_, left, right):
+            parts = (left, right)
+    if any(_is_text(part, stream) for part in parts):
+        raise StreamError(f"{expression} calculates with a text; texts can only be = or !=")
+    return False

@@ -1,0 +1,65 @@
+"""Attributes as float64, texts as codes that stay the same from batch to batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cepbench.errors import StreamError
+from cepbench.streams.event_stream import CodedStrings, EventStream
+
+#: Integers up to here are floats without rounding.
+_EXACT = 2**53
+
+
+class NumericReader:
+    """Reads a stream's attributes as numbers that compare as the originals do.
+
+    Each batch of a stream may come with a table of texts of its own; the reader maps all of them
+    to one.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Texts known already, in the order of their codes (see :attr:`texts`).
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts met so far, in the order of their codes."""
+        return list(self._codes)
+
+    def code(self, text: str) -> float:
+        """The code of a text, a new one if it was not met before."""
+        return float(self._codes.setdefault(text, len(self._codes)))
+
+    def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
+        """The attribute ``name`` at ``rows`` as float64; missing values as NaN.
+
+        Raises
+        ------
+        StreamError
+            If there is no such attribute, it cannot be compared, or holds an integer beyond 2**53
+            that a float would round.
+        """
+        column = stream.column(name)
+        if isinstance(column, CodedStrings):
+            # The last entry serves code -1, a missing value.
+            table = np.array([*map(self.code, column.values), np.nan])
+            return table[column.codes[rows]]
+        picked = column[rows]
+        if picked.dtype == np.int64 and len(picked):
+            large = np.flatnonzero((picked > _EXACT) | (picked < -_EXACT))
+            if len(large):
+                row = int(np.arange(len(stream))[rows][large[0]])
+                raise StreamError(
+                    f"row {row}: {name!r} is {picked[large[0]]}, too large to compare exactly as a "
+                    "float; make it a text, or subtract a common origin",
+                    row=row,
+                )
+        return picked.astype(np.float64, copy=False)
+

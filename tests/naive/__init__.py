@@ -1,0 +1,1 @@
+"""Independent, slow and obvious versions of what the library does fast."""
