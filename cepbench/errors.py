@@ -78,6 +78,10 @@ class PlanGeneratorError(CepbenchError):
     """A plan generator is unknown, registered twice, refuses the problem, or returned no plan."""
 
 
+class PlanningRefusedError(PlanGeneratorError):
+    """A plan generator refuses a problem beyond its limits; nothing is wrong with either."""
+
+
 class EvaluationError(CepbenchError):
     """An evaluator cannot run or continue."""
 

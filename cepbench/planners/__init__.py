@@ -1,0 +1,12 @@
+"""Plan generators: importing this room registers the project's own, in the paper's order."""
+
+from cepbench.planners import (  # isort: skip
+    trivial as trivial,
+    efreq as efreq,
+    greedy as greedy,
+    iterative_improvement as iterative_improvement,
+    dp_ld as dp_ld,
+    zstream as zstream,
+    zstream_ord as zstream_ord,
+    dp_b as dp_b,
+)

@@ -68,7 +68,8 @@ class Statistics:
         errors: dict[str | Pair, float] = {
             name: _number("standard_errors", name, value) for name, value in single.items()
         }
-        errors.update(_by_pair("standard_errors", paired, values))
+        for pair, value in _by_pair("standard_errors", paired, values).items():
+            errors[pair] = value
         object.__setattr__(self, "standard_errors", errors)
 
     @property

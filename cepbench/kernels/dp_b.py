@@ -1,0 +1,71 @@
+"""Dynamic programming over all bushy trees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepbench.kernels.jit import njit
+from cepbench.kernels.log_sums import log_add
+
+
+@njit
+def _cheapest_split(best: np.ndarray, mask: int) -> tuple[int, float]:
+    """The left half of the best split of a set of two or more, and ln of the halves' cost."""
+    # Each split is met once: its left half holds the first variable.
+    first = mask & -mask
+    rest = mask ^ first
+    least = np.inf
+    chosen = 0
+    more = 0
+    while more != rest:
+        left = first | more
+        a = best[left]
+        b = best[mask ^ left]
+        if a < b:
+            a, b = b, a
+        # A sum is above its larger part, so most splits end here, without any exponential.
+        if a < least:
+            total = a + math.log1p(math.exp(b - a))
+            if total < least:
+                least = total
+                chosen = left
+        more = (more - rest) & rest
+    return chosen, least
+
+
+@njit
+def cheapest_tree(sizes: np.ndarray, n: int) -> np.ndarray:
+    """The tree of least Cost_tree.
+
+    Parameters
+    ----------
+    sizes : ndarray of float64, shape (2^n,)
+        ln PM of every set of variables.
+    n : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n − 1, 2)
+        Bit masks of each inner node and of its left child, parents first.
+    """
+    best = np.empty(1 << n)
+    for mask in range(1, 1 << n):
+        if mask & (mask - 1):
+            best[mask] = log_add(sizes[mask], _cheapest_split(best, mask)[1])
+        else:
+            best[mask] = sizes[mask]
+    nodes = np.empty((n - 1, 2), dtype=np.int64)
+    if n > 1:
+        nodes[0, 0] = (1 << n) - 1
+    known = 1
+    for node in range(n - 1):
+        mask = nodes[node, 0]
+        left = _cheapest_split(best, mask)[0]
+        nodes[node, 1] = left
+        for child in (left, mask ^ left):
+            if child & (child - 1):
+                nodes[known, 0] = child
+                known += 1
+    return nodes

@@ -1,0 +1,33 @@
+"""DP-LD: the best order, by dynamic programming over sets of variables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.kernels.dp_ld import cheapest_order
+from cepbench.kernels.subset_sizes import log_subset_sizes
+from cepbench.planners.registry import plan_generator
+
+
+@plan_generator(
+    "DP-LD",
+    plans="order",
+    exact=True,
+    space="all orders, cross products included",
+    source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",
+    max_size=24,
+)
+def dp_ld(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+    """The order of least cost: left-deep dynamic programming, O(n·2^n) steps, 16·2^n bytes.
+
+    Of equally good orders it takes one that keeps late written variables last: among the best
+    choices for the last place the one written last, and so on downwards.
+
+    Differs from [selinger1979]_: cross products are allowed, as the paper wants it (section 3.3),
+    and there are no interesting orders.
+    """
+    sizes = log_subset_sizes(
+        problem.log_filtered, problem.log_selectivity, problem.log_order_factor
+    )
+    return cheapest_order(sizes, problem.n).tolist()

@@ -1,0 +1,22 @@
+"""EFREQ: the rarest event type first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.registry import plan_generator
+
+
+@plan_generator(
+    "EFREQ",
+    plans="order",
+    space="the order of arrival rates alone",
+    source="[kolchinsky2018]_, section 6.1; the order of PB-CED and of the lazy NFA",
+)
+def efreq(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+    """Ascending arrival rates, before any filter.
+
+    Of equal rates the earlier written variable comes first.
+    """
+    return sorted(range(problem.n), key=problem.log_rate)

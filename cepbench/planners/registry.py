@@ -1,0 +1,170 @@
+"""The plan generators by name, the project's own and the users'.
+
+A plan generator is a function ``f(problem, rng)``: it sees the numbers of a
+:class:`~cepbench.costs.problem.PlanningProblem` and a seeded NumPy generator, and returns either
+an order, a list of the indices 0 … n−1, or a tree, nested pairs of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import PlanGeneratorError
+
+GeneratorFunction = Callable[[PlanningProblem, np.random.Generator], Any]
+_F = TypeVar("_F", bound=GeneratorFunction)
+
+_OWN = "cepbench.planners."
+
+
+@dataclass(frozen=True)
+class PlanGenerator:
+    """One way to find a plan.
+
+    Attributes
+    ----------
+    name : str
+    plans : str
+        Kind of its plans: ``order`` or ``tree``.
+    function : callable
+        (problem, rng) → order or tree in indices.
+    exact : bool
+        Whether its plan is always of least cost over its space.
+    space : str
+        The plans that it chooses from, in words.
+    description : str
+    source : str
+        Where it comes from.
+    max_size : int or None
+        The most variables that it takes; it refuses more.
+    """
+
+    name: str
+    plans: str
+    function: GeneratorFunction
+    exact: bool = False
+    space: str = ""
+    description: str = ""
+    source: str = ""
+    max_size: int | None = None
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.function.__module__.startswith(_OWN)
+
+    @property
+    def qualified_name(self) -> str:
+        """Module and name of its function."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+_GENERATORS: dict[str, PlanGenerator] = {}
+
+#: Name → plan generator, in the order in which they were registered.
+PLAN_GENERATORS: Mapping[str, PlanGenerator] = MappingProxyType(_GENERATORS)
+
+
+def plan_generator(
+    name: str,
+    *,
+    plans: str,
+    exact: bool = False,
+    space: str = "",
+    description: str | None = None,
+    source: str = "",
+    max_size: int | None = None,
+) -> Callable[[_F], _F]:
+    """Register the decorated function as a plan generator; it is returned unchanged.
+
+    Running a notebook cell again replaces the function of the same module and name.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case.
+    plans : {"order", "tree"}
+        What the function returns: a list of the indices 0 … n−1, or nested pairs of them.
+    exact : bool
+        Whether its plan is always of least cost over its space.
+    space : str
+        The plans that it chooses from, in words.
+    description : str, optional
+        One line; the first line of the docstring if not given.
+    source : str
+        Where it comes from.
+    max_size : int, optional
+        Patterns of more variables are refused with a clear error.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If ``plans`` is neither, or the name is taken by another function.
+
+    Examples
+    --------
+    >>> @plan_generator("MY-IDEA", plans="order")
+    ... def my_idea(problem, rng):
+    ...     return sorted(range(problem.n), key=problem.rate)
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise PlanGeneratorError(
+            f'a plan generator needs a name, as in @plan_generator("MY-IDEA", plans="order"), '
+            f"not {name!r}"
+        )
+    if plans not in ("order", "tree"):
+        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {plans!r}')
+
+    def register(function: _F) -> _F:
+        docstring = (function.__doc__ or "").strip()
+        first_line = docstring.splitlines()[0] if docstring else ""
+        entry = PlanGenerator(
+            name,
+            plans,
+            function,
+            exact,
+            space,
+            first_line if description is None else description,
+            source,
+            max_size,
+        )
+        for taken in list(_GENERATORS.values()):
+            if taken.name.casefold() != name.casefold():
+                continue
+            if taken.qualified_name != entry.qualified_name:
+                owner = "cepbench itself" if taken.is_builtin else taken.qualified_name
+                raise PlanGeneratorError(
+                    f"the name {taken.name} is taken by {owner}; choose another one"
+                )
+            if taken.name != name:
+                del _GENERATORS[taken.name]
+        _GENERATORS[name] = entry
+        return function
+
+    return register
+
+
+def find_generator(name: str) -> PlanGenerator:
+    """The plan generator of that name, in any case.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If there is none; the message suggests the nearest.
+    """
+    by_name = {known.casefold(): entry for known, entry in _GENERATORS.items()}
+    wanted = str(name).casefold()
+    if wanted in by_name:
+        return by_name[wanted]
+    near = difflib.get_close_matches(wanted, by_name, n=1, cutoff=0.5)
+    hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
+    raise PlanGeneratorError(
+        f"there is no plan generator {name!r}{hint} Known are {', '.join(_GENERATORS)}"
+    )

@@ -1,0 +1,23 @@
+"""ZSTREAM-ORD: the best tree over leaves in the order of GREEDY."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.greedy import greedy
+from cepbench.planners.registry import plan_generator
+from cepbench.planners.zstream import tree_over
+
+
+@plan_generator(
+    "ZSTREAM-ORD",
+    plans="tree",
+    space="all trees whose leaves stand in the order of GREEDY",
+    source="[kolchinsky2018]_, section 6.1",
+)
+def zstream_ord(problem: PlanningProblem, rng: np.random.Generator) -> Any:
+    """ZSTREAM over the leaf order that GREEDY finds; ties as in these two."""
+    return tree_over(problem, greedy(problem, rng))

@@ -1,0 +1,94 @@
+"""A tree plan as an SVG drawing that reads well on light and on dark pages."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+_LETTER = 7.3  # width of one letter at 12 px, generous
+_LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
+_HEIGHT_LIMIT = 640.0
+
+
+def tree_svg(tree: Any, labels: Sequence[str]) -> str:
+    """Draw nested pairs of names: leaves on one line, each parent above the middle of its children.
+
+    Parameters
+    ----------
+    tree : str or pair of trees
+    labels : sequence of str
+        A short text beside each node, in post-order (left, right, node); empty for none.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    """
+    placed: list[tuple[float, int, str, str]] = []  # x in leaves, height, name, label
+    edges: list[tuple[int, int]] = []
+    leaf_count = 0
+    next_label = iter(labels)
+
+    def place(node: Any) -> int:
+        nonlocal leaf_count
+        if isinstance(node, tuple):
+            left, right = place(node[0]), place(node[1])
+            x = (placed[left][0] + placed[right][0]) / 2
+            height = 1 + max(placed[left][1], placed[right][1])
+            placed.append((x, height, "", next(next_label)))
+            edges.extend((len(placed) - 1, child) for child in (left, right))
+        else:
+            placed.append((float(leaf_count), 0, node, next(next_label)))
+            leaf_count += 1
+        return len(placed) - 1
+
+    root = place(tree)
+    shown = [_shortened(name) for _, _, name, _ in placed]
+    longest = max(len(text) for text in (*shown, *(label for *_, label in placed)))
+    column = _LETTER * max(longest, 3) + 10
+    levels = placed[root][1]
+    row = min(46.0, max(12.0, _HEIGHT_LIMIT / max(levels, 1)))
+    # Labels of inner nodes would lie on top of each other in a tree that had to be squeezed.
+    roomy = row >= 24
+    width, height = column * leaf_count, row * levels + 62
+
+    def at(index: int) -> tuple[float, float]:
+        return column * (placed[index][0] + 0.5), 22 + row * (levels - placed[index][1])
+
+    parts = []
+    for parent, child in edges:
+        (x1, y1), (x2, y2) = at(parent), at(child)
+        parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            'stroke="currentColor" stroke-opacity="0.45"/>'
+        )
+    for index, (_, _, name, label) in enumerate(placed):
+        x, y = at(index)
+        tip = html.escape(": ".join(text for text in (name, label) if text))
+        if name:
+            parts.append(
+                f'<g><title>{tip}</title><text x="{x:.1f}" y="{y + 14:.1f}" font-weight="600">'
+                f"{html.escape(shown[index])}</text>{_text(x, y + 30, label)}</g>"
+            )
+        else:
+            above = _text(x, y - 8, label) if roomy else ""
+            parts.append(
+                f'<g><title>{tip}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>{above}</g>'
+            )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" style="max-width:100%;height:auto" fill="currentColor" '
+        'font-family="sans-serif" font-size="12" text-anchor="middle">'
+        f"<title>plan tree</title>{''.join(parts)}</svg>"
+    )
+
+
+def _text(x: float, y: float, text: str) -> str:
+    if not text:
+        return ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="10" opacity="0.75">{html.escape(text)}</text>'
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"

@@ -1,0 +1,264 @@
+"""Evaluation plans: an order or a tree of a pattern's variables, as frozen data.
+
+A plan knows nothing of the pattern or of how it was found; cost, algorithm and estimates are
+notes that its generator left for people to read.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cepbench.errors import PlanError
+from cepbench.plans.drawing import tree_svg
+
+#: A leaf's name, or a pair of trees.
+Tree = str | tuple[Any, Any]
+
+
+def post_order(tree: Any) -> Iterator[Any]:
+    """The nodes of a tree of nested pairs: left, right, then the node itself."""
+    if isinstance(tree, tuple):
+        yield from post_order(tree[0])
+        yield from post_order(tree[1])
+    yield tree
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree of nested pairs, left to right."""
+    return [node for node in post_order(tree) if not isinstance(node, tuple)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanNotes:
+    """What is noted beside a plan; all of it is missing for a plan made by hand.
+
+    Attributes
+    ----------
+    log_cost : float or None
+        Natural logarithm of the estimated cost.
+    cost_model, algorithm : str or None
+        Names of the cost model and of the plan generator.
+    seed : int or None
+        The seed with which it was generated.
+    estimates : tuple of float
+        Natural logarithms of the estimated numbers of partial matches: of an order plan's
+        prefixes, of a tree plan's nodes in post-order. Empty if there are none.
+    """
+
+    log_cost: float | None = None
+    cost_model: str | None = None
+    algorithm: str | None = None
+    seed: int | None = None
+    estimates: tuple[float, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """The estimated cost; infinite where only its logarithm fits a float."""
+        if self.log_cost is None:
+            return None
+        return math.exp(self.log_cost) if self.log_cost < 709.0 else math.inf
+
+    def _headline(self, kind: str) -> str:
+        made = "by hand" if self.algorithm is None else f"by {self.algorithm}"
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        cost = (
+            ""
+            if self.log_cost is None
+            else f", estimated cost {shown_log(self.log_cost)} ({self.cost_model})"
+        )
+        return f"{kind} plan {made}{seed}{cost}"
+
+
+@dataclass(frozen=True, repr=False)
+class OrderPlan(PlanNotes):
+    """An order-based plan [kolchinsky2018]_, section 2.4: ``OrderPlan(["c", "a", "b"])``.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The pattern's variables in the order in which partial matches take them up.
+
+    Raises
+    ------
+    PlanError
+        If a name is missing, no text, or there twice.
+    """
+
+    names: Sequence[str]
+    kind: ClassVar[str] = "order"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.names, str):
+            raise PlanError(
+                f'an order is a list of variable names such as ["a", "b"], not {self.names!r}'
+            )
+        object.__setattr__(self, "names", tuple(self.names))
+        _check_names(self.names)
+
+    @property
+    def order(self) -> list[str]:
+        """The variables in the order in which partial matches take them up."""
+        return list(self.names)
+
+    @property
+    def tree(self) -> Tree:
+        """The same plan as a left-deep tree."""
+        tree: Tree = self.names[0]
+        for name in self.names[1:]:
+            tree = (tree, name)
+        return tree
+
+    def nodes(self) -> list[tuple[str, ...]]:
+        """The variables of each prefix; ``estimates`` has one number for each."""
+        return [tuple(self.names[: k + 1]) for k in range(len(self.names))]
+
+    def check(self, names: Iterable[str]) -> None:
+        """See that the plan is an order of exactly ``names``.
+
+        Raises
+        ------
+        PlanError
+            If a variable is missing or unknown.
+        """
+        _check_against(self.names, names)
+
+    def __repr__(self) -> str:
+        return f"OrderPlan({self.order})"
+
+    def describe(self) -> str:
+        """The order, step by step, with the estimated number of partial matches."""
+        lines = [self._headline("order")]
+        width = max(map(len, self.names))
+        for k, name in enumerate(self.names):
+            estimate = f"  {shown_log(self.estimates[k])}" if self.estimates else ""
+            lines.append(f"  {k + 1:>2}. {name:<{width}}{estimate}".rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        # In post-order the k-th prefix's node comes right after the leaf that it takes up.
+        labels = [""] * (2 * len(self.names) - 1)
+        for k, estimate in enumerate(self.estimates):
+            labels[2 * k] = shown_log(estimate)
+        return _as_html(self, labels)
+
+
+@dataclass(frozen=True, repr=False)
+class TreePlan(PlanNotes):
+    """A tree-based plan [kolchinsky2018]_, section 2.4: ``TreePlan((("a", "c"), "b"))``.
+
+    Parameters
+    ----------
+    tree : str or pair of trees
+        Nested pairs of variable names; lists are taken as tuples.
+
+    Raises
+    ------
+    PlanError
+        If a node is neither a name nor a pair, or a name is there twice.
+    """
+
+    tree: Tree
+    kind: ClassVar[str] = "tree"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tree", _as_pairs(self.tree))
+        _check_names(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables at the leaves, left to right."""
+        return tuple(leaves(self.tree))
+
+    def nodes(self) -> list[tuple[str, ...]]:
+        """The variables below each node in post-order; ``estimates`` has one number for each."""
+        return [tuple(leaves(node)) for node in post_order(self.tree)]
+
+    def check(self, names: Iterable[str]) -> None:
+        """See that the plan is a tree over exactly ``names``.
+
+        Raises
+        ------
+        PlanError
+            If a variable is missing or unknown.
+        """
+        _check_against(self.names, names)
+
+    def __repr__(self) -> str:
+        return f"TreePlan({self.tree!r})"
+
+    def describe(self) -> str:
+        """The tree from its root down, with the estimated number of partial matches per node."""
+        lines = [self._headline("tree")]
+        nodes = self.nodes()
+        width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5
+
+        def show(node: Tree, position: int, depth: int) -> None:
+            text = node if isinstance(node, str) else f"join {', '.join(nodes[position])}"
+            estimate = f"  {shown_log(self.estimates[position])}" if self.estimates else ""
+            lines.append(f"{'  ' * (depth + 1) + text:<{width}}{estimate}".rstrip())
+            if not isinstance(node, str):
+                # Post-order puts the right child just before its parent, the left one before it.
+                show(node[0], position - 2 * len(leaves(node[1])), depth + 1)
+                show(node[1], position - 1, depth + 1)
+
+        show(self.tree, len(nodes) - 1, 0)
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        labels = [shown_log(estimate) for estimate in self.estimates]
+        return _as_html(self, labels or [""] * (2 * len(self.names) - 1))
+
+
+Plan = OrderPlan | TreePlan
+
+
+def shown_log(logarithm: float) -> str:
+    """The number whose natural logarithm is given, short, and as a power of ten if it is huge."""
+    power = logarithm / math.log(10.0)
+    if -300 < power < 300:
+        return f"{math.exp(logarithm):.4g}"
+    return f"10^{power:.1f}"
+
+
+def _as_html(plan: Plan, labels: Sequence[str]) -> str:
+    drawing = tree_svg(plan.tree, labels)
+    headline = html.escape(plan.describe().splitlines()[0])
+    return f'<figure class="cep-plan"><figcaption>{headline}</figcaption>{drawing}</figure>'
+
+
+def _as_pairs(node: Any) -> Tree:
+    if isinstance(node, str):
+        return node
+    if isinstance(node, list | tuple) and len(node) == 2:
+        return (_as_pairs(node[0]), _as_pairs(node[1]))
+    raise PlanError(
+        f"{node!r} is no tree; a tree is a variable name or a pair of trees, "
+        'such as (("a", "c"), "b")'
+    )
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    if not names:
+        raise PlanError("a plan needs at least one variable")
+    for name in names:
+        if not isinstance(name, str):
+            raise PlanError(f"a plan is made of variable names, and {name!r} is no text")
+        if names.count(name) > 1:
+            raise PlanError(f"the plan has variable {name!r} twice")
+
+
+def _check_against(found: Sequence[str], wanted: Iterable[str]) -> None:
+    expected = tuple(wanted)
+    for name in expected:
+        if name not in found:
+            raise PlanError(f"the plan lacks variable {name!r}; it has {', '.join(found)}")
+    for name in found:
+        if name not in expected:
+            raise PlanError(
+                f"the plan has a variable {name!r} that the pattern has not; "
+                f"the pattern has {', '.join(expected)}"
+            )
