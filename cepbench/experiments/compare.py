@@ -10,7 +10,7 @@ from cepbench.experiments.cells import OK, check_agreement, results_frame
 from cepbench.experiments.measure import measure_pattern
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.model import Pattern
-from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -40,7 +40,7 @@ def compare(
     stream: EventStream,
     *,
     statistics: Statistics | None = None,
-    generators: Sequence[str] | None = None,
+    generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
     repetitions: int = 3,
     seed: int = 0,
@@ -56,8 +56,8 @@ def compare(
     stream : EventStream
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
-    generators : sequence of str, optional
-        Names in ``cep.PLAN_GENERATORS``; by default all that are registered, a user's own too.
+    generators : sequence of str or PlanGenerator, optional
+        Such as names in ``cep.PLAN_GENERATORS``; by default all that are registered, a user's own too.
     evaluators : sequence of str, optional
         See :func:`cepbench.experiments.measure.cells_of`.
     repetitions : int
@@ -81,8 +81,10 @@ def compare(
 
     Raises
     ------
+    PlanGeneratorError
+        If a generator is unknown.
     ExperimentError
-        If a generator or evaluator is unknown, or two runs found different numbers of matches.
+        If an evaluator is unknown, or two runs found different numbers of matches.
     """
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)

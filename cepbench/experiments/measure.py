@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanGeneratorError
+from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.experiments.cells import ERROR, LIMIT, OK, REFUSED, Cell, provenance
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
-from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -30,7 +31,6 @@ WARM_UP_EVENTS = 5_000
 class _Planned:
     """A generator's plan for the pattern, or why there is none."""
 
-    algorithm: str
     plans: str
     plan: Any
     seconds: float | None
@@ -39,7 +39,7 @@ class _Planned:
 
 
 def cells_of(
-    algorithms: Sequence[str], evaluators: Sequence[str] | None, repetitions: int
+    generators: Sequence[str | PlanGenerator], evaluators: Sequence[str] | None, repetitions: int
 ) -> list[Cell]:
     """All cells of one pattern, in the order of their measurement.
 
@@ -48,8 +48,8 @@ def cells_of(
 
     Parameters
     ----------
-    algorithms : sequence of str
-        Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`.
+    generators : sequence of str or PlanGenerator
+        Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`, or generators themselves.
     evaluators : sequence of str, optional
         Evaluators, each of which runs every plan that it can. By default every plan runs in the
         evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
@@ -58,36 +58,38 @@ def cells_of(
 
     Raises
     ------
+    PlanGeneratorError
+        If a generator is unknown.
     ExperimentError
-        If a name is unknown, or a generator's plans fit none of the evaluators.
+        If an evaluator is unknown, or a generator's plans fit none of the evaluators.
     """
     if repetitions < 1:
         raise ExperimentError(f"{repetitions} repetitions: at least one is needed")
-    for kind, names, known in (
-        ("plan generator", algorithms, PLAN_GENERATORS),
-        ("evaluator", evaluators or (), EVALUATORS),
-    ):
-        for name in names:
-            if name not in known:
-                raise ExperimentError(f"unknown {kind} {name!r}; there are {', '.join(known)}")
+    for name in evaluators or ():
+        if name not in EVALUATORS:
+            raise ExperimentError(f"unknown evaluator {name!r}; there are {', '.join(EVALUATORS)}")
     runs = []
-    for algorithm in algorithms:
-        plans = PLAN_GENERATORS[algorithm].plans
+    for generator in map(_resolved, generators):
+        plans = generator.plans
         if evaluators is None:
             fitting = [_made_for(plans)]
         else:
             fitting = [name for name in evaluators if _runs(name, plans)]
         if not fitting:
             raise ExperimentError(
-                f"{algorithm} makes {plans} plans, which none of the evaluators "
+                f"{generator.name} makes {plans} plans, which none of the evaluators "
                 f"{', '.join(evaluators or ())} runs; add {_made_for(plans)!r}"
             )
-        runs.extend((algorithm, evaluator) for evaluator in fitting)
+        runs.extend((generator.name, evaluator) for evaluator in fitting)
     cells = []
     for repetition in range(repetitions):
         shift = repetition % max(1, len(runs))
         cells.extend(Cell(*run, repetition) for run in runs[shift:] + runs[:shift])
     return cells
+
+
+def _resolved(generator: str | PlanGenerator) -> PlanGenerator:
+    return find_generator(generator) if isinstance(generator, str) else generator
 
 
 def _made_for(plans: str) -> str:
@@ -103,7 +105,7 @@ def measure_pattern(
     spec: PatternSpec,
     stream: EventStream,
     statistics: Statistics,
-    algorithms: Sequence[str],
+    generators: Sequence[str | PlanGenerator],
     *,
     evaluators: Sequence[str] | None = None,
     repetitions: int = 3,
@@ -127,7 +129,7 @@ def measure_pattern(
         What the pattern is evaluated on.
     statistics : Statistics
         What the plans are made from.
-    algorithms : sequence of str
+    generators : sequence of str or PlanGenerator
     evaluators : sequence of str, optional
         See :func:`cells_of`.
     repetitions : int
@@ -156,13 +158,15 @@ def measure_pattern(
     on a warm engine.
     """
     done = set(finished)
-    missing = [cell for cell in cells_of(algorithms, evaluators, repetitions) if cell not in done]
+    missing = [cell for cell in cells_of(generators, evaluators, repetitions) if cell not in done]
     if not missing:
         return
     pattern = spec.pattern
-    needed = dict.fromkeys(cell.algorithm for cell in missing)
+    needed = {cell.algorithm for cell in missing}
     planned = {
-        name: _planned(name, pattern, statistics, seed, time_selectivity) for name in needed
+        generator.name: _planned(generator, pattern, statistics, seed, time_selectivity)
+        for generator in map(_resolved, generators)
+        if generator.name in needed
     }
     limit = {} if partial_match_limit is None else {"partial_match_limit": partial_match_limit}
     _warm_up(pattern, stream, planned, missing, {"output": output, **limit})
@@ -204,41 +208,41 @@ def plan_text(plan: Any) -> str:
     if plan.kind == "order":
         return ", ".join(plan.order)
 
-    def bracketed(node: Any) -> str:
-        return node if isinstance(node, str) else f"({', '.join(map(bracketed, node))})"
+    return _bracketed(plan.tree)
 
-    return bracketed(plan.tree)
+
+def _bracketed(tree: Any) -> str:
+    return tree if isinstance(tree, str) else f"({', '.join(map(_bracketed, tree))})"
 
 
 def _planned(
-    algorithm: str, pattern: Pattern, statistics: Statistics, seed: int, time_selectivity: str
+    generator: PlanGenerator,
+    pattern: Pattern,
+    statistics: Statistics,
+    seed: int,
+    time_selectivity: str,
 ) -> _Planned:
-    entry = PLAN_GENERATORS[algorithm]
-    _load_kernels(algorithm)
+    _load_kernels(generator)
     try:
         started = time.perf_counter()
         plan = make_plan(
-            pattern,
-            statistics,
-            algorithm=algorithm,
-            seed=seed,
-            time_selectivity=time_selectivity,
+            pattern, statistics, generator, seed=seed, time_selectivity=time_selectivity
         )
         seconds = time.perf_counter() - started
-    except Exception as error:  # a user's generator may raise anything; the sweep must go on
-        status = REFUSED if isinstance(error, PlanGeneratorError) else ERROR
-        return _Planned(algorithm, entry.plans, None, None, status, _reason(error))
-    return _Planned(algorithm, entry.plans, plan, seconds, OK, None)
+    except PlanningRefusedError as error:
+        return _Planned(generator.plans, None, None, REFUSED, _reason(error))
+    except Exception as error:  # one broken generator is a row; the sweep must go on
+        return _Planned(generator.plans, None, None, ERROR, _reason(error))
+    return _Planned(generator.plans, plan, seconds, OK, None)
 
 
-def _load_kernels(algorithm: str) -> None:
+def _load_kernels(generator: PlanGenerator) -> None:
     """Plan something small, so that loading compiled code is not part of planning time."""
     pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1 units")
-    statistics = Statistics(cardinalities={"a": 1.0, "b": 2.0, "c": 3.0}, selectivities={})
-    try:
-        make_plan(pattern, statistics, algorithm=algorithm, seed=0)
-    except Exception:
-        return  # a generator that cannot plan this one may well plan the real one
+    statistics = Statistics(cardinalities={"a": 1.0, "b": 2.0, "c": 3.0})
+    # A generator that cannot plan this one may well plan the real one.
+    with suppress(Exception):
+        make_plan(pattern, statistics, generator)
 
 
 def _warm_up(

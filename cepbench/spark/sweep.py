@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import random
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
-from pyspark import cloudpickle
+from pyspark import InheritableThread, cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tqdm import tqdm
@@ -27,10 +25,10 @@ from cepbench.errors import CepbenchError, ExperimentError
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.measure import cells_of, measure_pattern
-from cepbench.experiments.store import Journal, ResultsStore, count_rows, read_results
+from cepbench.experiments.store import Journal, ResultsStore, count_rows, journal_path, read_results
 from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.spark.statistics import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -88,9 +86,10 @@ def run_sweep(
     -----
     Source: [kolchinsky2018]_, section 6.2.
     """
-    if config.algorithms is None:
-        config = replace(config, algorithms=tuple(PLAN_GENERATORS))
-    cells = cells_of(config.algorithms or (), config.evaluators, config.repetitions)
+    names = PLAN_GENERATORS if config.algorithms is None else config.algorithms
+    generators = [find_generator(name) for name in names]
+    config = replace(config, algorithms=tuple(generator.name for generator in generators))
+    cells = cells_of(generators, config.evaluators, config.repetitions)
     with ResultsStore(path, config.to_dict()) as store:
         if not store.is_complete:
             cardinalities = store.kept("cardinalities", lambda: _cardinalities(spark, config))
@@ -103,7 +102,7 @@ def run_sweep(
             ]
             # Shuffled, so that the finished part tells the duration of the rest.
             random.Random(config.seed).shuffle(pending)
-            job = _Job(config, store.path.resolve(), _pickled_generators(config.algorithms or ()))
+            job = _Job(config, store.path.resolve(), _pickled(generators))
             with tqdm(
                 total=len(specs) * len(cells),
                 initial=count_rows(store.path),
@@ -155,6 +154,18 @@ def _statistics(
     return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
 
 
+def _pickled(generators: Sequence[PlanGenerator]) -> bytes:
+    """The plan generators for the workers: cepbench's own by name, a user's own by its code."""
+    with ExitStack() as by_value:
+        for name in {g.function.__module__ for g in generators if not g.is_builtin}:
+            # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
+            if name != "__main__" and name in sys.modules:
+                module = sys.modules[name]
+                cloudpickle.register_pickle_by_value(module)
+                by_value.callback(cloudpickle.unregister_pickle_by_value, module)
+        return bytes(cloudpickle.dumps([g.name if g.is_builtin else g for g in generators]))
+
+
 def _run_job(
     spark: SparkSession, job: _Job, pending: Sequence[tuple[PatternSpec, Any]], bar: Any
 ) -> list[str]:
@@ -173,8 +184,6 @@ def _run_job(
             outcome.extend(tasks.map(partial(_measure_one, job)).collect())
         except BaseException as error:  # handed to the caller's thread
             broken.append(error)
-
-    from pyspark import InheritableThread
 
     thread = InheritableThread(target=run)
     thread.start()
@@ -198,10 +207,9 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
     """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
     spec, statistics = task
     config = job.config
-    PLAN_GENERATORS.update(cloudpickle.loads(job.generators))
     try:
         pattern = spec.pattern
-        with Journal(_journal(job, spec)) as journal:
+        with Journal(journal_path(job.folder, spec.pattern_id)) as journal:
             stream = EventStream.from_parquet(
                 config.data,
                 types=[variable.type for variable in pattern.variables],
@@ -211,7 +219,7 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
                 spec,
                 stream,
                 Statistics.from_dict(statistics),
-                config.algorithms or (),
+                cloudpickle.loads(job.generators),
                 evaluators=config.evaluators,
                 repetitions=config.repetitions,
                 seed=config.seed,

@@ -1,0 +1,250 @@
+"""Measuring one pattern: order of the runs, rows of every outcome, resuming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import ExperimentError, PlanGeneratorError
+from cepbench.experiments import measure
+from cepbench.experiments.cells import (
+    ERROR,
+    LIMIT,
+    METRICS,
+    OK,
+    REFUSED,
+    RESULT_SCHEMA,
+    Cell,
+    cell_of,
+    check_agreement,
+    results_frame,
+)
+from cepbench.experiments.compare import COLUMNS, compare
+from cepbench.experiments.measure import cells_of, measure_pattern
+from cepbench.experiments.workload import PatternSpec
+from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, plan_generator
+from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+TEXT = (
+    "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference "
+    "AND b.difference > c.difference WITHIN 60 seconds"
+)
+SPEC = PatternSpec("sequence-3-0000", "sequence", 3, TEXT, 0)
+
+
+@pytest.fixture(scope="module")
+def stream() -> EventStream:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("AABCCCC"), size=800),
+            "ts": pd.Timestamp("2026-01-05 09:30")
+            + pd.to_timedelta(np.sort(rng.integers(0, 3000, size=800)), unit="s"),
+            "difference": rng.normal(size=800),
+        }
+    )
+    return EventStream.from_pandas(frame, type="symbol", time="ts")
+
+
+@pytest.fixture(scope="module")
+def statistics(stream: EventStream) -> Statistics:
+    return measure_statistics(SPEC.pattern, stream)
+
+
+@pytest.fixture
+def registered() -> Iterator[Callable[..., Any]]:
+    """``plan_generator``, undone after the test."""
+    before = dict(_GENERATORS)
+    yield plan_generator
+    _GENERATORS.clear()
+    _GENERATORS.update(before)
+
+
+def outcome(rows: pd.DataFrame, algorithm: str) -> pd.Series:
+    return rows[rows["algorithm"] == algorithm].iloc[0]
+
+
+def test_repetitions_are_the_outer_loop_and_rotate() -> None:
+    cells = cells_of(["TRIVIAL", "DP-B", "DP-LD"], None, 3)
+    assert [(cell.algorithm, cell.repetition) for cell in cells] == [
+        ("TRIVIAL", 0),
+        ("DP-B", 0),
+        ("DP-LD", 0),
+        ("DP-B", 1),
+        ("DP-LD", 1),
+        ("TRIVIAL", 1),
+        ("DP-LD", 2),
+        ("TRIVIAL", 2),
+        ("DP-B", 2),
+    ]
+    assert {cell.algorithm: cell.evaluator for cell in cells} == {
+        "TRIVIAL": "lazy-nfa",
+        "DP-LD": "lazy-nfa",
+        "DP-B": "tree",
+    }
+
+
+def test_named_evaluators_run_what_they_can() -> None:
+    cells = cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa", "tree"], 1)
+    assert cells == [
+        Cell("TRIVIAL", "lazy-nfa", 0),
+        Cell("TRIVIAL", "tree", 0),
+        Cell("DP-B", "tree", 0),
+    ]
+    with pytest.raises(ExperimentError, match="DP-B makes tree plans.*add 'tree'"):
+        cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
+    with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
+        cells_of(["TRIVIAL"], ["nfa"], 1)
+    with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
+        cells_of(["TRIVAL"], None, 1)
+    with pytest.raises(ExperimentError, match="0 repetitions"):
+        cells_of(["TRIVIAL"], None, 0)
+
+
+def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
+    algorithms = list(PLAN_GENERATORS)
+    rows = list(
+        measure_pattern(SPEC, stream, statistics, algorithms, repetitions=2, dataset="made up")
+    )
+    assert [cell_of(row) for row in rows] == cells_of(algorithms, None, 2)
+    assert all(json.loads(json.dumps(row)) == row for row in rows)
+    frame = results_frame(rows)
+    assert list(frame.columns) == RESULT_SCHEMA.names
+    assert (frame["status"] == OK).all() and frame["reason"].isna().all()
+    assert not frame.drop(columns="reason").isna().any(axis=None)
+    assert (frame["events"] == len(stream)).all() and (frame["plan_seconds"] > 0).all()
+    assert outcome(frame, "TRIVIAL")["plan"] == "a, b, c"
+    assert outcome(frame, "DP-B")["plan"].count("(") == 2
+    np.testing.assert_allclose(np.log(frame["plan_cost"]), frame["plan_log_cost"])
+    check_agreement(frame)
+    assert frame["matches"].iloc[0] > 0
+
+
+def test_finished_cells_are_not_measured_again(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = cells_of(["TRIVIAL", "DP-B"], None, 2)
+    timed = []
+    real = measure.evaluate
+
+    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        if len(events) == len(stream):
+            timed.append(options["evaluator"])
+        return real(pattern, events, plan, **options)
+
+    monkeypatch.setattr(measure, "evaluate", counting)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    rows = list(
+        measure_pattern(
+            SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=2, finished=cells[:3]
+        )
+    )
+    assert [cell_of(row) for row in rows] == cells[3:]
+    assert timed == ["lazy-nfa"]
+    assert not list(
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, finished=cells)
+    )
+
+
+def test_refusals_limits_and_failures_are_rows(
+    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+) -> None:
+    @registered("SMALL-ONLY", plans="order", max_size=2)
+    def small_only(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    @registered("BROKEN", plans="tree")
+    def broken(problem: Any, rng: Any) -> Any:
+        return ((0, 1), 1)
+
+    names = ["SMALL-ONLY", "BROKEN", "TRIVIAL"]
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=1))
+    assert list(rows["status"]) == [REFUSED, ERROR, OK]
+    assert "PlanningRefusedError: SMALL-ONLY takes at most 2" in rows["reason"].iloc[0]
+    assert "BROKEN returned has 2 times index 1" in rows["reason"].iloc[1]
+    assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
+
+    limited = results_frame(
+        measure_pattern(
+            SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, partial_match_limit=2
+        )
+    )
+    assert list(limited["status"]) == [LIMIT] * 2
+    assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
+    assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
+
+
+def test_other_failures_are_rows(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_memory(*_: Any, **__: Any) -> Any:
+        raise MemoryError("too much")
+
+    monkeypatch.setattr(measure, "evaluate", out_of_memory)
+    (row,) = measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=1)
+    assert (row["status"], row["reason"]) == (ERROR, "MemoryError: too much")
+
+
+def test_compare_has_a_row_for_every_registered_generator(
+    stream: EventStream, registered: Callable[..., Any]
+) -> None:
+    @registered("MY-IDEA", plans="order")
+    def my_idea(problem: Any, rng: Any) -> Any:
+        return sorted(range(problem.n), key=problem.rate)
+
+    table = compare(SPEC.pattern, stream, repetitions=3)
+    assert list(table["algorithm"]) == list(PLAN_GENERATORS)
+    assert table["algorithm"].iloc[-1] == "MY-IDEA"
+    assert list(table.columns) == list(COLUMNS)
+    assert (table["status"] == OK).all() and table["matches"].nunique() == 1
+    assert (table["events_per_second_min"] <= table["events_per_second"]).all()
+    assert (table["events_per_second"] <= table["events_per_second_max"]).all()
+    costs = table.set_index("algorithm")["cost"]
+    assert costs["DP-B"] <= costs[["ZSTREAM", "ZSTREAM-ORD"]].min()
+
+
+def test_compare_shows_failures_beside_the_others(
+    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+) -> None:
+    @registered("SMALL-ONLY", plans="order", max_size=2)
+    def small_only(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    table = compare(
+        SPEC.pattern,
+        stream,
+        statistics=statistics,
+        generators=["SMALL-ONLY", "GREEDY"],
+        repetitions=1,
+    )
+    assert list(table["status"]) == [REFUSED, OK]
+    assert pd.isna(table["events_per_second"].iloc[0]) and pd.isna(table["matches"].iloc[0])
+
+
+def test_two_numbers_of_matches_are_never_silent(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = measure.evaluate
+
+    def one_too_many(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        result = real(pattern, events, plan, **options)
+        if options["evaluator"] == "tree":
+            object.__setattr__(result.metrics, "matches", result.metrics.matches + 1)
+        return result
+
+    monkeypatch.setattr(measure, "evaluate", one_too_many)
+    with pytest.raises(ExperimentError, match="matches by TRIVIAL in lazy-nfa .* by DP-B in tree"):
+        compare(
+            SPEC.pattern,
+            stream,
+            statistics=statistics,
+            generators=["TRIVIAL", "DP-B"],
+            repetitions=1,
+        )
