@@ -1,0 +1,65 @@
+"""cepbench: a workbench that compares plan generators for complex event processing.
+
+>>> import cepbench as cep
+>>> pattern = cep.parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes")
+
+What is named here is the public surface; ``docs/architecture.md`` shows the rooms behind it.
+Importing it starts no JVM and compiles nothing: names are looked up when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+__version__ = version("cepbench")
+
+if TYPE_CHECKING:
+    from cepbench.errors import CepbenchError as CepbenchError
+    from cepbench.evaluators.detector import Detector as Detector
+    from cepbench.evaluators.evaluate import evaluate as evaluate
+    from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
+    from cepbench.experiments.compare import compare as compare
+    from cepbench.patterns.model import Pattern as Pattern
+    from cepbench.patterns.parse import parse as parse
+    from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
+    from cepbench.planners.generate import plan as plan
+    from cepbench.planners.registry import plan_generator as plan_generator
+    from cepbench.plans.model import OrderPlan as OrderPlan
+    from cepbench.plans.model import TreePlan as TreePlan
+    from cepbench.statistics.measure import measure_statistics as measure_statistics
+    from cepbench.statistics.model import Statistics as Statistics
+    from cepbench.streams.event_stream import EventStream as EventStream
+
+_HOMES = {
+    "CepbenchError": "cepbench.errors",
+    "Detector": "cepbench.evaluators.detector",
+    "EVALUATORS": "cepbench.evaluators.registry",
+    "EventStream": "cepbench.streams.event_stream",
+    "OrderPlan": "cepbench.plans.model",
+    "PLAN_GENERATORS": "cepbench.planners.registry",
+    "Pattern": "cepbench.patterns.model",
+    "Statistics": "cepbench.statistics.model",
+    "TreePlan": "cepbench.plans.model",
+    "compare": "cepbench.experiments.compare",
+    "evaluate": "cepbench.evaluators.evaluate",
+    "measure_statistics": "cepbench.statistics.measure",
+    "parse": "cepbench.patterns.parse",
+    "plan": "cepbench.planners.generate",
+    "plan_generator": "cepbench.planners.registry",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cepbench' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

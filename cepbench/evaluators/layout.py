@@ -20,7 +20,7 @@ from cepbench.evaluators.programs import (
     separated_sides,
 )
 from cepbench.kernels import tables
-from cepbench.patterns.model import Clause, Operator, Pattern, Structure, Variable
+from cepbench.patterns.model import Clause, Pattern, Variable
 
 #: A plan's tree: a variable's name, or a pair of trees.
 Tree = str | tuple["Tree", "Tree"]
@@ -72,22 +72,6 @@ class JoinLayout:
         return int(self.plan.nodes[:, tables.INTS].max())
 
 
-def precedence(structure: Structure) -> set[tuple[str, str]]:
-    """All pairs (x, y) such that x's timestamp must be smaller than y's."""
-    pairs: set[tuple[str, str]] = set()
-    earlier: list[str] = []
-    for item in structure.items:
-        if isinstance(item, Structure):
-            pairs |= precedence(item)
-            names = [variable.name for variable in item.variables()]
-        else:
-            names = [item.name]
-        if structure.operator is Operator.SEQ:
-            pairs |= {(before, name) for before in earlier for name in names}
-        earlier += names
-    return pairs
-
-
 def join_layout(
     pattern: Pattern, tree: Tree, *, positions: bool, code: Callable[[str], float]
 ) -> JoinLayout:
@@ -103,7 +87,7 @@ def join_layout(
     code : callable
         Text → its code, for texts that conditions mention.
     """
-    before = precedence(pattern.structure)
+    before = pattern.structure.precedence()
     nodes = [_Node((variable.name,)) for variable in pattern.variables]
     leaf_of = {name: number for number, name in enumerate(pattern.names)}
 

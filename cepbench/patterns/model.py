@@ -65,6 +65,21 @@ class Structure:
             else:
                 yield from item.variables()
 
+    def precedence(self) -> set[tuple[str, str]]:
+        """All pairs (x, y) of names such that x's timestamp must be smaller than y's."""
+        pairs: set[tuple[str, str]] = set()
+        earlier: list[str] = []
+        for item in self.items:
+            if isinstance(item, Structure):
+                pairs |= item.precedence()
+                names = [variable.name for variable in item.variables()]
+            else:
+                names = [item.name]
+            if self.operator is Operator.SEQ:
+                pairs |= {(before, name) for before in earlier for name in names}
+            earlier += names
+        return pairs
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
