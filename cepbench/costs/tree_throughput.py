@@ -34,7 +34,7 @@ def log_node_sizes(problem: PlanningProblem, tree: Any) -> np.ndarray:
     sizes: list[float] = []
 
     def visit(node: Any) -> tuple[list[int], float]:
-        if isinstance(node, tuple):
+        if isinstance(node, tuple | list):
             left, left_size = visit(node[0])
             right, right_size = visit(node[1])
             joined = problem.log_selectivity[np.ix_(left, right)].sum()

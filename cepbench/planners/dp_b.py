@@ -30,7 +30,7 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator) -> Any:
     sizes = log_subset_sizes(
         problem.log_filtered, problem.log_selectivity, problem.log_order_factor
     )
-    left_of = {mask: left for mask, left in cheapest_tree(sizes, problem.n).tolist()}
+    left_of = dict(cheapest_tree(sizes, problem.n).tolist())
 
     def build(mask: int) -> Any:
         if mask not in left_of:

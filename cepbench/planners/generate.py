@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,9 +52,9 @@ def plan(
     Raises
     ------
     PlanGeneratorError
-        If there is no such generator, or it fails or returns no plan.
+        If there is no such generator, it fails or returns no plan, or ``seed`` is no seed.
     PlanningRefusedError
-        If the pattern is beyond the generator's limits.
+        If the pattern is beyond the generator's limits or the machine's memory.
     StatisticsError, UnsupportedPatternError
         If no planning problem can be made of the pattern and the statistics.
     """
@@ -70,10 +72,19 @@ def plan_problem(
             f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
             f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
         )
+    rng = _seeded(seed)
     try:
-        found = generator.function(problem, np.random.default_rng(seed))
+        found = generator.function(problem, rng)
+        if isinstance(found, Iterator):
+            # Its elements are the generator's work too, and may be without end.
+            found = list(islice(found, problem.n + 1))
     except PlanningRefusedError:
         raise
+    except MemoryError as error:
+        raise PlanningRefusedError(
+            f"{generator.name} ran out of memory over {problem.n} variables; "
+            "choose a generator that needs less, such as GREEDY or ZSTREAM-ORD"
+        ) from error
     except Exception as error:
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
         raise PlanGeneratorError(f"plan generator {generator.name} failed: {detail}") from error
@@ -93,6 +104,15 @@ def plan_problem(
     return TreePlan(_named(indices, problem.names), **notes)
 
 
+def _seeded(seed: int) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise PlanGeneratorError(
+            f"seed {seed!r} is no seed; use an integer that is not negative"
+        ) from error
+
+
 def _named(tree: Any, names: tuple[str, ...]) -> Any:
     if isinstance(tree, tuple):
         return (_named(tree[0], names), _named(tree[1], names))
@@ -100,7 +120,8 @@ def _named(tree: Any, names: tuple[str, ...]) -> Any:
 
 
 def _checked_order(found: Any, problem: PlanningProblem, name: str) -> list[int]:
-    if isinstance(found, str) or not isinstance(found, Iterable):
+    # Sets and mappings can be gone through too, but in no order that anyone chose.
+    if isinstance(found, str | bytes | AbstractSet | Mapping) or not isinstance(found, Iterable):
         raise PlanGeneratorError(
             f"{name} returned {found!r}; an order is a list of the indices 0 … {problem.n - 1}"
         )
@@ -122,7 +143,12 @@ def _checked_tree(found: Any, problem: PlanningProblem, name: str) -> Any:
         return seen[-1]
 
     seen: list[int] = []
-    tree = check(found)
+    try:
+        tree = check(found)
+    except RecursionError:
+        raise PlanGeneratorError(
+            f"{name} returned a tree that is too deep, or holds itself"
+        ) from None
     _check_complete(seen, problem, name)
     return tree
 

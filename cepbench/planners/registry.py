@@ -58,12 +58,13 @@ class PlanGenerator:
     @property
     def is_builtin(self) -> bool:
         """Whether it belongs to cepbench."""
-        return self.function.__module__.startswith(_OWN)
+        return self.qualified_name.startswith(_OWN)
 
     @property
     def qualified_name(self) -> str:
-        """Module and name of its function."""
-        return f"{self.function.__module__}.{self.function.__qualname__}"
+        """Module and name of its function (or of its class, for an object that can be called)."""
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
 
 
 _GENERATORS: dict[str, PlanGenerator] = {}
@@ -106,7 +107,8 @@ def plan_generator(
     Raises
     ------
     PlanGeneratorError
-        If ``plans`` is neither, or the name is taken by another function.
+        If ``plans`` is neither, the name is taken by another function, or what is decorated
+        cannot be called.
 
     Examples
     --------
@@ -123,6 +125,8 @@ def plan_generator(
         raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {plans!r}')
 
     def register(function: _F) -> _F:
+        if not callable(function):
+            raise PlanGeneratorError(f"{name}: a plan generator is a function, not {function!r}")
         docstring = (function.__doc__ or "").strip()
         first_line = docstring.splitlines()[0] if docstring else ""
         entry = PlanGenerator(

@@ -62,6 +62,14 @@ class PlanNotes:
             return None
         return math.exp(self.log_cost) if self.log_cost < 709.0 else math.inf
 
+    def _check_estimates(self, nodes: int) -> None:
+        object.__setattr__(self, "estimates", tuple(self.estimates))
+        if len(self.estimates) not in (0, nodes):
+            raise PlanError(
+                f"estimates has {len(self.estimates)} numbers for a plan of {nodes} nodes; "
+                "give one for each, or none"
+            )
+
     def _headline(self, kind: str) -> str:
         made = "by hand" if self.algorithm is None else f"by {self.algorithm}"
         seed = "" if self.seed is None else f", seed {self.seed}"
@@ -85,7 +93,7 @@ class OrderPlan(PlanNotes):
     Raises
     ------
     PlanError
-        If a name is missing, no text, or there twice.
+        If a name is no text, empty or there twice, or the estimates do not fit the plan.
     """
 
     names: Sequence[str]
@@ -98,6 +106,7 @@ class OrderPlan(PlanNotes):
             )
         object.__setattr__(self, "names", tuple(self.names))
         _check_names(self.names)
+        self._check_estimates(len(self.names))
 
     @property
     def order(self) -> list[str]:
@@ -158,7 +167,8 @@ class TreePlan(PlanNotes):
     Raises
     ------
     PlanError
-        If a node is neither a name nor a pair, or a name is there twice.
+        If a node is neither a name nor a pair, a name is empty or there twice, or the estimates
+        do not fit the plan.
     """
 
     tree: Tree
@@ -167,6 +177,7 @@ class TreePlan(PlanNotes):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tree", _as_pairs(self.tree))
         _check_names(self.names)
+        self._check_estimates(2 * len(self.names) - 1)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,8 +256,8 @@ def _check_names(names: Sequence[Any]) -> None:
     if not names:
         raise PlanError("a plan needs at least one variable")
     for name in names:
-        if not isinstance(name, str):
-            raise PlanError(f"a plan is made of variable names, and {name!r} is no text")
+        if not isinstance(name, str) or not name:
+            raise PlanError(f"a plan is made of variable names, and {name!r} is none")
         if names.count(name) > 1:
             raise PlanError(f"the plan has variable {name!r} twice")
 

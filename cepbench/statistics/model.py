@@ -52,7 +52,15 @@ class Statistics:
                 "one of the two"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
+        for key in (kind, "selectivities", "standard_errors"):
+            if not isinstance(getattr(self, key), Mapping):
+                raise StatisticsError(
+                    f"{key} is a mapping such as a dict, not {getattr(self, key)!r}"
+                )
         values = {name: _number(kind, name, value) for name, value in getattr(self, kind).items()}
+        for name in values:
+            if not isinstance(name, str):
+                raise StatisticsError(f"{kind} has a key {name!r}; a key is a variable's name")
         object.__setattr__(self, kind, values)
         selectivities = _by_pair("selectivities", self.selectivities, values)
         for pair, value in selectivities.items():
@@ -89,7 +97,7 @@ class Statistics:
         Raises
         ------
         StatisticsError
-            If nothing is known about ``name``.
+            If nothing is known about ``name``, or the number is too large for a float.
         """
         if name not in self._arrivals:
             raise StatisticsError(
@@ -97,7 +105,13 @@ class Statistics:
                 f"there is one for {', '.join(self.names) or 'none at all'}"
             )
         value = self._arrivals[name]
-        return value * window if self.cardinalities is None else value
+        if self.cardinalities is not None:
+            return value
+        if math.isinf(value * window):
+            raise StatisticsError(
+                f"rates[{name!r}] = {value!r} in a window of {window!r} is too large for a float"
+            )
+        return value * window
 
     def selectivity(self, first: str, second: str) -> float:
         """Probability that the conditions over two variables (or on one) hold; 1 if unknown."""
