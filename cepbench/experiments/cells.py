@@ -39,6 +39,9 @@ _CONFIGURATION = [
     ("seed", pa.int64()),
     ("time_selectivity", pa.string()),
     ("dataset", pa.string()),
+    ("output", pa.string()),
+    ("partial_match_limit", pa.int64()),
+    ("configuration", pa.string()),
 ]
 _PLAN = [
     ("plan", pa.string()),
@@ -48,7 +51,7 @@ _PLAN = [
 ]
 _OUTCOME = [("status", pa.string()), ("reason", pa.string())]
 
-#: What an evaluation measures, as :class:`cepbench.evaluators.results.Metrics` names it.
+#: What an evaluation measures, as :class:`cepbench.evaluators.result.Metrics` names it.
 METRICS = {
     "seconds": pa.float64(),
     "events": pa.int64(),
@@ -71,10 +74,9 @@ _PROVENANCE = [
     ("started_at", pa.timestamp("ms", tz="UTC")),
 ]
 
-#: Columns of the results table and their types, in order.
-RESULT_SCHEMA = pa.schema(
-    [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *_PROVENANCE]
-)
+#: Columns of the results table and their types, in order. ``configuration`` is the whole
+#: configuration of the sweep as JSON, so that a row can be judged wherever it is found.
+RESULT_SCHEMA = pa.schema([*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *_PROVENANCE])
 
 
 class Cell(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import pandas as pd
 
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.experiments.cells import OK, check_agreement, results_frame
 from cepbench.experiments.measure import measure_pattern
 from cepbench.experiments.workload import PatternSpec
@@ -34,6 +37,42 @@ COLUMNS = (
     "reason",
 )
 
+#: What a notebook shows of them: heading, and whether the column holds numbers.
+_SHOWN = {
+    "plan generator": False,
+    "evaluator": False,
+    "plan": False,
+    "estimated cost": True,
+    "planning": True,
+    "events/s": True,
+    "least – most": True,
+    "peak partial matches": True,
+    "peak memory": True,
+    "comparisons": True,
+    "matches": True,
+}
+
+
+class Comparison(pd.DataFrame):
+    """What :func:`compare` returns: an ordinary DataFrame that a notebook shows well."""
+
+    _metadata: ClassVar = ["pattern"]
+    #: The pattern's text.
+    pattern: str = ""
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f'<th style="text-align:{_align(is_number)}">{name}</th>'
+            for name, is_number in _SHOWN.items()
+        )
+        fastest = self["events_per_second"].max()
+        rows = "".join(_shown_row(row, fastest) for row in self.to_dict("records"))
+        return (
+            f'<pre class="cep-pattern">{html.escape(self.pattern)}</pre>'
+            f'<table class="dataframe cep-comparison"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
 
 def compare(
     pattern: Pattern,
@@ -45,9 +84,9 @@ def compare(
     repetitions: int = 3,
     seed: int = 0,
     time_selectivity: str = "adjacent",
-    partial_match_limit: int | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
-) -> pd.DataFrame:
+) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
     Parameters
@@ -66,15 +105,15 @@ def compare(
         Of statistics and of plan generators that draw at random.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
-    partial_match_limit : int, optional
+    partial_match_limit : int
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
 
     Returns
     -------
-    DataFrame
-        One row a generator (and evaluator), as registered: the plan, its estimated ``cost``,
+    Comparison
+        A DataFrame with one row a generator (and evaluator), as registered: the plan, its estimated ``cost``,
         ``plan_seconds`` to make it, median, least and most ``events_per_second``, peaks (number
         and bytes), ``comparisons``, ``matches``; ``status`` is ``ok``, or says with ``reason``
         why there are no figures.
@@ -105,7 +144,9 @@ def compare(
     )
     check_agreement(rows)
     table = [_side(runs) for _, runs in rows.groupby(["algorithm", "evaluator"], sort=False)]
-    return pd.DataFrame(table, columns=list(COLUMNS))
+    comparison = Comparison(table, columns=list(COLUMNS))
+    comparison.pattern = str(pattern)
+    return comparison
 
 
 def _side(runs: pd.DataFrame) -> dict[str, object]:
@@ -120,3 +161,41 @@ def _side(runs: pd.DataFrame) -> dict[str, object]:
         row["events_per_second_min"] = speeds.min()
         row["events_per_second_max"] = speeds.max()
     return row
+
+
+def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
+    """A row of the HTML table; in place of figures that do not exist, the reason."""
+    texts = [row["algorithm"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
+    cells = [f"<td>{html.escape(text)}</td>" for text in texts]
+    if row["status"] != OK:
+        told = html.escape(f"{row['status']}: {row['reason']}")
+        span = len(_SHOWN) - len(cells)
+        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{told}</td></tr>'
+    speed, least, most = (row[f"events_per_second{end}"] for end in ("", "_min", "_max"))
+    share = 100 * speed / fastest
+    # A bar behind the number, so that the eye finds the fast ones.
+    bar = f"background:linear-gradient(to left,rgba(31,119,180,.25) {share:.1f}%,transparent 0)"
+    for text, style in (
+        (f"{row['cost']:.3g}", ""),
+        (f"{1e3 * row['plan_seconds']:.2f} ms", ""),
+        (f"{speed:,.0f}", bar),
+        (f"{least:,.0f} – {most:,.0f}", ""),
+        (f"{row['peak_partial_matches']:,}", ""),
+        (_bytes(row["peak_bytes"]), ""),
+        (f"{row['comparisons']:,}", ""),
+        (f"{row['matches']:,}", ""),
+    ):
+        cells.append(f'<td style="text-align:right;{style}">{text}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _align(is_number: bool) -> str:
+    return "right" if is_number else "left"
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"

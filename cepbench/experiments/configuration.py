@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
+import pyarrow as pa
+import pyarrow.dataset as arrow_dataset
+
 from cepbench.errors import ExperimentError
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.planners.registry import PlanGenerator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +45,8 @@ class SweepConfig:
         Of the workload, the sampled statistics and the plan generators.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
-    partial_match_limit : int or None
-        A run that stores more partial matches ends as a row that says so; None is the
-        evaluator's own limit.
+    partial_match_limit : int
+        A run that stores more partial matches ends as a row that says so.
     """
 
     data: str
@@ -54,13 +60,15 @@ class SweepConfig:
     repetitions: int = 3
     seed: int = 0
     time_selectivity: str = "adjacent"
-    partial_match_limit: int | None = None
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT
 
     def __post_init__(self) -> None:
         for name in ("pattern_sets", "sizes", "algorithms", "evaluators"):
             value = getattr(self, name)
             if isinstance(value, str):
-                raise ExperimentError(f"{name} is {value!r}; it must be a list, such as [{value!r}]")
+                raise ExperimentError(
+                    f"{name} is {value!r}; it must be a list, such as [{value!r}]"
+                )
             if value is not None:
                 object.__setattr__(self, name, tuple(value))
                 if len(set(value)) < len(value):
@@ -76,9 +84,7 @@ class SweepConfig:
 
         Few patterns of each size, and none over many frequent identifiers.
         """
-        return cls.from_dict(
-            {"data": data, "patterns": 8, "max_partial_matches": 1e4, **changes}
-        )
+        return cls.from_dict({"data": data, "patterns": 8, "max_partial_matches": 1e4, **changes})
 
     @classmethod
     def full(cls, data: Any, **changes: Any) -> Self:
@@ -111,3 +117,54 @@ class SweepConfig:
         if "data" not in values:
             raise ExperimentError("a sweep needs 'data', the path of the events in Parquet")
         return cls(**values)
+
+
+def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:
+    """The configuration, with what stands behind its names: size of the data, users' code.
+
+    Two sweeps of equal identity measure the same thing; only then may one go on where the other
+    stopped.
+
+    Parameters
+    ----------
+    config : SweepConfig
+    generators : sequence of PlanGenerator
+        Those that ``config.algorithms`` names.
+
+    Returns
+    -------
+    dict
+        The keys of :meth:`SweepConfig.to_dict`, ``data_files``, ``data_rows`` and ``data_bytes``,
+        and ``user_generators``, a short hash by name.
+
+    Raises
+    ------
+    ExperimentError
+        If the data cannot be read.
+    """
+    try:
+        data = arrow_dataset.dataset(config.data, format="parquet")
+        rows = data.count_rows()
+        sizes = [entry.size for entry in data.filesystem.get_file_info(data.files)]
+    except (OSError, pa.ArrowException) as error:
+        raise ExperimentError(
+            f"no events in Parquet at {config.data!r}: {error}; make a data set first"
+        ) from error
+    return {
+        **config.to_dict(),
+        "data_files": len(sizes),
+        "data_rows": rows,
+        "data_bytes": sum(sizes),
+        "user_generators": {g.name: _hash_of_code(g) for g in generators if not g.is_builtin},
+    }
+
+
+def _hash_of_code(generator: PlanGenerator) -> str:
+    """Changes when the function is edited; what it calls is not followed."""
+    try:
+        code = inspect.getsource(generator.function)
+    except (OSError, TypeError):  # a function without a file, or no plain function
+        code = generator.qualified_name
+    return hashlib.sha256(f"{generator.plans} {generator.max_size} {code}".encode()).hexdigest()[
+        :16
+    ]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanningRefusedError
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.experiments.cells import ERROR, LIMIT, OK, REFUSED, Cell, provenance
@@ -111,9 +112,10 @@ def measure_pattern(
     repetitions: int = 3,
     seed: int = 0,
     time_selectivity: str = "adjacent",
-    partial_match_limit: int | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
     dataset: str = "",
+    configuration: str = "",
     finished: Collection[Cell] = (),
 ) -> Iterator[dict[str, Any]]:
     """Plan with every generator, then run every plan ``repetitions`` times.
@@ -137,13 +139,14 @@ def measure_pattern(
         Of the plan generators that draw at random.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
-    partial_match_limit : int, optional
+    partial_match_limit : int
         A run that stores more partial matches ends as a row with status ``partial_match_limit``.
-        The evaluator's own limit if not given.
     output : str
         ``count`` or ``matches``.
     dataset : str
         Name of the data for the results row.
+    configuration : str
+        All that the run depends on, as JSON, for the results row.
     finished : collection of Cell
         Cells that need not be measured again.
 
@@ -168,8 +171,8 @@ def measure_pattern(
         for generator in map(_resolved, generators)
         if generator.name in needed
     }
-    limit = {} if partial_match_limit is None else {"partial_match_limit": partial_match_limit}
-    _warm_up(pattern, stream, planned, missing, {"output": output, **limit})
+    options = {"output": output, "partial_match_limit": partial_match_limit}
+    _warm_up(pattern, stream, planned, missing, options)
     for cell in missing:
         entry = planned[cell.algorithm]
         row: dict[str, Any] = {
@@ -184,6 +187,8 @@ def measure_pattern(
             "seed": seed,
             "time_selectivity": time_selectivity,
             "dataset": dataset,
+            **options,
+            "configuration": configuration,
             "plan": None,
             "plan_cost": None,
             "plan_log_cost": None,
@@ -199,7 +204,7 @@ def measure_pattern(
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
-            row |= _run(pattern, stream, entry.plan, cell.evaluator, {"output": output, **limit})
+            row |= _run(pattern, stream, entry.plan, cell.evaluator, options)
         yield row
 
 
@@ -207,7 +212,6 @@ def plan_text(plan: Any) -> str:
     """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree."""
     if plan.kind == "order":
         return ", ".join(plan.order)
-
     return _bracketed(plan.tree)
 
 

@@ -271,8 +271,7 @@ def _of_run(observed: pd.DataFrame, algorithm: str, evaluator: str | None) -> pd
     ran = list(runs["evaluator"].unique())
     if evaluator is None and len(ran) > 1:
         raise ExperimentError(
-            f"{algorithm} ran in {' and '.join(ran)}; name one by evaluator= or "
-            "baseline_evaluator="
+            f"{algorithm} ran in {' and '.join(ran)}; name one by evaluator= or baseline_evaluator="
         )
     if evaluator is not None and evaluator not in ran:
         raise ExperimentError(f"{algorithm} did not run in {evaluator!r}, only in {', '.join(ran)}")

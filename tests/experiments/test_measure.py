@@ -98,7 +98,7 @@ def test_named_evaluators_run_what_they_can() -> None:
         Cell("TRIVIAL", "tree", 0),
         Cell("DP-B", "tree", 0),
     ]
-    with pytest.raises(ExperimentError, match="DP-B makes tree plans.*add 'tree'"):
+    with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
         cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
     with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
         cells_of(["TRIVIAL"], ["nfa"], 1)
@@ -172,9 +172,7 @@ def test_refusals_limits_and_failures_are_rows(
     assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
 
     limited = results_frame(
-        measure_pattern(
-            SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, partial_match_limit=2
-        )
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, partial_match_limit=2)
     )
     assert list(limited["status"]) == [LIMIT] * 2
     assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
@@ -240,7 +238,7 @@ def test_two_numbers_of_matches_are_never_silent(
         return result
 
     monkeypatch.setattr(measure, "evaluate", one_too_many)
-    with pytest.raises(ExperimentError, match="matches by TRIVIAL in lazy-nfa .* by DP-B in tree"):
+    with pytest.raises(ExperimentError, match=r"matches by TRIVIAL in lazy-nfa .* by DP-B in tree"):
         compare(
             SPEC.pattern,
             stream,
