@@ -1,0 +1,80 @@
+# Needs make and Python 3.11 or newer; everything else is built in .venv at the root.
+# Settings of pip and uv (PIP_INDEX_URL, pip.conf, UV_INDEX_URL, …) are respected.
+
+PROFILE ?= quick
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUILT := $(VENV)/built
+NOTEBOOKS = $(wildcard notebooks/*.ipynb)
+NBSTRIPOUT = $(BIN)/nbstripout \
+	--extra-keys "metadata.papermill cell.metadata.papermill metadata.language_info.version"
+
+# The first Python that is new enough; `make PYTHON=... env` takes another one.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$python; break; fi; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help env test report lint format lab bench clean
+
+help:  ## what can be made
+	@echo "make <target>; each builds the environment it needs"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | sed 's/@/          /; s/^\(.\{12\}\) */\1/'
+
+env: $(BUILT)  ## the environment in .venv, once
+
+$(BUILT): pyproject.toml constraints.txt
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "make: cepbench needs Python 3.11 or newer, and none was found on the PATH." >&2; \
+		echo "      Install one, or name it: make PYTHON=/path/to/python3.12 env" >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "make: $(PYTHON) is missing or older than Python 3.11." >&2; exit 1; }
+	@if $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then :; \
+	elif $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		$(PYTHON) -m venv --clear $(VENV); \
+	elif command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --clear --seed --python $(PYTHON) $(VENV); \
+	else \
+		echo "make: $(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
+		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
+	@echo "installing into $(VENV) (about a minute) ..."
+# uv is faster, but reads none of pip's settings: whoever has any gets pip.
+	@if command -v uv >/dev/null 2>&1 && [ -z "$$($(BIN)/python -m pip config list 2>/dev/null)" ] \
+		&& uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; then :; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+			-c constraints.txt -e '.[dev]'; fi
+	@touch $@
+
+test: $(BUILT)  ## the tests, then those of the kernels again without compilation
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
+
+report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (days)
+	$(BIN)/python -m cepbench.reporting --profile $(PROFILE)
+
+lint: $(BUILT)  ## style, types, and notebooks without outputs
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(NBSTRIPOUT) --verify $(NOTEBOOKS)
+
+format: $(BUILT)  ## mend what lint says of style and notebooks
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(NBSTRIPOUT) $(NOTEBOOKS)
+
+lab: $(BUILT)  ## the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/quickstart.ipynb
+
+bench: $(BUILT)  ## the benchmarks: ratios against other engines in one run
+	@set -e; for script in benchmarks/bench_*.py; do \
+		echo "== $$script"; $(BIN)/python $$script; done
+
+clean:  ## remove reports and caches; .venv stays
+	find reports -mindepth 1 ! -name .gitignore -delete
+	rm -rf build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse
+	find cepbench tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

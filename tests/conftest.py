@@ -1,0 +1,37 @@
+"""Profiles of hypothesis, and which tests must share a worker."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A kernel's first call compiles it, which no deadline should count.
+_COMMON = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+# The same examples on every machine: a change fails by what it changes. `thorough` looks for more.
+settings.register_profile("usual", max_examples=60, derandomize=True, **_COMMON)
+settings.register_profile("interpreted", max_examples=15, derandomize=True, **_COMMON)
+settings.register_profile("thorough", max_examples=2_000, **_COMMON)
+
+_INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if _INTERPRETED else "usual")
+)
+
+#: Folders whose tests run one after the other in one worker: they share a Spark session, or
+#: start a JVM of their own.
+_ONE_WORKER = {"spark": "spark", "notebooks": "notebooks"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(tests).parts[0]
+        if folder in _ONE_WORKER:
+            item.add_marker(pytest.mark.xdist_group(_ONE_WORKER[folder]))
