@@ -44,7 +44,7 @@ class Variable:
     type: str
 
     def __str__(self) -> str:
-        return f"{quoted_unless_plain(self.type)} {self.name}"
+        return f"{quoted_unless_plain(self.type)} {quoted_unless_plain(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Attribute:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.variable}.{self.name}"
+        return f"{quoted_unless_plain(self.variable)}.{quoted_unless_plain(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,9 @@ class Negative:
     operand: Expression
 
     def __str__(self) -> str:
-        inner = str(self.operand)
-        return f"-({inner})" if isinstance(self.operand, Arithmetic | Negative) else f"-{inner}"
+        # Brackets keep -(5), the negative of a constant, apart from the constant -5.
+        bare = isinstance(self.operand, Attribute)
+        return f"-{self.operand}" if bare else f"-({self.operand})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,9 @@ class Pattern:
         # Brackets only where a disjunction stands beside other conjuncts: NOT, AND, OR bind in
         # this order, as in SQL.
         parts = [
-            f"({clause})" if len(clause.comparisons) > 1 and len(self.conditions) > 1 else f"{clause}"
+            f"({clause})"
+            if len(clause.comparisons) > 1 and len(self.conditions) > 1
+            else f"{clause}"
             for clause in self.conditions
         ]
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
