@@ -105,12 +105,10 @@ def plan_problem(
 
 
 def _seeded(seed: int) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise PlanGeneratorError(
-            f"seed {seed!r} is no seed; use an integer that is not negative"
-        ) from error
+    # NumPy would take None as well, and then no plan could be made again.
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise PlanGeneratorError(f"seed {seed!r} is no seed; use an integer that is not negative")
+    return np.random.default_rng(seed)
 
 
 def _named(tree: Any, names: tuple[str, ...]) -> Any:

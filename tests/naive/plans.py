@@ -1,0 +1,80 @@
+"""Whole plan spaces, and the plan generators' rules taken literally."""
+
+from __future__ import annotations
+
+import itertools
+
+
+def all_orders(n):
+    """All n! orders."""
+    return [list(order) for order in itertools.permutations(range(n))]
+
+
+def all_trees(members):
+    """All (2n − 3)!! bushy trees over ``members``, cross products included.
+
+    Children have no order here, for no cost depends on it: the first member is on the left.
+    """
+    if len(members) == 1:
+        return [members[0]]
+    first, rest = members[0], members[1:]
+    found = []
+    for count in range(len(rest)):
+        for beside in itertools.combinations(rest, count):
+            left = [first, *beside]
+            right = [member for member in rest if member not in beside]
+            found.extend(itertools.product(all_trees(left), all_trees(right)))
+    return found
+
+
+def trees_over(leaves):
+    """All trees whose leaves, left to right, are ``leaves``: a Catalan number of them."""
+    if len(leaves) == 1:
+        return [leaves[0]]
+    return [
+        pair
+        for cut in range(1, len(leaves))
+        for pair in itertools.product(trees_over(leaves[:cut]), trees_over(leaves[cut:]))
+    ]
+
+
+def leaves_of(tree):
+    """The leaves of nested pairs, left to right."""
+    return leaves_of(tree[0]) + leaves_of(tree[1]) if isinstance(tree, tuple) else [tree]
+
+
+def neighbours(order):
+    """All orders that a swap of two positions or a cyclic shift of three makes of ``order``."""
+    n = len(order)
+    for i, j in itertools.combinations(range(n), 2):
+        swapped = list(order)
+        swapped[i], swapped[j] = order[j], order[i]
+        yield swapped
+    for i, j, k in itertools.combinations(range(n), 3):
+        for x, y, z in ((j, k, i), (k, i, j)):
+            shifted = list(order)
+            shifted[i], shifted[j], shifted[k] = order[x], order[y], order[z]
+            yield shifted
+
+
+def greedy_order(n, cost_of_prefix):
+    """At each step the variable whose appending costs least, the first of equally good ones."""
+    order = []
+    while len(order) < n:
+        left = [i for i in range(n) if i not in order]
+        order.append(min(left, key=lambda i: cost_of_prefix([*order, i])))
+    return order
+
+
+def frequency_order(rates):
+    """Repeatedly the rarest of those that are left, the first of equally rare ones."""
+    left = list(range(len(rates)))
+    order = []
+    while left:
+        rarest = left[0]
+        for i in left[1:]:
+            if rates[i] < rates[rarest]:
+                rarest = i
+        order.append(rarest)
+        left.remove(rarest)
+    return order
