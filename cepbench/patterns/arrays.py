@@ -48,7 +48,7 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
         case Attribute():
             return values(expression)
         case Constant(value):
-            return np.float64(code(value) if isinstance(value, str) else value)
+            return np.asarray(code(value) if isinstance(value, str) else value, dtype=np.float64)
         case Negative(operand):
             return np.negative(expression_values(operand, values, code))
         case Arithmetic(operator, left, right):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
+    from lark import Token
     from lark.exceptions import UnexpectedInput
 
 
@@ -30,7 +31,7 @@ _WORDS = {
     "_COMMA": "a comma",
     "_LPAR": "an opening bracket",
     "_RPAR": "a closing bracket",
-    "_DOT": "a dot",
+    "_DOT": "a dot and an attribute, as in a.price",
     "COMPARE": "a comparison (<, <=, >, >=, =, !=)",
     "$END": "the end of the pattern",
 }
@@ -53,13 +54,13 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
     """The named error for what lark found: where, what was expected, and the nearest keyword."""
     span, kind = _found(text, error)
     found = text[span.start : span.end]
-    state = error.interactive_parser  # type: ignore[attr-defined]
+    state = error.interactive_parser
     accepted = set(state.accepts())
     stack = [getattr(value, "type", "") for value in state.parser_state.value_stack]
     missing = _not_built_yet(text, span, kind, accepted, stack)
     if missing is not None:
         what, place = missing
-        message = f"{what} is not supported yet; patterns are SEQ and AND over plain variables"
+        message = f"not supported yet: {what}; patterns are SEQ and AND over plain variables"
         return error_at(UnsupportedPatternError, message, text, place)
     shown = "the text ends here" if kind == "$END" else f"unexpected {found!r}"
     message = f"{shown}; expected {_expected(accepted, stack)}"
@@ -69,13 +70,14 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
 
 def _found(text: str, error: UnexpectedInput) -> tuple[Span, str]:
     """The offending piece and its token; an empty token for what no token begins with."""
-    token = getattr(error, "token", None)
+    token: Token | None = getattr(error, "token", None)
     if token is None:
-        assert error.pos_in_stream is not None
-        return Span(error.pos_in_stream, error.pos_in_stream + 1), ""
+        start = error.pos_in_stream or 0
+        return Span(start, start + 1), ""
     if token.type == "$END":
         return Span(len(text.rstrip()), len(text.rstrip()) + 1), "$END"
-    return Span(token.start_pos, token.end_pos), token.type
+    start = token.start_pos or 0
+    return Span(start, start + len(token)), token.type
 
 
 def _expected(accepted: set[str], stack: list[str]) -> str:
@@ -112,18 +114,19 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
     found, before = text[span.start : span.end], text[: span.start].rstrip()
     if found in ("'", '"'):
         return f"; the quote {found} is not closed"
-    if text[span.start :].startswith("&&") or text[span.start :].startswith("||"):
-        return "; write AND, OR instead of &&, ||"
+    if found in ("&", "|"):
+        return f"; write {'AND' if found == '&' else 'OR'}"
     if before.endswith("=") and found in ("<", ">"):
         return f"; did you mean '{found}='?"
-    if "QUOTED" in stack[-1:] and "_DOT" in accepted:
+    if before.endswith('"') and "_DOT" in accepted:
         return "; texts stand in single quotes, double quotes are for names"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
         near = difflib.get_close_matches(found.upper(), usable, n=1)
         if near:
             return f"; did you mean {near[0]!r}?"
-        if found.upper() in _KEYWORDS and "NAME" in accepted:
+        name_needed = "WHERE" not in stack or stack[-1:] == ["_DOT"]
+        if found.upper() in _KEYWORDS and "NAME" in accepted and name_needed:
             return f'; {found} is a keyword, as a name it needs double quotes: "{found}"'
     if not kind and found.isalpha() and "NAME" in accepted:
         return "; names with other than A-Z, a-z, 0-9 and _ stand in double quotes"
@@ -138,10 +141,11 @@ def _not_built_yet(
     word = found.upper()
     before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
     after = text[span.end :].lstrip()
-    in_structure = not {"WHERE", "WITHIN"} & set(stack) and "WHERE" not in stack
     if not stack:
         return None
-    if in_structure:
+    if word == "STRATEGY" and "WITHIN" in accepted:
+        return "the STRATEGY clause", span
+    if not {"WHERE", "WITHIN"} & set(stack):
         if "SEQ" in accepted and word in ("NOT", "!", "~"):
             return _NEGATION, span
         if "SEQ" in accepted and word == "OR":
@@ -159,8 +163,6 @@ def _not_built_yet(
         if infix is not None and stack[-1:] == ["PATTERN"]:
             return _INFIX, Span(span.start + infix.start(), span.start + infix.end())
         return None
-    if word == "STRATEGY" and "WITHIN" in accepted:
-        return "the STRATEGY clause", span
     if found == "[":
         return "an index or an attribute in square brackets", span
     if kind == "_LPAR" and before is not None and "_DOT" in accepted:

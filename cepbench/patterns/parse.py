@@ -51,6 +51,8 @@ from cepbench.patterns.normal_form import (
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
+    Node = Tree[Token]
+
 _ABBREVIATIONS = {
     "milliseconds": ("millisecond", "millis", "msec", "ms"),
     "seconds": ("second", "sec", "secs", "s"),
@@ -123,7 +125,7 @@ def _parser() -> Lark:
     return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", propagate_positions=True)
 
 
-def _tree(text: str) -> Tree[Token]:
+def _tree(text: str) -> Node:
     from lark.exceptions import UnexpectedInput
 
     try:
@@ -141,8 +143,8 @@ class _Builder:
         self._unused = set(parameters)
         self._names: list[str] = []
 
-    def pattern(self, tree: Tree[Token]) -> Pattern:
-        parts = {part.data: part for part in _trees(tree)}
+    def pattern(self, tree: Node) -> Pattern:
+        parts = {part.data: part for part in _nodes(tree)}
         structure = self._structure(parts["structure"], 1)
         conditions = self._where(parts["where"]) if "where" in parts else ()
         window = self._window(parts["within"])
@@ -153,10 +155,10 @@ class _Builder:
             )
         return Pattern(structure, conditions, window)
 
-    def _fail(self, kind: type[PatternError], message: str, place: Tree[Token] | Token) -> NoReturn:
+    def _fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
         raise error_at(kind, message, self._text, _span(place)) from None
 
-    def _check_depth(self, depth: int, place: Tree[Token]) -> None:
+    def _check_depth(self, depth: int, place: Node) -> None:
         if depth > MAXIMUM_DEPTH:
             self._fail(
                 PatternSyntaxError,
@@ -166,45 +168,46 @@ class _Builder:
 
     # -- structure ------------------------------------------------------------------------------
 
-    def _structure(self, tree: Tree[Token], depth: int) -> Structure:
+    def _structure(self, tree: Node, depth: int) -> Structure:
         self._check_depth(depth, tree)
         items: list[Variable | Structure] = []
-        for item in _trees(tree):
+        for item in _nodes(tree):
             if item.data == "structure":
                 items.append(self._structure(item, depth + 1))
             else:
                 items.append(self._variable(item))
-        return Structure(Operator(str(tree.children[0]).upper()), tuple(items))
+        return Structure(Operator(_tokens(tree)[0].upper()), tuple(items))
 
-    def _variable(self, tree: Tree[Token]) -> Variable:
-        type_name, name = tree.children
+    def _variable(self, tree: Node) -> Variable:
+        type_name, name = _tokens(tree)
         shown = _name(name)
         if shown in self._names:
             self._fail(
                 PatternNameError,
                 f"variable {shown!r} already stands for another item; give this one another name",
-                name,  # type: ignore[arg-type]
+                name,
             )
         self._names.append(shown)
         return Variable(shown, _name(type_name))
 
     # -- conditions -----------------------------------------------------------------------------
 
-    def _where(self, tree: Tree[Token]) -> tuple[Clause, ...]:
-        found: list[Conjunct] = []
-        for part in _conjoined(tree.children[1]):  # type: ignore[arg-type]
+    def _where(self, tree: Node) -> tuple[Clause, ...]:
+        places: dict[Conjunct, Node] = {}
+        for part in _conjoined(_nodes(tree)[0]):
+            condition = self._condition(part, 1)
             try:
-                conjuncts = conjunctive_normal_form(self._condition(part, 1))
+                conjuncts = conjunctive_normal_form(condition)
             except UnsupportedPatternError as error:
-                if error.line is not None:
-                    raise
                 self._fail(UnsupportedPatternError, str(error), part)
             for conjunct in conjuncts:
-                self._check_conjunct(conjunct, part)
-            found.extend(conjuncts)
-        return tuple(Clause(conjunct) for conjunct in without_implied(found))
+                places.setdefault(conjunct, part)
+        kept = without_implied(places)
+        for conjunct in kept:
+            self._check_conjunct(conjunct, places[conjunct])
+        return tuple(Clause(conjunct) for conjunct in kept)
 
-    def _check_conjunct(self, conjunct: Conjunct, place: Tree[Token]) -> None:
+    def _check_conjunct(self, conjunct: Conjunct, place: Node) -> None:
         if not conjunct:
             self._fail(
                 PatternError,
@@ -228,21 +231,21 @@ class _Builder:
                 place,
             )
 
-    def _condition(self, tree: Tree[Token], depth: int) -> Condition:
+    def _condition(self, tree: Node, depth: int) -> Condition:
         self._check_depth(depth, tree)
         match tree.data:
             case "comparison":
                 return self._comparison(tree)
             case "negation":
-                return Negation(self._condition(next(_trees(tree)), depth + 1))
-        parts = tuple(self._condition(part, depth + 1) for part in _trees(tree))
+                return Negation(self._condition(_nodes(tree)[0], depth + 1))
+        parts = tuple(self._condition(part, depth + 1) for part in _nodes(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
-    def _comparison(self, tree: Tree[Token]) -> Condition:
-        sides = list(tree.children[::2])
-        expressions = [self._expression(side, 1) for side in sides]  # type: ignore[arg-type]
+    def _comparison(self, tree: Node) -> Condition:
+        sides = _nodes(tree)
+        expressions = [self._expression(side, 1) for side in sides]
         found = []
-        for number, operator in enumerate(tree.children[1::2]):
+        for number, operator in enumerate(_tokens(tree)):
             symbol = {"==": "=", "<>": "!="}.get(str(operator), str(operator))
             left, right = expressions[number], expressions[number + 1]
             texts = [_is_text(left), _is_text(right)]
@@ -250,7 +253,7 @@ class _Builder:
                 self._fail(
                     PatternError,
                     f"{symbol} orders a text; texts can only be = or !=",
-                    sides[number + texts.index(True)],  # type: ignore[arg-type]
+                    sides[number + texts.index(True)],
                 )
             others = (left, right)
             if any(texts) and any(
@@ -265,52 +268,53 @@ class _Builder:
 
     # -- expressions ----------------------------------------------------------------------------
 
-    def _expression(self, tree: Tree[Token], depth: int) -> Expression:
+    def _expression(self, tree: Node, depth: int) -> Expression:
         self._check_depth(depth, tree)
         match tree.data:
             case "attribute":
                 return self._attribute(tree)
             case "bracketed":
-                return self._expression(next(_trees(tree)), depth + 1)
+                return self._expression(_nodes(tree)[0], depth + 1)
             case "negative":
-                operand = next(_trees(tree))
+                operand = _nodes(tree)[0]
                 inner = self._operand(operand, depth + 1)
                 # -5 is a constant, -(5) the negative of one.
-                if operand.data in ("number", "percentage", "parameter"):
-                    return Constant(-float(inner.value))  # type: ignore[union-attr]
+                literal = operand.data in ("number", "percentage", "parameter")
+                if literal and isinstance(inner, Constant):
+                    return Constant(-float(inner.value))
                 return Negative(inner)
             case "sum" | "product":
-                self._check_depth(depth + len(tree.children) // 2, tree)
-                terms = tree.children[::2]
-                result = self._operand(terms[0], depth + 1)  # type: ignore[arg-type]
-                for operator, term in zip(tree.children[1::2], terms[1:], strict=True):
-                    right = self._operand(term, depth + 1)  # type: ignore[arg-type]
-                    result = Arithmetic(str(operator), result, right)
+                operators = _tokens(tree)
+                depth += len(operators)
+                self._check_depth(depth, tree)
+                result, *terms = (self._operand(term, depth + 1) for term in _nodes(tree))
+                for operator, term in zip(operators, terms, strict=True):
+                    result = Arithmetic(str(operator), result, term)
                 return result
         return Constant(self._constant(tree))
 
-    def _operand(self, tree: Tree[Token], depth: int) -> Expression:
+    def _operand(self, tree: Node, depth: int) -> Expression:
         expression = self._expression(tree, depth)
         if _is_text(expression):
             self._fail(PatternError, "calculates with a text; texts can only be = or !=", tree)
         return expression
 
-    def _attribute(self, tree: Tree[Token]) -> Attribute:
-        variable, attribute = tree.children
+    def _attribute(self, tree: Node) -> Attribute:
+        variable, attribute = _tokens(tree)
         name = _name(variable)
         if name not in self._names:
             self._fail(
                 PatternNameError,
                 f"unknown variable {name!r}{nearest(name, self._names)}; the pattern has "
                 f"{', '.join(self._names)}",
-                variable,  # type: ignore[arg-type]
+                variable,
             )
         return Attribute(name, _name(attribute))
 
-    def _constant(self, tree: Tree[Token]) -> float | str:
+    def _constant(self, tree: Node) -> float | str:
         if tree.data == "parameter":
             return self._parameter(tree)
-        token = str(tree.children[0])
+        token = str(_tokens(tree)[0])
         if tree.data == "text":
             return token[1:-1].replace("''", "'")
         value = float(Decimal(token).scaleb(-2) if tree.data == "percentage" else token)
@@ -318,8 +322,8 @@ class _Builder:
             self._fail(PatternError, "a number beyond the range of a float", tree)
         return value
 
-    def _parameter(self, tree: Tree[Token]) -> float | str:
-        name = str(tree.children[0])[1:]
+    def _parameter(self, tree: Node) -> float | str:
+        name = str(_tokens(tree)[0])[1:]
         if name not in self._parameters:
             self._fail(
                 PatternNameError,
@@ -328,7 +332,7 @@ class _Builder:
                 tree,
             )
         self._unused.discard(name)
-        value = self._parameters[name]
+        value: object = self._parameters[name]
         if isinstance(value, str):
             return str(value)
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
@@ -341,9 +345,9 @@ class _Builder:
 
     # -- window ---------------------------------------------------------------------------------
 
-    def _window(self, tree: Tree[Token]) -> Window:
-        amount = next(_trees(tree))
-        unit = tree.children[-1]
+    def _window(self, tree: Node) -> Window:
+        amount = _nodes(tree)[0]
+        unit = _tokens(tree)[-1]
         value = self._constant(amount)
         if isinstance(value, str):
             self._fail(PatternError, f"a window is a number, not the text {value!r}", amount)
@@ -354,7 +358,7 @@ class _Builder:
                 PatternNameError,
                 f"unknown time unit {str(unit)!r}{nearest(spelled, _UNITS)}; use {known}, or units "
                 "for a plain integer time",
-                unit,  # type: ignore[arg-type]
+                unit,
             )
         try:
             return Window(value, _UNITS[spelled])
@@ -372,26 +376,31 @@ def _is_text(expression: Expression) -> bool:
     return isinstance(expression, Constant) and isinstance(expression.value, str)
 
 
-def _trees(tree: Tree[Token]) -> Iterable[Tree[Token]]:
-    """The children that are no tokens."""
-    return (child for child in tree.children if hasattr(child, "children"))  # type: ignore[misc]
+def _nodes(tree: Node) -> list[Node]:
+    return [child for child in tree.children if not isinstance(child, str)]
 
 
-def _conjoined(tree: Tree[Token]) -> Iterable[Tree[Token]]:
-    """The parts of a condition that AND joins outside of everything else."""
-    if tree.data != "conjunction":
-        yield tree
-        return
-    for part in _trees(tree):
-        yield from _conjoined(part)
+def _tokens(tree: Node) -> list[Token]:
+    return [child for child in tree.children if isinstance(child, str)]
 
 
-def _name(token: Tree[Token] | Token) -> str:
-    text = str(token)
-    return text[1:-1].replace('""', '"') if text.startswith('"') else text
+def _conjoined(tree: Node) -> list[Node]:
+    """The parts of a condition that AND joins outside of everything else, in order."""
+    found, waiting = [], [tree]
+    while waiting:
+        part = waiting.pop()
+        if part.data == "conjunction":
+            waiting.extend(reversed(_nodes(part)))
+        else:
+            found.append(part)
+    return found
 
 
-def _span(place: Tree[Token] | Token) -> Span:
-    where = place.meta if hasattr(place, "meta") else place
+def _name(token: Token) -> str:
+    return token[1:-1].replace('""', '"') if token.type == "QUOTED" else str(token)
+
+
+def _span(place: Node | Token) -> Span:
+    where = place if isinstance(place, str) else place.meta
     assert where.start_pos is not None and where.end_pos is not None
     return Span(where.start_pos, where.end_pos)
