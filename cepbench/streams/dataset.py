@@ -1,0 +1,179 @@
+"""Data sets on disk: Parquet by month, and a declaration that is written when all is there.
+
+<path>/_dataset.json             what it is, from which parameters, how much; written last
+<path>/_unfinished.json          there while it is being written, and after a kill
+<path>/_quarantine/*.parquet     rows of source files that could not be read, with the reason
+<path>/month=YYYY-MM/*.parquet   events, sorted by symbol, then time, within each file
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from cepbench.errors import DatasetError
+
+DECLARATION = "_dataset.json"
+UNFINISHED = "_unfinished.json"
+QUARANTINE = "_quarantine"
+STAGING = "_staging"
+
+#: The column that orders events of equal time; with the time it orders a whole data set.
+SEQUENCE = "sequence"
+
+#: The column that exists only as the names of folders.
+MONTH = "month"
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What a finished data set says about itself, in ``_dataset.json``.
+
+    Attributes
+    ----------
+    kind : str
+        Where it comes from, such as ``nasdaq-style``.
+    parameters : mapping
+        From what it was made; the same kind and parameters make the same events.
+    events : int
+    counts : mapping of str to int
+        Events of each type.
+    columns : mapping of str to str
+        Arrow type of each column.
+    notes : mapping
+        What a reader should know beside these, e.g. how many rows are in quarantine.
+    versions : mapping of str to str
+        Of Python and the libraries that wrote it.
+    """
+
+    kind: str
+    parameters: Mapping[str, Any]
+    events: int
+    counts: Mapping[str, int]
+    columns: Mapping[str, str]
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=lambda: _versions())
+
+
+def read_declaration(path: str | Path) -> Declaration | None:
+    """The declaration of a finished data set; None for any other folder or file.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such path, or the data set there was never finished.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DatasetError(f"there is no data set or Parquet file {path}; is the path right?")
+    file = path / DECLARATION
+    if file.exists():
+        content = _read_json(file)
+        if content.pop("format", None) != _FORMAT:
+            raise DatasetError(
+                f"{file} was written by another version of cepbench; delete {path} and make it anew"
+            )
+        try:
+            return Declaration(**content)
+        except TypeError as error:
+            raise DatasetError(f"{file} is no declaration of a data set: {error}") from error
+    if (path / UNFINISHED).exists():
+        raise DatasetError(
+            f"the data set {path} was not finished: whatever wrote it was stopped or is still at "
+            "work. Run the same generation or ingest again"
+        )
+    return None
+
+
+def begin_dataset(
+    path: str | Path, *, kind: str, parameters: Mapping[str, Any]
+) -> Declaration | None:
+    """Make ready to write a data set: what is there if it is the same one, else None.
+
+    What a killed writer left behind is deleted.
+
+    Raises
+    ------
+    DatasetError
+        If the folder holds another data set, or files that are no data set.
+    """
+    path = Path(path)
+    wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
+    if (path / DECLARATION).exists():
+        found = read_declaration(path)
+        assert found is not None
+        have = {"kind": found.kind, "parameters": dict(found.parameters)}
+        if have == wanted:
+            return found
+        raise DatasetError(
+            f"{path} holds a data set with other parameters ({_differences(have, wanted)}); "
+            "choose another path, or delete that folder"
+        )
+    if path.exists():
+        if not path.is_dir():
+            raise DatasetError(f"{path} is a file; a data set needs a folder of its own")
+        if not (path / UNFINISHED).exists() and any(path.iterdir()):
+            raise DatasetError(
+                f"{path} is not empty and no data set of cepbench; choose another path"
+            )
+        for folder in (*path.glob(f"{MONTH}=*"), path / QUARANTINE, path / STAGING):
+            shutil.rmtree(folder, ignore_errors=True)
+        for part in path.glob("*.parquet"):
+            part.unlink()
+    path.mkdir(parents=True, exist_ok=True)
+    _write_json(path / UNFINISHED, wanted)
+    return None
+
+
+def finish_dataset(path: str | Path, declaration: Declaration) -> None:
+    """Declare a data set finished; from then on it can be read."""
+    path = Path(path)
+    shutil.rmtree(path / STAGING, ignore_errors=True)
+    _write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
+    (path / UNFINISHED).unlink(missing_ok=True)
+
+
+def _differences(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    if have["kind"] != wanted["kind"]:
+        return f"{have['kind']} there, {wanted['kind']} asked for"
+    one, other = have["parameters"], wanted["parameters"]
+    return "; ".join(
+        f"{name} {one.get(name)!r} there, {other.get(name)!r} asked for"
+        for name in sorted({*one, *other})
+        if one.get(name) != other.get(name)
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("cepbench", "numpy", "pyarrow", "pyspark"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{file} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise DatasetError(f"{file} is no declaration of a data set")
+    return content
+
+
+def _write_json(file: Path, content: Mapping[str, Any]) -> None:
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    os.replace(unfinished, file)

@@ -1,0 +1,202 @@
+"""Event streams from Parquet: a slice of types and time is read without touching the rest."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from cepbench.errors import DatasetError, StreamError
+from cepbench.streams.arrow import stream_from_table
+from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
+from cepbench.streams.event_stream import EventStream
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+#: Up to so many types are compared one by one, by which every version of Arrow skips row groups.
+_FEW_TYPES = 64
+
+
+def stream_from_parquet(
+    path: str | Path,
+    *,
+    type: str = "symbol",
+    time: str = "ts",
+    attributes: Iterable[str] | None = None,
+    types: Iterable[str] | None = None,
+    start: datetime | int | None = None,
+    end: datetime | int | None = None,
+    sort: bool = False,
+) -> EventStream:
+    """The events of some types between two moments, in order of arrival.
+
+    Parameters
+    ----------
+    path : path
+        A data set that cepbench generated or ingested, or any Parquet file or folder of them.
+    type, time : str
+        Names of the columns with each event's type and timestamp.
+    attributes : iterable of str, optional
+        Columns to read as attributes; by default all others.
+    types : iterable of str, optional
+        Only events of these types; by default of all.
+    start, end : datetime or int, optional
+        Only events with ``start <= timestamp < end``; datetimes are in UTC, an integer is for an
+        integer time column.
+    sort : bool
+        Sort by time, for Parquet that is not in order. A data set of cepbench needs no sorting:
+        its events come ordered by time, equal times as in its source.
+
+    Returns
+    -------
+    EventStream
+        ``type_names`` are the types that were asked for, also those without an event in the slice.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, it was never finished, cannot be read, or knows nothing of
+        one of the types.
+    StreamError
+        See :func:`cepbench.streams.arrow.stream_from_table`.
+    """
+    declaration = read_declaration(path)
+    wanted = None if types is None else list(dict.fromkeys(types))
+    if declaration is not None:
+        if wanted is None:
+            wanted = list(declaration.counts)
+            keep = None
+        else:
+            _refuse_unknown(wanted, declaration.counts, path)
+            keep = wanted
+    else:
+        keep = wanted
+    try:
+        dataset = _open(path, type)
+        ordered = declaration is not None and SEQUENCE in dataset.schema.names
+        hidden = {type, time, SEQUENCE, MONTH} if ordered else {type, time}
+        names = [name for name in dataset.schema.names if name not in hidden]
+        names = names if attributes is None else list(dict.fromkeys(attributes))
+        columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
+        for name in columns:
+            if name not in dataset.schema.names:
+                known = ", ".join(name for name in dataset.schema.names if name not in hidden)
+                raise StreamError(f"{path} has no column {name!r}; it has {known}")
+        table = dataset.to_table(
+            columns=columns, filter=_filter(dataset.schema, type, time, keep, start, end)
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
+    if ordered:
+        table = _in_order(table, time)
+    stream = stream_from_table(table, type=type, time=time, attributes=names, sort=sort)
+    return stream if wanted is None else _with_type_names(stream, wanted)
+
+
+def _open(path: str | Path, type: str) -> ds.Dataset:
+    """The Parquet below a path, types read as codes, months known by the names of folders."""
+    read = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns={type}))
+    by_month = ds.partitioning(pa.schema([(MONTH, pa.string())]), flavor="hive")
+    dataset = ds.dataset(path, format=read, partitioning=by_month)
+    if not dataset.files:
+        raise DatasetError(f"there is no Parquet file below {path}")
+    if not any(f"{MONTH}=" in Path(file).parent.name for file in dataset.files):
+        dataset = ds.dataset(path, format=read)
+    return dataset
+
+
+def _filter(
+    schema: pa.Schema,
+    type: str,
+    time: str,
+    types: list[str] | None,
+    start: datetime | int | None,
+    end: datetime | int | None,
+) -> ds.Expression | None:
+    parts: list[ds.Expression] = []
+    if types is not None:
+        kind = schema.field(type).type
+        values = pa.array(types, pa.string()).cast(
+            kind.value_type if pa.types.is_dictionary(kind) else kind
+        )
+        if 0 < len(values) <= _FEW_TYPES:
+            one_of = ds.field(type) == values[0]
+            for value in values[1:]:
+                one_of |= ds.field(type) == value
+        else:
+            one_of = ds.field(type).isin(values)
+        parts.append(one_of)
+    moment = schema.field(time).type
+    by_month = MONTH in schema.names and pa.types.is_timestamp(moment)
+    if start is not None:
+        parts.append(ds.field(time) >= _bound(start, moment, time))
+        if by_month:
+            parts.append(ds.field(MONTH) >= _month(start))
+    if end is not None:
+        parts.append(ds.field(time) < _bound(end, moment, time))
+        if by_month:
+            parts.append(ds.field(MONTH) <= _month(end))
+    together: ds.Expression | None = None
+    for part in parts:
+        together = part if together is None else together & part
+    return together
+
+
+def _utc(moment: datetime | int) -> pd.Timestamp:
+    stamp = pd.Timestamp(moment)
+    return stamp if stamp.tz is None else stamp.tz_convert("UTC").tz_localize(None)
+
+
+def _month(moment: datetime | int) -> str:
+    return _utc(moment).strftime("%Y-%m")
+
+
+def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
+    """The first instant at or after ``moment`` that a column of this type can hold."""
+    if pa.types.is_timestamp(kind) and not isinstance(moment, int):
+        unit = _NANOSECONDS[kind.unit]
+        return pa.scalar(-(-_utc(moment).as_unit("ns").value // unit), pa.int64()).cast(kind)
+    if pa.types.is_integer(kind) and isinstance(moment, int):
+        return pa.scalar(moment, pa.int64())
+    raise StreamError(
+        f"start and end are datetimes for a datetime column and integers for an integer one; "
+        f"{time!r} has type {kind} and {moment!r} was given"
+    )
+
+
+def _in_order(table: pa.Table, time: str) -> pa.Table:
+    """The rows by time and then sequence, which is not kept."""
+    # Files are sorted runs, which a stable sort merges; it leaves few equal times, if any, to the
+    # slower sort by two keys.
+    moments = table.column(time).cast(pa.int64()).to_numpy()
+    sequence = table.column(SEQUENCE).to_numpy()
+    order = np.argsort(moments, kind="stable")
+    tied = np.diff(moments[order]) == 0
+    if np.any(tied & (np.diff(sequence[order]) < 0)):
+        order = np.lexsort((sequence, moments))
+    return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
+
+
+def _with_type_names(stream: EventStream, names: list[str]) -> EventStream:
+    """The same stream with exactly these type names."""
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.array([place.get(name, -1) for name in stream.type_names], dtype=np.int32)
+    type_codes = codes[stream.type_codes] if len(stream) else stream.type_codes
+    return replace(stream, type_codes=type_codes, type_names=tuple(names))
+
+
+def _refuse_unknown(types: list[str], known: Iterable[str], path: Any) -> None:
+    names = list(known)
+    missing = sorted(set(types).difference(names))
+    if missing:
+        near = difflib.get_close_matches(missing[0], names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:8])} …"
+        raise DatasetError(f"the data set {path} has no events of type {missing[0]!r}; {hint}")

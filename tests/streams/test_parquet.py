@@ -1,0 +1,195 @@
+"""Reading slices of Parquet: order, filters, names of types, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepbench import EventStream
+from cepbench.errors import DatasetError, StreamError
+from cepbench.streams.dataset import Declaration, begin_dataset, finish_dataset, read_declaration
+
+START = datetime(2008, 1, 31, 12)
+
+
+def events(count: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Events over two months in order of arrival, with ties in time."""
+    rng = np.random.default_rng(seed)
+    steps = np.sort(rng.integers(0, 48 * 3600, count) // 600 * 600)
+    return pd.DataFrame(
+        {
+            "symbol": rng.choice(["X", "Y", "Z"], count),
+            "ts": pd.Timestamp(START) + pd.to_timedelta(steps, unit="s"),
+            "price": rng.random(count),
+            "sequence": np.arange(count),
+        }
+    )
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return events()
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, frame: pd.DataFrame) -> Path:
+    path = tmp_path / "made"
+    assert begin_dataset(path, kind="test", parameters={"seed": 0}) is None
+    by_month = frame.sort_values(["symbol", "ts", "sequence"]).groupby(
+        frame.ts.dt.strftime("%Y-%m")
+    )
+    for month, part in by_month:
+        folder = path / f"month={month}"
+        folder.mkdir()
+        for number, half in enumerate((part[: len(part) // 2], part[len(part) // 2 :])):
+            table = pa.Table.from_pandas(half, preserve_index=False)
+            table = table.set_column(1, "ts", table.column("ts").cast(pa.timestamp("ms")))
+            pq.write_table(table, folder / f"{number}.parquet", row_group_size=16)
+    counts = {**frame.symbol.value_counts().sort_index().to_dict(), "SILENT": 0}
+    declaration = Declaration(
+        kind="test", parameters={"seed": 0}, events=len(frame), counts=counts, columns={}
+    )
+    finish_dataset(path, declaration)
+    return path
+
+
+def rows(stream: EventStream) -> list[tuple[object, ...]]:
+    return list(stream.to_pandas().astype({"type": str}).itertuples(index=False, name=None))
+
+
+def expected(frame: pd.DataFrame) -> list[tuple[object, ...]]:
+    return list(frame[["symbol", "ts", "price"]].itertuples(index=False, name=None))
+
+
+def test_a_data_set_comes_in_order_of_arrival(dataset: Path, frame: pd.DataFrame) -> None:
+    stream = EventStream.from_parquet(dataset)
+    assert rows(stream) == expected(frame)
+    assert stream.type_names == ("X", "Y", "Z", "SILENT")
+    assert list(stream.attributes) == ["price"]
+
+
+def test_only_the_slice_that_is_asked_for(dataset: Path, frame: pd.DataFrame) -> None:
+    start, end = START + timedelta(hours=3), START + timedelta(hours=30)
+    stream = EventStream.from_parquet(dataset, types=["Z", "X"], start=start, end=end)
+    inside = frame[frame.symbol.isin(["X", "Z"]) & (frame.ts >= start) & (frame.ts < end)]
+    assert 0 < len(inside) < len(frame)
+    assert rows(stream) == expected(inside)
+    assert stream.type_names == ("Z", "X")
+
+
+def test_bounds_in_another_time_zone_and_finer_than_the_column(
+    dataset: Path, frame: pd.DataFrame
+) -> None:
+    moment = frame.ts[200]
+    just_after = moment + pd.Timedelta("1ns")
+    for start in (moment.tz_localize(UTC).tz_convert(timezone(timedelta(hours=5))), moment):
+        assert rows(EventStream.from_parquet(dataset, start=start)) == expected(
+            frame[frame.ts >= moment]
+        )
+    assert rows(EventStream.from_parquet(dataset, start=just_after)) == expected(
+        frame[frame.ts > moment]
+    )
+    assert rows(EventStream.from_parquet(dataset, end=just_after)) == expected(
+        frame[frame.ts <= moment]
+    )
+
+
+def test_a_slice_without_events_still_knows_its_types(dataset: Path) -> None:
+    stream = EventStream.from_parquet(dataset, types=["SILENT", "X"], end=START)
+    assert len(stream) == 0
+    assert stream.type_names == ("SILENT", "X")
+
+
+def test_many_types(dataset: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.parquet"
+    frame.to_parquet(plain)
+    many = [f"T{i}" for i in range(500)]
+    stream = EventStream.from_parquet(plain, types=[*many, "Y"], attributes=["price"])
+    assert rows(stream) == expected(frame[frame.symbol == "Y"])
+    assert stream.type_names == (*many, "Y")
+
+
+def test_any_parquet_file_keeps_its_rows_and_columns(frame: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "plain.parquet"
+    frame.rename(columns={"symbol": "kind", "ts": "at"}).to_parquet(path)
+    stream = EventStream.from_parquet(path, type="kind", time="at")
+    assert list(stream.attributes) == ["price", "sequence"]
+    assert rows(stream) == list(
+        frame[["symbol", "ts", "price", "sequence"]].itertuples(index=False, name=None)
+    )
+
+
+def test_integer_time(tmp_path: Path) -> None:
+    path = tmp_path / "ticks.parquet"
+    pd.DataFrame({"symbol": ["A", "B", "A"], "ts": [3, 5, 9]}).to_parquet(path)
+    assert len(EventStream.from_parquet(path, start=5, end=9)) == 1
+    with pytest.raises(StreamError, match="integers for an integer one"):
+        EventStream.from_parquet(path, start=START)
+
+
+def test_unordered_parquet_is_refused_unless_sorted(frame: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "reversed.parquet"
+    frame[::-1].to_parquet(path)
+    with pytest.raises(StreamError, match="sort=True"):
+        EventStream.from_parquet(path)
+    assert (EventStream.from_parquet(path, sort=True).to_pandas().time.diff()[1:] >= "0s").all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"types": ["XX"]}, DatasetError, "did you mean 'X'"),
+        ({"attributes": ["prize"]}, StreamError, "no column 'prize'; it has price"),
+        ({"time": "when"}, StreamError, "no column 'when'"),
+        ({"start": 17}, StreamError, "datetimes for a datetime column"),
+    ],
+)
+def test_what_is_refused(
+    dataset: Path, arguments: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        EventStream.from_parquet(dataset, **arguments)  # type: ignore[arg-type]
+
+
+def test_missing_unfinished_empty_and_garbage(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="there is no data set"):
+        EventStream.from_parquet(tmp_path / "nowhere")
+    begin_dataset(tmp_path / "begun", kind="test", parameters={})
+    with pytest.raises(DatasetError, match="was not finished"):
+        EventStream.from_parquet(tmp_path / "begun")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match="no Parquet file"):
+        EventStream.from_parquet(tmp_path / "empty")
+    (tmp_path / "garbage.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(DatasetError, match="cannot be read as Parquet"):
+        EventStream.from_parquet(tmp_path / "garbage.parquet")
+
+
+def test_a_finished_data_set_is_found_again_and_another_refused(
+    dataset: Path, tmp_path: Path
+) -> None:
+    assert begin_dataset(dataset, kind="test", parameters={"seed": 0}) == read_declaration(dataset)
+    with pytest.raises(DatasetError, match="seed 0 there, 1 asked for"):
+        begin_dataset(dataset, kind="test", parameters={"seed": 1})
+    with pytest.raises(DatasetError, match="test there, other asked for"):
+        begin_dataset(dataset, kind="other", parameters={"seed": 0})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(DatasetError, match="not empty"):
+        begin_dataset(tmp_path / "mine", kind="test", parameters={})
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "killed"
+    begin_dataset(path, kind="test", parameters={"seed": 0})
+    (path / "month=2008-01").mkdir()
+    (path / "month=2008-01" / "half.parquet").touch()
+    assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
+    assert not list(path.rglob("*.parquet"))
