@@ -1,0 +1,247 @@
+"""Random small streams, patterns, plans and statistics for hypothesis."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from cepbench.errors import StatisticsError
+from cepbench.patterns.model import (
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+    Negative,
+    Operator,
+    Pattern,
+    Structure,
+    Variable,
+    Window,
+)
+from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+TYPES = ("A", "B", "C", "D")
+TEXTS = ("p", "q")
+OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
+
+#: Combinations of events that the brute-force twin is asked to go through.
+AFFORDABLE = 4_000
+
+#: What a datetime stream starts at: 2026-01-05 09:30 UTC, in nanoseconds.
+MORNING = pd.Timestamp("2026-01-05 09:30").value
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A pattern and events to look for it in; times are integers in the unit of its window."""
+
+    pattern: Pattern
+    events: pd.DataFrame
+
+    @property
+    def stream(self) -> EventStream:
+        return stream_of(self.events, is_datetime=self.pattern.window.is_datetime)
+
+    def __repr__(self) -> str:
+        rows = self.events.to_csv(index=False, na_rep="?", lineterminator="; ")
+        return f"Case({str(self.pattern)!r}, {rows})"
+
+
+def stream_of(events: pd.DataFrame, *, is_datetime: bool = False) -> EventStream:
+    """A stream of the events' columns ``type``, ``time`` and all others."""
+    if is_datetime:
+        events = events.assign(time=pd.to_datetime(events["time"], unit="ns"))
+    return EventStream.from_pandas(events, type="type", time="time")
+
+
+def events_of(text: str) -> pd.DataFrame:
+    """Events written as ``A@1 B@2``, without attributes."""
+    pairs = [word.split("@") for word in text.split()]
+    return pd.DataFrame(
+        {
+            "type": pd.Categorical([pair[0] for pair in pairs], categories=TYPES),
+            "time": np.array([pair[1] for pair in pairs], np.int64),
+        }
+    )
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    *,
+    sizes: tuple[int, int] = (1, 5),
+    nested: bool = False,
+    division: bool = True,
+    operators: Sequence[Operator] = tuple(Operator),
+) -> Case:
+    """Patterns of all kinds with streams of up to 25 events."""
+    kinds = TYPES[: draw(st.integers(1, 4))]
+    size = draw(st.integers(*sizes))
+    variables = tuple(Variable(name, draw(st.sampled_from(kinds))) for name in "abcdefg"[:size])
+    is_datetime = draw(st.booleans())
+    pattern = Pattern(
+        draw(structures(variables, nested=nested, operators=operators)),
+        tuple(draw(st.lists(clauses([v.name for v in variables], division=division), max_size=3))),
+        Window(
+            draw(st.sampled_from([0, 1, 2, 3, 5, 8, 20])), "seconds" if is_datetime else "units"
+        ),
+    )
+    events = draw(event_frames(kinds))
+    if is_datetime:
+        events["time"] = MORNING + events["time"] * 10**9
+    return Case(pattern, _affordable(pattern, events))
+
+
+@st.composite
+def event_frames(draw: st.DrawFn, kinds: Sequence[str] = TYPES, most: int = 25) -> pd.DataFrame:
+    """Events with ties in time, missing numbers ``x``, integers ``y``, missing texts ``s``."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(kinds),
+                st.sampled_from([0, 0, 1, 1, 2, 3]),
+                st.sampled_from([0.0, 1.0, 2.0, -1.5, float("nan")]),
+                st.integers(-1, 2),
+                st.sampled_from([*TEXTS, None]),
+            ),
+            max_size=most,
+        )
+    )
+    # Tables of types and texts without gaps, as for a piece of a longer stream.
+    return pd.DataFrame(
+        {
+            "type": pd.Categorical([row[0] for row in rows], categories=TYPES),
+            "time": np.cumsum([row[1] for row in rows]).astype(np.int64),
+            "x": np.array([row[2] for row in rows], np.float64),
+            "y": np.array([row[3] for row in rows], np.int64),
+            "s": pd.Categorical([row[4] for row in rows], categories=TEXTS),
+        }
+    )
+
+
+@st.composite
+def structures(
+    draw: st.DrawFn,
+    variables: tuple[Variable, ...],
+    *,
+    nested: bool,
+    operators: Sequence[Operator],
+) -> Structure:
+    """An operator over the variables in the given order, maybe with operators inside."""
+    operator = draw(st.sampled_from(operators))
+    if not nested or len(variables) < 3:
+        return Structure(operator, variables)
+    cuts = sorted(draw(st.sets(st.integers(1, len(variables) - 1), min_size=1)))
+    parts = [variables[i:j] for i, j in itertools.pairwise([0, *cuts, len(variables)])]
+    items = tuple(
+        part[0] if len(part) == 1 else draw(structures(part, nested=True, operators=operators))
+        for part in parts
+    )
+    return Structure(operator, items)
+
+
+@st.composite
+def clauses(draw: st.DrawFn, names: list[str], *, division: bool = True) -> Clause:
+    """One or two comparisons over at most two of the variables."""
+    chosen = draw(st.permutations(names))[: draw(st.integers(1, 2))]
+    count = draw(st.sampled_from([1, 1, 1, 2]))
+    return Clause(tuple(draw(comparisons(chosen, division=division)) for _ in range(count)))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn, names: list[str], *, division: bool) -> Comparison:
+    """Plain ones of two attributes as often as calculated ones and those of texts together."""
+    kind = draw(st.sampled_from(["plain", "plain", "calculated", "text"]))
+    attributes = st.builds(Attribute, st.sampled_from(names), st.sampled_from(["x", "y"]))
+    if kind == "plain":
+        return Comparison(
+            draw(st.sampled_from(OPERATORS)),
+            Attribute(names[0], draw(st.sampled_from("xy"))),
+            Attribute(names[-1], draw(st.sampled_from("xy"))),
+        )
+    if kind == "text":
+        other = st.just(Attribute(names[-1], "s")) | st.builds(
+            Constant, st.sampled_from([*TEXTS, "of no event"])
+        )
+        return Comparison(draw(st.sampled_from(["=", "!="])), Attribute(names[0], "s"), draw(other))
+    constants = st.integers(-2, 3).map(lambda value: Constant(float(value)))
+    signs = st.sampled_from("+-*/" if division else "+-*")
+    expressions: st.SearchStrategy[Expression] = st.recursive(
+        attributes | constants,
+        lambda part: st.builds(Negative, part) | st.builds(Arithmetic, signs, part, part),
+        max_leaves=4,
+    )
+    # One side with an attribute at least: a comparison of constants is no condition on events.
+    left = st.builds(Arithmetic, signs, attributes, expressions) | st.builds(Negative, attributes)
+    return Comparison(draw(st.sampled_from(OPERATORS)), draw(left), draw(expressions))
+
+
+def order_plans(names: Sequence[str]) -> st.SearchStrategy[OrderPlan]:
+    """Any order of the variables."""
+    return st.permutations(list(names)).map(OrderPlan)
+
+
+@st.composite
+def tree_plans(draw: st.DrawFn, names: Sequence[str]) -> TreePlan:
+    """Any tree over the variables."""
+
+    def tree(part: list[str]) -> Any:
+        if len(part) == 1:
+            return part[0]
+        cut = draw(st.integers(1, len(part) - 1))
+        return (tree(part[:cut]), tree(part[cut:]))
+
+    return TreePlan(tree(draw(st.permutations(list(names)))))
+
+
+def plans_for(evaluator: str, names: Sequence[str]) -> st.SearchStrategy[OrderPlan | TreePlan]:
+    """Plans that the evaluator runs: order plans by all, trees by ``tree``."""
+    if evaluator == "tree":
+        return order_plans(names) | tree_plans(names)
+    return order_plans(names)
+
+
+@st.composite
+def statistics_for(draw: st.DrawFn, case: Case) -> Statistics:
+    """What a planner is told: measured on the events, or any numbers at all."""
+    if draw(st.booleans()):
+        try:
+            return measure_statistics(case.pattern, case.stream)
+        except StatisticsError:  # no events, or no time that passes
+            pass
+    names = case.pattern.names
+    numbers = st.sampled_from([0.0, 0.1, 1.0, 3.0, 50.0])
+    shares = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+    pairs = itertools.combinations_with_replacement(names, 2)
+    return Statistics(
+        cardinalities={name: draw(numbers) for name in names},
+        selectivities={pair: draw(shares) for pair in pairs},
+    )
+
+
+@st.composite
+def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
+    """The stream in pieces, empty ones among them."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=6)))
+    return [stream[i:j] for i, j in itertools.pairwise([0, *cuts, len(stream)])]
+
+
+def _affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
+    """The events up to where trying all combinations would take too long."""
+    seen = dict.fromkeys(TYPES, 0)
+    for position, kind in enumerate(events["type"]):
+        seen[kind] += 1
+        if np.prod([seen[v.type] for v in pattern.variables], dtype=float) > AFFORDABLE:
+            return events.iloc[:position]
+    return events
