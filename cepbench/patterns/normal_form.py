@@ -76,15 +76,20 @@ def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
 
 def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
     """``conjuncts`` without those that repeat or are weaker than another one."""
-    first_written: dict[frozenset[Comparison], Conjunct] = {}
+    written: dict[frozenset[Comparison], Conjunct] = {}
     for conjunct in conjuncts:
-        first_written.setdefault(frozenset(conjunct), conjunct)
-    kept: list[frozenset[Comparison]] = []
-    for candidate in sorted(first_written, key=len):
-        if not any(smaller <= candidate for smaller in kept):
-            kept.append(candidate)
-    chosen = set(kept)
-    return tuple(conjunct for found, conjunct in first_written.items() if found in chosen)
+        written.setdefault(frozenset(conjunct), conjunct)
+    if frozenset() in written:
+        return ((),)
+    # Shorter ones first, as only they can imply; each under one comparison that whatever it
+    # implies must have too.
+    kept: set[frozenset[Comparison]] = set()
+    under: dict[Comparison, list[frozenset[Comparison]]] = {}
+    for candidate in sorted(written, key=len):
+        if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
+            kept.add(candidate)
+            under.setdefault(written[candidate][0], []).append(candidate)
+    return tuple(conjunct for found, conjunct in written.items() if found in kept)
 
 
 def _normal(condition: Condition, *, negated: bool) -> tuple[Conjunct, ...]:

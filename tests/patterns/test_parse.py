@@ -91,8 +91,11 @@ def test_words_that_only_begin_like_keywords_are_names() -> None:
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("<", "<"), ("<=", "<="), (">", ">"), (">=", ">="), ("=", "="), ("==", "="), ("!=", "!=")]
-    + [("<>", "!=")],
+    [
+        *((symbol, symbol) for symbol in ("<", "<=", ">", ">=", "=", "!=")),
+        ("==", "="),
+        ("<>", "!="),
+    ],
 )
 def test_comparison_operators(written: str, meant: str) -> None:
     assert conditions(f"a.x {written} b.x") == (clause((meant, AX, BX)),)
@@ -290,8 +293,8 @@ def test_windows_that_make_no_sense(within: str, parameters: dict) -> None:
         "(" * 3000 + "a.x" + ")" * 3000 + " < 1",
         "NOT " * 3000 + "a.x < 1",
         "- " * 3000 + "a.x < 1",
-        " + ".join(["a.x"] * 3000) + " < 1",
-        "(a.x < 1 OR b.x < 1 AND " * 3000 + "a.x < 1" + ")" * 3000,
+        " + ".join(["a.x"] * 300) + " < 1",
+        "(a.x < 1 OR b.x < 1 AND " * 300 + "a.x < 1" + ")" * 300,
     ],
 )
 def test_very_deep_texts_are_refused_with_a_named_error(where: str) -> None:
