@@ -1,0 +1,1 @@
+"""Summary tables → charts, static (matplotlib) and interactive (altair). Computes nothing."""
