@@ -129,8 +129,8 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     ExperimentError
         If a row has a column that the schema does not.
     """
-    rows = [dict(row) for row in rows]
-    for row in rows:
+    copies = [dict(row) for row in rows]
+    for row in copies:
         unknown = row.keys() - set(RESULT_SCHEMA.names)
         if unknown:
             raise ExperimentError(
@@ -139,7 +139,7 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
             )
         if isinstance(row.get("started_at"), str):
             row["started_at"] = pd.Timestamp(row["started_at"])
-    return pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)
+    return pa.Table.from_pylist(copies, schema=RESULT_SCHEMA)
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

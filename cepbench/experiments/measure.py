@@ -69,7 +69,7 @@ def cells_of(
     for name in evaluators or ():
         if name not in EVALUATORS:
             raise ExperimentError(f"unknown evaluator {name!r}; there are {', '.join(EVALUATORS)}")
-    runs = []
+    runs: list[tuple[str, str]] = []
     for generator in map(_resolved, generators):
         plans = generator.plans
         if evaluators is None:
@@ -82,10 +82,11 @@ def cells_of(
                 f"{', '.join(evaluators or ())} runs; add {_made_for(plans)!r}"
             )
         runs.extend((generator.name, evaluator) for evaluator in fitting)
-    cells = []
+    cells: list[Cell] = []
     for repetition in range(repetitions):
         shift = repetition % max(1, len(runs))
-        cells.extend(Cell(*run, repetition) for run in runs[shift:] + runs[:shift])
+        rotated = runs[shift:] + runs[:shift]
+        cells.extend(Cell(name, evaluator, repetition) for name, evaluator in rotated)
     return cells
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cepbench.errors import ExperimentError
+from cepbench.experiments.cells import cell_of
 from cepbench.experiments.store import (
     Journal,
     ResultsStore,
@@ -116,6 +117,23 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     assert lines[0] == whole and json.loads(lines[1])["repetition"] == 1
     assert len(lines) == 2
+
+
+def test_a_journal_killed_at_any_byte_loses_no_finished_row(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    rows = [row(repetition=repetition, reason="Größe \n {}") for repetition in range(3)]
+    with Journal(path) as journal:
+        for each in rows:
+            journal.append(each)
+    text = path.read_bytes()
+    for end in range(len(text)):
+        path.write_bytes(text[:end])
+        with Journal(path) as journal:
+            assert len(journal.finished) == text[:end].count(b"\n")
+            for each in rows:
+                if cell_of(each) not in journal.finished:
+                    journal.append(each)
+        assert path.read_bytes() == text
 
 
 def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
