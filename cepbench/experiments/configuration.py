@@ -12,9 +12,10 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
-from cepbench.errors import ExperimentError
+from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.planners.registry import PlanGenerator
+from cepbench.streams.dataset import read_declaration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,7 @@ class SweepConfig:
 
 
 def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:
-    """The configuration, with what stands behind its names: size of the data, users' code.
+    """The configuration, with what stands behind its names: the data and users' code.
 
     Two sweeps of equal identity measure the same thing; only then may one go on where the other
     stopped.
@@ -134,29 +135,32 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     Returns
     -------
     dict
-        The keys of :meth:`SweepConfig.to_dict`, ``data_files``, ``data_rows`` and ``data_bytes``,
-        and ``user_generators``, a short hash by name.
+        The keys of :meth:`SweepConfig.to_dict`; ``data_made_from``, what the data set declares
+        about itself (of other Parquet, its size); and ``user_generators``, a short hash of each
+        one's code by name.
 
     Raises
     ------
-    ExperimentError
-        If the data cannot be read.
+    DatasetError
+        If there is no data set, or one that was never finished.
     """
-    try:
-        data = arrow_dataset.dataset(config.data, format="parquet")
-        rows = data.count_rows()
-        sizes = [entry.size for entry in data.filesystem.get_file_info(data.files)]
-    except (OSError, pa.ArrowException) as error:
-        raise ExperimentError(
-            f"no events in Parquet at {config.data!r}: {error}; make a data set first"
-        ) from error
     return {
         **config.to_dict(),
-        "data_files": len(sizes),
-        "data_rows": rows,
-        "data_bytes": sum(sizes),
+        "data_made_from": _origin(config.data),
         "user_generators": {g.name: _hash_of_code(g) for g in generators if not g.is_builtin},
     }
+
+
+def _origin(path: str) -> dict[str, Any]:
+    declaration = read_declaration(path)
+    if declaration is not None:
+        return {"kind": declaration.kind, **declaration.parameters, "events": declaration.events}
+    try:
+        data = arrow_dataset.dataset(path, format="parquet")
+        sizes = [entry.size for entry in data.filesystem.get_file_info(data.files)]
+        return {"kind": "parquet", "events": data.count_rows(), "bytes": sum(sizes)}
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
 
 
 def _hash_of_code(generator: PlanGenerator) -> str:
@@ -165,6 +169,5 @@ def _hash_of_code(generator: PlanGenerator) -> str:
         code = inspect.getsource(generator.function)
     except (OSError, TypeError):  # a function without a file, or no plain function
         code = generator.qualified_name
-    return hashlib.sha256(f"{generator.plans} {generator.max_size} {code}".encode()).hexdigest()[
-        :16
-    ]
+    text = f"{generator.plans} {generator.max_size} {code}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -201,7 +201,10 @@ def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     columns = ["pattern_set", "size", "pattern_id", *_RUN]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
-        **{metric: results[metric].astype("Float64").to_numpy(float, na_value=np.nan) for metric in metrics},
+        **{
+            metric: results[metric].astype("Float64").to_numpy(float, na_value=np.nan)
+            for metric in metrics
+        },
     )
     cells = plain.groupby(columns, sort=False)
     medians = cells[list(metrics)].median()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from cepbench.errors import ExperimentError
-from cepbench.experiments.configuration import SweepConfig
+from cepbench.errors import DatasetError, ExperimentError
+from cepbench.experiments.configuration import SweepConfig, identity_of
+from cepbench.planners.registry import PlanGenerator, find_generator
 
 
 def test_round_trip_through_json() -> None:
@@ -41,3 +44,38 @@ def test_full_is_the_setup_of_the_paper() -> None:
 def test_mistakes_are_told(values: dict[str, object], message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         SweepConfig.from_dict(values)
+
+
+def test_identity_follows_the_data(tmp_path: Path) -> None:
+    config = SweepConfig.quick(tmp_path / "data")
+    with pytest.raises(DatasetError, match="no data set or Parquet file"):
+        identity_of(config, [])
+    found = []
+    for rows in (10, 10, 11):
+        (tmp_path / "data").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"x": range(rows)}), tmp_path / "data" / "part.parquet")
+        found.append(identity_of(config, []))
+    assert found[0] == found[1] != found[2]
+    assert found[0]["data_made_from"]["events"] == 10
+    assert config.to_dict().items() <= found[0].items()
+    assert json.loads(json.dumps(found[0])) == found[0]
+
+
+def test_identity_follows_the_code_of_users_generators(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "part.parquet")
+    config = SweepConfig.quick(tmp_path)
+
+    def idea(problem: object, rng: object) -> object:
+        return None
+
+    def other(problem: object, rng: object) -> object:
+        return rng
+
+    hashes = [
+        identity_of(config, [find_generator("DP-B"), PlanGenerator("IDEA", "order", function)])[
+            "user_generators"
+        ]
+        for function in (idea, idea, other)
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert list(hashes[0]) == ["IDEA"]
