@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -61,20 +62,21 @@ class Case:
 
     def order_cost(self, order):
         """Cost_ord of indices or of names; also of the first few of an order."""
-        return costs.order_cost(*self._numbers(), self._indices(order), exact_sequence=self._exact)
+        return costs.order_cost(*self._numbers, self._indices(order), exact_sequence=self._exact)
 
     def tree_cost(self, tree):
         """Cost_tree of nested pairs of indices or of names."""
-        return costs.tree_cost(*self._numbers(), self._indices(tree), exact_sequence=self._exact)
+        return costs.tree_cost(*self._numbers, self._indices(tree), exact_sequence=self._exact)
 
     def tree_sizes(self, tree):
         """PM of every node in post-order."""
-        return costs.node_sizes(*self._numbers(), self._indices(tree), exact_sequence=self._exact)
+        return costs.node_sizes(*self._numbers, self._indices(tree), exact_sequence=self._exact)
 
     @property
     def _exact(self) -> bool:
         return self.operator == "SEQ" and self.time_selectivity == "exact"
 
+    @cached_property
     def _numbers(self):
         rows = self.selectivities
         if self.operator == "SEQ" and self.time_selectivity == "adjacent":
@@ -82,9 +84,9 @@ class Case:
         return self.window, self.rates, rows
 
     def _indices(self, plan):
-        if isinstance(plan, list | tuple):
-            return type(plan)(self._indices(part) for part in plan)
-        return self.names.index(plan) if isinstance(plan, str) else plan
+        if isinstance(plan, str):
+            return int(plan[1:])
+        return plan if isinstance(plan, int) else type(plan)(map(self._indices, plan))
 
 
 def random_case(

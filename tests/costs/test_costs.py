@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from fractions import Fraction
 
@@ -56,7 +57,7 @@ def test_node_sizes_are_those_of_prefixes_and_of_nodes_in_post_order(
     order = rng.permutation(n).tolist()
     tree = random_tree(rng, order)
     sums = [case.order_cost(order[:k]) for k in range(n + 1)]
-    prefixes = [ln(after - before) for before, after in zip(sums, sums[1:], strict=False)]
+    prefixes = [ln(after - before) for before, after in itertools.pairwise(sums)]
     found = COST_MODELS["order-throughput"].log_node_sizes(case.problem, order)
     assert found == pytest.approx(prefixes, abs=1e-10)
     # Any set has one size, whatever the plan that reaches it.
