@@ -1,0 +1,278 @@
+"""Sweeps on Spark: killed anywhere, interrupted, with users' generators; rows as computed alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from cepbench.errors import DatasetError, ExperimentError
+from cepbench.experiments.cells import ERROR, OK, REFUSED, RESULT_SCHEMA, Cell
+from cepbench.experiments.configuration import SweepConfig
+from cepbench.experiments.measure import cells_of
+from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.planners.registry import _GENERATORS, plan_generator
+from cepbench.spark import sweep
+from cepbench.spark.sweep import run_sweep
+from cepbench.streams.event_stream import EventStream
+from tests.naive.matcher import naive_matches
+
+IDENTITY = ["pattern_id", "algorithm", "evaluator", "repetition"]
+
+# A user's script: a generator of its own in __main__, slow enough that the sweep can be killed.
+SLOW_SWEEP = """
+import sys, time
+import cepbench.spark.sweep as sweep
+from cepbench.experiments.configuration import SweepConfig
+from cepbench.planners.registry import plan_generator
+from cepbench.spark.session import spark_session
+
+PAUSE = 0.05
+
+@plan_generator("SLOW", plans="order")
+def slow(problem, rng):
+    time.sleep(PAUSE)
+    return sorted(range(problem.n), key=problem.rate)
+
+if __name__ == "__main__":
+    config = SweepConfig(
+        data=sys.argv[1], sizes=[3, 4], patterns=8, repetitions=2,
+        algorithms=["SLOW", "DP-B"], window="1 minutes",
+    )
+    spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
+    results = sweep.run_sweep(spark, config, sys.argv[2], progress=False)
+    print(len(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half an hour of ten identifiers, 1 to 10 events a minute."""
+    rng = np.random.default_rng(11)
+    parts = []
+    for number in range(10):
+        seconds = rng.uniform(0, 1800, size=30 * (1 + number))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "symbol": f"S{number}",
+                    "ts": pd.Timestamp("2026-01-05 14:30") + pd.to_timedelta(seconds, unit="s"),
+                    "price": 100.0,
+                    "difference": rng.normal(size=len(seconds)).round(2),
+                }
+            )
+        )
+    frame = pd.concat(parts).sort_values("ts").assign(ts=lambda f: f["ts"].dt.floor("us"))
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.set_column(1, "ts", table["ts"].cast(pa.timestamp("us", tz="UTC")))
+    folder = tmp_path_factory.mktemp("events")
+    pq.write_table(table, folder / "part-0.parquet")
+    return folder
+
+
+@pytest.fixture
+def registered() -> Iterator[Callable[..., Any]]:
+    """``plan_generator``, undone after the test."""
+    before = dict(_GENERATORS)
+    yield plan_generator
+    _GENERATORS.clear()
+    _GENERATORS.update(before)
+
+
+def small(data: Path, **changes: Any) -> SweepConfig:
+    values = {"sizes": [3, 4], "patterns": 2, "repetitions": 2, "window": "1 minutes"}
+    return SweepConfig.from_dict({"data": data, **values, **changes})
+
+
+def journals(folder: Path) -> dict[str, bytes]:
+    """The whole lines of each pattern's journal."""
+    texts = {path.name: path.read_bytes() for path in (folder / "journals").glob("*.jsonl")}
+    return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
+
+
+def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: int) -> None:
+    """What was finished is still there byte for byte, and every cell has one row."""
+    for name, text in kept.items():
+        assert (folder / "journals" / name).read_bytes().startswith(text)
+    results = read_results(folder)
+    assert not results[IDENTITY].duplicated().any()
+    assert results["pattern_id"].nunique() == patterns
+    assert results.groupby("pattern_id").size().nunique() == 1
+
+
+def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    config = small(data, evaluators=["lazy-nfa", "tree"])
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    algorithms = list(_GENERATORS)
+    expected = set(cells_of(algorithms, ["lazy-nfa", "tree"], 2))
+    for _, rows in results.groupby("pattern_id"):
+        cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
+        assert len(cells) == len(set(cells)) and set(cells) == expected
+    assert results["pattern_id"].nunique() == 2 * 2 * 2
+    assert list(results.columns) == RESULT_SCHEMA.names
+    assert (results["status"] == OK).all()
+    assert not results.drop(columns="reason").isna().any(axis=None)
+    identity = read_configuration(tmp_path / "out")
+    assert identity["algorithms"] == algorithms
+    assert identity["data_made_from"]["events"] == 30 * 55
+    assert results["configuration"].nunique() == 1
+    # Complete: nothing runs again, not even with no Spark at hand.
+    again = run_sweep(None, config, tmp_path / "out", progress=False)  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(again, results)
+
+
+def test_the_workers_count_what_is_there(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["GREEDY", "DP-B"])
+    results = run_sweep(spark, replace(config, window="20 seconds"), tmp_path, progress=False)
+    assert len(results) == 4
+    stream = EventStream.from_parquet(data)
+    for row in results.to_dict("records"):
+        pattern = sweep.parse(row["pattern"])
+        part = stream.of_types([variable.type for variable in pattern.variables])
+        assert row["events"] == len(part)
+        assert row["matches"] == len(naive_matches(pattern, part.to_pandas()))
+
+
+def test_a_killed_sweep_loses_no_row_and_repeats_none(data: Path, tmp_path: Path) -> None:
+    script, folder = tmp_path / "slow_sweep.py", tmp_path / "out"
+    script.write_text(SLOW_SWEEP)
+    command = [sys.executable, str(script), str(data), str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while count_rows(folder) < 12:
+        assert process.poll() is None, process.communicate()[1].decode()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = journals(folder)
+    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < 2 * 2 * 8 * 4
+    assert not (folder / "results.parquet").exists()
+
+    done = subprocess.run(command, capture_output=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"128\n"
+    assert_kept_and_completed(folder, kept, patterns=32)
+    results = read_results(folder)
+    assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
+
+
+def test_an_interrupted_sweep_goes_on(
+    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small(data, patterns=6)
+
+    def interrupting(path: Path) -> int:
+        rows = count_rows(path)
+        if rows >= 20:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # the signal is handled here at the latest
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "count_rows", interrupting)
+        patched.setattr(sweep, "_POLL_SECONDS", 0.01)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(spark, config, tmp_path, progress=False)
+    kept = journals(tmp_path)
+    assert sum(text.count(b"\n") for text in kept.values()) >= 20
+    assert not (tmp_path / "results.parquet").exists()
+    run_sweep(spark, config, tmp_path, progress=False)
+    assert_kept_and_completed(tmp_path, kept, patterns=24)
+
+
+def test_users_generators_travel_from_a_notebook_and_from_a_file(
+    spark: SparkSession,
+    data: Path,
+    tmp_path: Path,
+    registered: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What a notebook cell defines stands in __main__.
+    cell = "def cheapest_first(problem, rng): return sorted(range(problem.n), key=problem.rate)"
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec(cell, notebook)
+    registered("NOTEBOOK", plans="order")(notebook["cheapest_first"])
+    # A module beside the notebook, which the workers cannot import, with a helper of its own.
+    (tmp_path / "beside.py").write_text(
+        "def helper(n):\n    return list(range(n))[::-1]\n"
+        "def backwards(problem, rng):\n    return helper(problem.n)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import beside  # type: ignore[import-not-found]
+
+    registered("FILE", plans="order")(beside.backwards)
+    config = small(data, sizes=[3], algorithms=["EFREQ", "NOTEBOOK", "FILE"])
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
+    plans = results.groupby(["algorithm", "pattern_id"], sort=False)["plan"].first()
+    pd.testing.assert_series_equal(plans["NOTEBOOK"], plans["EFREQ"])
+    assert set(plans["FILE"]) == {"c, b, a"}
+
+
+def test_a_generator_may_fail_or_refuse_in_some_patterns(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec("def picky(problem, rng): return range(problem.n) if problem.n == 3 else 1 / 0", notebook)
+    registered("PICKY", plans="order")(notebook["picky"])
+    registered("SMALL-ONLY", plans="order", max_size=3)(notebook["picky"])
+    config = small(data, algorithms=["PICKY", "SMALL-ONLY", "DP-LD"])
+    results = run_sweep(spark, config, tmp_path, progress=False)
+    by_size = results.groupby(["algorithm", "size"])["status"].unique().map(list)
+    assert by_size["PICKY"].tolist() == [[OK], [ERROR]]
+    assert by_size["SMALL-ONLY"].tolist() == [[OK], [REFUSED]]
+    assert by_size["DP-LD"].tolist() == [[OK], [OK]]
+    assert results["reason"].str.contains("PICKY failed: ZeroDivisionError").any()
+
+
+def test_an_edited_generator_or_configuration_needs_another_folder(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["IDEA", "EFREQ"])
+
+    def idea(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    registered("IDEA", plans="order")(idea)
+    with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
+        pass
+    with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
+        run_sweep(spark, replace(config, seed=1), tmp_path, progress=False)
+    del _GENERATORS["IDEA"]
+
+    def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
+        return range(problem.n)[::-1]
+
+    registered("IDEA", plans="order")(idea)
+    with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
+        run_sweep(spark, config, tmp_path, progress=False)
+
+
+def test_what_cannot_be_measured_is_told_with_its_pattern(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError, match="no data set or Parquet file"):
+        run_sweep(spark, small(tmp_path / "nothing"), tmp_path / "out", progress=False)
+    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["EFREQ"])
+    with ResultsStore(tmp_path / "out", sweep.identity_of(config, [])) as store:
+        # As if somebody had edited the file.
+        broken = {"cardinalities": {"a": "many"}}
+        store.kept("statistics", lambda: {f"{s}-3-0000": broken for s in config.pattern_sets})
+    with pytest.raises(
+        ExperimentError, match=r"2 of 2 patterns .*-3-0000: StatisticsError: .*many"
+    ):
+        run_sweep(spark, config, tmp_path / "out", progress=False)
