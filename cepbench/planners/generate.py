@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any
@@ -75,9 +75,8 @@ def plan_problem(
     rng = _seeded(seed)
     try:
         found = generator.function(problem, rng)
-        if isinstance(found, Iterator):
-            # Its elements are the generator's work too, and may be without end.
-            found = list(islice(found, problem.n + 1))
+        if generator.plans == "order":
+            found = _listed(found, problem.n)
     except PlanningRefusedError:
         raise
     except MemoryError as error:
@@ -117,9 +116,17 @@ def _named(tree: Any, names: tuple[str, ...]) -> Any:
     return names[tree]
 
 
-def _checked_order(found: Any, problem: PlanningProblem, name: str) -> list[int]:
+def _listed(found: Any, n: int) -> Any:
+    """The elements of what was returned as an order; what is none is left as it is."""
     # Sets and mappings can be gone through too, but in no order that anyone chose.
     if isinstance(found, str | bytes | AbstractSet | Mapping) or not isinstance(found, Iterable):
+        return found
+    # Without end if a user's iterator is; one element too many is enough to tell.
+    return list(islice(found, n + 1))
+
+
+def _checked_order(found: Any, problem: PlanningProblem, name: str) -> list[int]:
+    if not isinstance(found, list):
         raise PlanGeneratorError(
             f"{name} returned {found!r}; an order is a list of the indices 0 … {problem.n - 1}"
         )

@@ -1,0 +1,342 @@
+"""Plan generators of users: registration, names, and every way in which one can be wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import PlanGeneratorError, PlanningRefusedError
+from cepbench.planners import registry
+from cepbench.planners.generate import plan, plan_problem
+from cepbench.planners.registry import PLAN_GENERATORS, find_generator, plan_generator
+from cepbench.plans.model import OrderPlan, TreePlan
+from tests.planning_cases import random_case
+
+CASE = random_case(1, 3)
+
+
+@pytest.fixture(autouse=True)
+def registered_as_before() -> Iterator[None]:
+    before = dict(registry._GENERATORS)
+    yield
+    registry._GENERATORS.clear()
+    registry._GENERATORS.update(before)
+
+
+def made_by(function, plans: str = "order", **options):
+    """The plan of a generator registered for this test."""
+    plan_generator("MINE", plans=plans, **options)(function)
+    return plan(CASE.pattern, CASE.statistics, "MINE", seed=5)
+
+
+def returning(value, plans: str = "order"):
+    return made_by(lambda problem, rng: value, plans)
+
+
+def test_a_users_generator_in_three_lines() -> None:
+    @plan_generator("MY-IDEA", plans="order")
+    def my_idea(problem, rng):
+        """Rarest first.
+
+        And more text.
+        """
+        return sorted(range(problem.n), key=problem.rate)
+
+    found = plan(CASE.pattern, CASE.statistics, "my-idea")
+    assert found.order == plan(CASE.pattern, CASE.statistics, "EFREQ").order
+    assert (found.algorithm, found.cost_model) == ("MY-IDEA", "order-throughput")
+    assert list(PLAN_GENERATORS)[-1] == "MY-IDEA"
+    entry = PLAN_GENERATORS["MY-IDEA"]
+    assert (
+        not entry.is_builtin and entry.description == "Rarest first." and entry.function is my_idea
+    )
+    assert plan(CASE.pattern, CASE.statistics, entry) == found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [2, 0, 1],
+        (2, 0, 1),
+        np.array([2, 0, 1]),
+        np.array([2, 0, 1], dtype=np.int8),
+        pd.Series([2, 0, 1]),
+        map(int, "201"),
+        [np.int64(2), 0, np.uint8(1)],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_orders_of_every_kind_are_taken(value) -> None:
+    found = returning(value)
+    assert isinstance(found, OrderPlan)
+    assert found.order == ["v2", "v0", "v1"]
+
+
+@pytest.mark.parametrize("value", [((2, 0), 1), [[2, 0], 1], ((np.int64(2), 0), 1)])
+def test_trees_of_every_kind_are_taken(value) -> None:
+    found = returning(value, "tree")
+    assert isinstance(found, TreePlan)
+    assert found.tree == (("v2", "v0"), "v1")
+
+
+def test_the_seed_reaches_the_generator() -> None:
+    draws = []
+
+    def drawing(problem, rng):
+        draws.append(rng.integers(10**9))
+        return rng.permutation(problem.n)
+
+    assert made_by(drawing) == made_by(drawing)
+    assert draws[0] == draws[1] == np.random.default_rng(5).integers(10**9)
+
+
+def test_running_a_cell_again_replaces_the_function() -> None:
+    def cell(order):
+        @plan_generator("MINE", plans="order")
+        def mine(problem, rng):
+            return order
+
+    cell([0, 1, 2])
+    plan_generator("OTHER", plans="order")(lambda problem, rng: [0, 1, 2])
+    cell([2, 1, 0])
+    assert list(PLAN_GENERATORS)[-2:] == ["MINE", "OTHER"]
+    assert plan(CASE.pattern, CASE.statistics, "MINE").order == ["v2", "v1", "v0"]
+
+
+def test_the_same_function_may_change_the_case_of_its_name() -> None:
+    def mine(problem, rng):
+        return [0, 1, 2]
+
+    plan_generator("MINE", plans="order")(mine)
+    plan_generator("Mine", plans="order")(mine)
+    assert "MINE" not in PLAN_GENERATORS and find_generator("mINE").name == "Mine"
+
+
+def test_a_name_in_use_is_refused() -> None:
+    with pytest.raises(PlanGeneratorError, match="GREEDY is taken by cepbench itself"):
+        plan_generator("greedy", plans="order")(lambda problem, rng: [])
+
+    def one(problem, rng):
+        return [0, 1, 2]
+
+    def two(problem, rng):
+        return [2, 1, 0]
+
+    plan_generator("MINE", plans="order")(one)
+    with pytest.raises(PlanGeneratorError, match=r"MINE is taken by .*\.one; choose another"):
+        plan_generator("MINE", plans="order")(two)
+    assert PLAN_GENERATORS["MINE"].function is one
+
+
+@pytest.mark.parametrize("name", ["", "  ", None, 3])
+def test_a_generator_needs_a_name(name) -> None:
+    with pytest.raises(PlanGeneratorError, match="needs a name"):
+        plan_generator(name, plans="order")
+
+
+def test_a_generator_says_what_it_plans() -> None:
+    with pytest.raises(PlanGeneratorError, match='MINE: plans must be "order" or "tree"'):
+        plan_generator("MINE", plans="orders")
+
+
+def test_a_generator_can_be_called() -> None:
+    with pytest.raises(PlanGeneratorError, match=r"MINE: .* is a function, not \[1\]"):
+        plan_generator("MINE", plans="order")([1])
+
+    class Reversed:
+        def __call__(self, problem, rng):
+            return range(problem.n)[::-1]
+
+    assert made_by(Reversed()).order == ["v2", "v1", "v0"]
+    registry._GENERATORS.pop("MINE")
+    assert made_by(partial(lambda order, problem, rng: order, [1, 0, 2])).order == [
+        "v1",
+        "v0",
+        "v2",
+    ]
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(PlanGeneratorError, match=r"did you mean DP-LD\?") as caught:
+        plan(CASE.pattern, CASE.statistics, "dpld")
+    assert "ZSTREAM-ORD" in str(caught.value)
+    with pytest.raises(PlanGeneratorError, match=r"did you mean GREEDY\?"):
+        find_generator("gredy")
+    with pytest.raises(PlanGeneratorError, match=r"no plan generator 'qqqq'\. Known are TRIVIAL"):
+        find_generator("qqqq")
+    with pytest.raises(PlanGeneratorError, match="no plan generator None"):
+        plan(CASE.pattern, CASE.statistics, None)
+
+
+def test_the_registry_cannot_be_written_past_the_decorator() -> None:
+    with pytest.raises(TypeError):
+        PLAN_GENERATORS["MINE"] = PLAN_GENERATORS["GREEDY"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "None; an order is a list"),
+        (7, "7; an order is a list"),
+        ("abc", "'abc'; an order is a list"),
+        (b"\x00\x01\x02", "an order is a list"),
+        ({0, 1, 2}, r"\{0, 1, 2\}; an order is a list"),
+        ({0: 1, 1: 2, 2: 0}, "an order is a list"),
+        ([], r"lacks index 0 \(variable 'v0'\)"),
+        ([0, 1], r"lacks index 2 \(variable 'v2'\)"),
+        ([0, 1, 1], "has 2 times index 1"),
+        ([0, 1, 2, 2], "has 2 times index 2"),
+        ([0, 1, 3], "not 3"),
+        ([0, 1, -1], "not -1"),
+        ([0.0, 1.0, 2.0], "0.0 is no index"),
+        ([0, 1, None], "None is no index"),
+        ([True, False, 2], "True is no index"),
+        (["v0", "v1", "v2"], r"'v0' is no index \(an index, not a name\)"),
+        ([[0, 1], 2], r"\[0, 1\] is no index"),
+        (((0, 1), 2), r"\(0, 1\) is no index"),
+        (np.zeros((3, 1)), "is no index"),
+        (np.array(0), "MINE failed: TypeError"),
+        (pd.DataFrame({"a": [0]}), "'a' is no index"),
+        (OrderPlan(["v0", "v1", "v2"]), "an order is a list"),
+        (itertools.repeat(0), "times index 0"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else None,
+)
+def test_wrong_orders_name_the_generator_and_the_fault(value, message) -> None:
+    with pytest.raises(PlanGeneratorError, match=message) as caught:
+        returning(value)
+    assert "MINE" in str(caught.value)
+
+
+HOLDS_ITSELF: list = [0]
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "None is no index"),
+        (0, "lacks index 1"),
+        ("v0", r"'v0' is no index \(an index, not a name\)"),
+        ((), "is no pair"),
+        ((0,), "is no pair"),
+        ((0, 1, 2), r"\(0, 1, 2\) is no pair"),
+        (((0, 1), (2,)), r"\(2,\) is no pair"),
+        ((0, 1), r"lacks index 2 \(variable 'v2'\)"),
+        (((0, 1), 1), "has 2 times index 1"),
+        (((0, 1), 3), "not 3"),
+        (((0, -1), 2), "not -1"),
+        (((0, 1.0), 2), "1.0 is no index"),
+        (((0, True), 2), "True is no index"),
+        (((0, "v1"), 2), "not a name"),
+        ((np.array([0, 1]), 2), "is no index"),
+        (TreePlan((("v0", "v1"), "v2")), "is no index"),
+        (HOLDS_ITSELF, "too deep, or holds itself"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else None,
+)
+def test_wrong_trees_name_the_generator_and_the_fault(value, message) -> None:
+    with pytest.raises(PlanGeneratorError, match=message) as caught:
+        returning(value, "tree")
+    assert "MINE" in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("oh"), KeyError("k"), RecursionError()])
+def test_an_exception_in_the_generator_is_named_and_chained(error) -> None:
+    def failing(problem, rng):
+        raise error
+
+    with pytest.raises(PlanGeneratorError, match="plan generator MINE failed") as caught:
+        made_by(failing)
+    assert caught.value.__cause__ is error
+    assert type(error).__name__ in str(caught.value)
+
+
+def test_an_exception_between_two_yielded_indices_is_named_too() -> None:
+    def failing(problem, rng) -> Iterator[int]:
+        yield 0
+        raise ValueError("halfway")
+
+    with pytest.raises(PlanGeneratorError, match=r"MINE failed: ValueError\('halfway'\)"):
+        made_by(failing)
+
+
+def test_a_wrong_signature_is_an_error_of_the_generator() -> None:
+    with pytest.raises(PlanGeneratorError, match="MINE failed: TypeError"):
+        made_by(lambda problem: [0, 1, 2])
+
+
+def test_a_number_that_fits_no_float_is_explained_to_the_generator() -> None:
+    problem = random_case(0, 3).problem
+    big = type(problem)(problem.names, problem.log_cardinality + 800, problem.log_selectivity)
+    plan_generator("MINE", plans="order")(lambda p, rng: sorted(range(p.n), key=p.rate))
+    with pytest.raises(PlanGeneratorError, match=r"MINE failed: .*compare problem\.log_rate"):
+        plan_problem(big, "MINE")
+
+
+def test_an_interrupt_is_nobodys_fault() -> None:
+    def interrupted(problem, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        made_by(interrupted)
+
+
+def test_a_generator_cannot_change_its_problem() -> None:
+    def meddling(problem, rng):
+        problem.log_cardinality[0] = 0
+
+    with pytest.raises(PlanGeneratorError, match="read-only"):
+        made_by(meddling)
+
+
+def test_a_generator_may_refuse() -> None:
+    def refusing(problem, rng):
+        raise PlanningRefusedError("MINE wants four variables")
+
+    with pytest.raises(PlanningRefusedError, match="MINE wants four"):
+        made_by(refusing)
+    registry._GENERATORS.pop("MINE")
+    with pytest.raises(PlanningRefusedError, match=r"MINE takes at most 2 .* the pattern has 3"):
+        made_by(lambda problem, rng: [0, 1, 2], max_size=2)
+
+
+def test_running_out_of_memory_is_a_refusal() -> None:
+    def greedy_for_memory(problem, rng):
+        return np.empty(2**55)
+
+    with pytest.raises(PlanningRefusedError, match="MINE ran out of memory over 3 variables"):
+        made_by(greedy_for_memory)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, entry in PLAN_GENERATORS.items() if entry.max_size is not None]
+)
+def test_sizes_beyond_memory_are_refused_at_once(name) -> None:
+    most = PLAN_GENERATORS[name].max_size
+    # 16 bytes for each set of variables.
+    assert most >= 16 and 16 * 2**most <= 2**28
+    for n in (most + 1, 70):
+        with pytest.raises(PlanningRefusedError, match=f"{name} takes at most {most}.*has {n}"):
+            plan_problem(random_case(0, n).problem, name)
+
+
+def test_dp_ld_and_dp_b_have_a_limit_and_the_others_none() -> None:
+    limited = {
+        name
+        for name, entry in PLAN_GENERATORS.items()
+        if entry.is_builtin and entry.max_size is not None
+    }
+    assert limited == {"DP-LD", "DP-B"}
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, "7", [1, 2]])
+def test_a_seed_that_could_not_be_noted_is_refused(seed) -> None:
+    with pytest.raises(PlanGeneratorError, match="is no seed"):
+        plan(CASE.pattern, CASE.statistics, "GREEDY", seed=seed)
+    assert plan(CASE.pattern, CASE.statistics, "GREEDY", seed=np.int64(3)).seed == 3
