@@ -46,7 +46,7 @@ def joins_partial_matches(tree: Any) -> bool:
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> None:
     case = data.draw(cases())
     chosen = plan(

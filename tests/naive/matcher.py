@@ -80,7 +80,9 @@ def _times(item, bound) -> list[int]:
 def _value(expression, bound):
     match expression:
         case Attribute(variable, name):
-            return bound[variable][name]
+            value = bound[variable][name]
+            # Conditions are on floats, so that 1 / -0 is what it is for those.
+            return float(value) if isinstance(value, int) else value
         case Constant(value):
             return value
         case Negative(operand):

@@ -78,3 +78,26 @@ def frequency_order(rates):
         order.append(rarest)
         left.remove(rarest)
     return order
+
+
+def descent(order, moves, cost):
+    """First improvement, round and round, until every move was met once without being taken.
+
+    A move (i, j, k) gives position i what j had, j what k had and k what i had.
+    """
+    order = list(order)
+    met = at = 0
+    while met < len(moves):
+        i, j, k = moves[at]
+        at = (at + 1) % len(moves)
+        moved = list(order)
+        moved[i] = order[j]
+        if j == k:
+            moved[j] = order[i]
+        else:
+            moved[j], moved[k] = order[k], order[i]
+        if cost(moved) < cost(order):
+            order, met = moved, 0
+        else:
+            met += 1
+    return order
