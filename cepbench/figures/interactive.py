@@ -56,7 +56,7 @@ def bars_by_set(
         order = [label for label, _, _ in series_of(part)]
         x = alt.X("pattern_set:N", sort=sets, title=None, axis=alt.Axis(labelAngle=0))
         # One scale for both panels: a reader compares them.
-        y = _y(rows, metric, statistic, log, zero=not log)
+        y = _y(rows, metric, statistic, log)
         offset = alt.XOffset("series:N", sort=order)
         base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=_picked(pick))
         if log:
@@ -81,7 +81,7 @@ def lines_by_size(
         pick = _pick(kind)
         x = alt.X("size:O", title="pattern size (participating events)", sort=sizes,
                   axis=alt.Axis(labelAngle=0))  # fmt: skip
-        y = _y(rows, metric, statistic, log, zero=not log)
+        y = _y(rows, metric, statistic, log)
         base = alt.Chart(_data(part)).encode(x=x, color=_colour(part), opacity=_picked(pick))
         dash = list(style_of(part["algorithm"].iloc[0], kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=y)
@@ -115,13 +115,13 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
     return plain
 
 
-def _y(rows: pd.DataFrame, metric: str, statistic: str, log: bool, *, zero: bool) -> alt.Y:
-    scale: dict[str, Any] = {"type": "log" if log else "linear", "zero": zero}
+def _y(rows: pd.DataFrame, metric: str, statistic: str, log: bool) -> alt.Y:
+    scale: dict[str, Any] = {"type": "log" if log else "linear"}
     low, high = rows[["low", "value"]].min().min(), rows[["high", "value"]].max().max()
     if log:
-        scale["domain"], scale["nice"] = [float(low), float(high)], True
+        scale |= {"domain": [float(low) * 0.8, float(high) * 1.25], "nice": False}
     elif pd.notna(high):
-        scale["domain"], scale["nice"] = [0, float(high)], True
+        scale |= {"domain": [0, float(high)], "nice": True}
     return alt.Y(
         "value:Q",
         title=axis_title(metric, statistic),
@@ -193,7 +193,7 @@ def _joined(panels: list[Any], heading: str) -> alt.TopLevelMixin:
     )
     return (
         alt.hconcat(*panels)
-        .resolve_scale(color="independent", shape="independent")
+        .resolve_scale(color="independent", shape="independent", xOffset="independent")
         .properties(title=title)
         .configure_view(stroke=None)
         .configure_axis(gridColor="#E4E4E4")

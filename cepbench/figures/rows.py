@@ -42,7 +42,7 @@ class Quantity:
 
 _QUANTITIES = {
     "events_per_second": Quantity("Throughput", "events per second", "higher"),
-    "peak_bytes": Quantity("Peak memory", "bytes of stored events and partial matches", "lower"),
+    "peak_bytes": Quantity("Peak memory", "bytes", "lower"),
     "peak_partial_matches": Quantity("Peak partial matches", "partial matches", "lower"),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower"),

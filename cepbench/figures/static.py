@@ -152,8 +152,9 @@ def _finish(
     for axes, kind, _ in panels:
         axes.set_title(PANELS[kind])
         _number_axis(axes, log)
+        below = -0.19 if axes.get_xlabel() else -0.1
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=8, handlelength=3
+            loc="upper center", bbox_to_anchor=(0.5, below), ncols=3, fontsize=8, handlelength=3
         )
     panels[0][0].set_ylabel(axis)
     return figure

@@ -1,0 +1,107 @@
+"""Notebooks as functions of parameters."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
+
+from cepbench.errors import ReportError
+
+
+def parameters_of(notebook: str | Path) -> dict[str, str]:
+    """Parameter -> default value, as the notebook's ``parameters`` cell says them (Python text).
+
+    Raises
+    ------
+    ReportError
+        If there is no such notebook.
+    """
+    path = Path(notebook)
+    if not path.is_file():
+        raise ReportError(f"there is no notebook {path}; run this at the root of the project")
+    return {name: found["default"] for name, found in papermill.inspect_notebook(path).items()}
+
+
+def run_notebook(
+    notebook: str | Path, executed: str | Path, parameters: Mapping[str, Any]
+) -> nbformat.NotebookNode:
+    """Run a notebook in a kernel of its own, in the folder where it lies.
+
+    Parameters
+    ----------
+    notebook : path
+        Stays as it is.
+    executed : path
+        Where the notebook with its outputs is written, also when a cell fails.
+    parameters : mapping of str to value
+        Replace the defaults of the notebook's ``parameters`` cell.
+
+    Returns
+    -------
+    NotebookNode
+
+    Raises
+    ------
+    ReportError
+        If the notebook is missing or has no parameter of a given name, or a cell fails.
+    """
+    path, target = Path(notebook), Path(executed)
+    known = parameters_of(path)
+    for name in parameters:
+        if name not in known:  # papermill would only warn
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ReportError(
+                f"{path.name} has no parameter {name!r}{hint} Its parameters are "
+                f"{', '.join(known) or 'none at all'}"
+            )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _quiet_kernels():
+        try:
+            return papermill.execute_notebook(
+                path,
+                target,
+                dict(parameters),
+                cwd=path.parent,
+                progress_bar=False,
+                # Files instead of ports: no other user of the machine can reach the kernel.
+                config=Config({"KernelManager": {"transport": "ipc"}}),
+            )
+        except PapermillExecutionError as error:
+            raise ReportError(
+                f"{path.name}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
+                f"The notebook as far as it came is in {target}"
+            ) from error
+
+
+@contextmanager
+def _quiet_kernels() -> Iterator[None]:
+    """Kernels with their sockets in a folder of a short name, and without start-up chatter."""
+    with tempfile.TemporaryDirectory(prefix="cep-") as runtime, warnings.catch_warnings():
+        # A cell without an id is how papermill 2.7 injects parameters.
+        warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
+        settings = {
+            "JUPYTER_RUNTIME_DIR": runtime,  # a socket's path may have 107 bytes, a home has many
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
