@@ -1,0 +1,146 @@
+"""Running work that writes its own files as a Spark job, and following it on a bar."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+from tqdm import tqdm
+
+from cepbench.errors import CepbenchError, DatasetError
+
+_POLL_SECONDS = 0.2
+#: A job that is done before so many seconds shows no bar.
+_SHORT_SECONDS = 3.0
+#: Small enough that a symbol's events of a month lie in one or two groups.
+ROW_GROUP = 32_768
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run_job(
+    spark: SparkSession,
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    name: str,
+    partitions: int | None = None,
+    finished: Callable[[], int] | None = None,
+    progress: bool = True,
+) -> list[Result]:
+    """Apply a function of the installed package to every item, in Spark tasks.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    function : callable
+        Runs in the workers.
+    items : sequence
+    name : str
+        Shown on the bar.
+    partitions : int, optional
+        Number of tasks; the results do not depend on it. By default a few a core.
+    finished : callable, optional
+        How many items are done so far, for the bar.
+    progress : bool
+        Whether to show a bar if it takes longer than a few seconds.
+
+    Returns
+    -------
+    list
+        The results in the order of ``items``.
+
+    Raises
+    ------
+    CepbenchError
+        What a task raised, if it was one; else a DatasetError that quotes Spark's.
+    """
+    if not items:
+        return []
+    context = spark.sparkContext
+    tasks = partitions or min(len(items), 4 * context.defaultParallelism)
+    group = f"cepbench-{name}-{uuid.uuid4()}"
+    outcome: list[tuple[str, Any]] = []
+    broken: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            context.setJobGroup(group, f"cepbench {name}", interruptOnCancel=True)
+            spread = context.parallelize(list(items), min(tasks, len(items)))
+            outcome.extend(spread.map(lambda item: _outcome(function, item)).collect())
+        except BaseException as error:  # handed to the caller's thread
+            broken.append(error)
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    bar = tqdm(total=len(items), desc=name, unit="part", delay=_SHORT_SECONDS, disable=not progress)
+    try:
+        with bar:
+            while thread.is_alive():
+                thread.join(_POLL_SECONDS)
+                _advance(bar, finished() if finished else 0)
+            _advance(bar, 0 if broken else len(items))
+    except BaseException:
+        context.cancelJobGroup(group)
+        thread.join()
+        raise
+    if broken:
+        if not isinstance(broken[0], Exception):
+            raise broken[0]
+        text = str(broken[0])[:2000]
+        raise DatasetError(f"the Spark job {name!r} failed: {text}") from broken[0]
+    for kind, value in outcome:
+        if kind == "error":
+            raise value
+    return [value for _, value in outcome]
+
+
+def _advance(bar: Any, done: int) -> None:
+    if done > bar.n:  # an update by nothing would draw the bar again
+        bar.update(done - bar.n)
+
+
+def _outcome(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+    """A result, or an error of ours, which would otherwise drown in Spark's own messages."""
+    try:
+        return "result", function(item)
+    except CepbenchError as error:
+        return "error", error
+
+
+def write_table(table: pa.Table, file: Path) -> None:
+    """Write a file of events so that it is there either whole or not at all."""
+    write_in_one_step(file, lambda unfinished: _write(table, unfinished))
+
+
+def write_in_one_step(file: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` make a hidden file, then give it its name."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        write(unfinished)
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    """How columns are stored: times and numbers that grow as differences, the rest as codes."""
+    growing = [name for name in ("ts", "sequence", "row") if name in schema.names]
+    return {
+        "compression": "zstd",
+        "use_dictionary": [name for name in schema.names if name not in growing],
+        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
+    }
+
+
+def _write(table: pa.Table, file: Path) -> None:
+    pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))

@@ -1,0 +1,304 @@
+"""A stream in the style of a year of NASDAQ prices, from a seed; any part of it by itself.
+
+Every identifier's events of one day come from a random generator of their own, so that the data is
+the same however the work is divided, and fewer identifiers or days are a part of more.
+
+The data it stands for [kolchinsky2018]_, section 6.2: 80.5 million price updates of 2100
+identifiers over a year.
+
+Differs from the paper
+----------------------
+The paper prints arrival rates of 1 to 45 events *per second*, windows of 20 minutes, 80.5 million
+events, 2100 identifiers and one year, which cannot all hold: 80.5 million events are about 8 for
+each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
+minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepbench.errors import DatasetError
+
+#: Fewest and most events of an identifier per 20 minutes, and the mean over identifiers.
+RATES_PER_WINDOW = (1.0, 45.0)
+MEAN_RATE_PER_WINDOW = 7.8
+
+#: Changes with every change of the arithmetic below, so that stored data is not taken for new.
+ARITHMETIC = 1
+
+MOST_IDENTIFIERS = 26**4 // 4
+
+DAY_MILLISECONDS = 13 * 30 * 60_000
+WINDOWS_PER_DAY = 19.5
+_OPENING_MILLISECONDS = 19 * 30 * 60_000
+_MINUTES = DAY_MILLISECONDS // 60_000
+
+#: Exponent of the power law on [1, 45] whose mean is 80.5e6 / (2100 · 252 · 19.5).
+_RATE_EXPONENT = 1.36723
+_GOLDEN = (5**0.5 - 1) / 2
+
+_DAILY_DEVIATION = 0.01
+_WITHIN_DAY_DEVIATION = 0.015
+_SHOCK_DEVIATION = 0.005
+_SHOCKS_PER_MINUTE = (0.002, 0.004)  # of the market, of a sector
+#: Probability that a step is a jump (rare jumps, skewed steps), and the noise of the other steps.
+_JUMPS = (0.001, 0.5)
+_NOISE = (0.1, 1.0)
+#: Walks are added up in whole numbers of this size, so that no sum depends on what was before it.
+_GRAIN = 1e-9
+
+SECTORS = (
+    "technology", "health", "retail", "finance", "energy", "industry",
+    "media", "telecom", "transport", "materials", "utilities", "leisure",
+)  # fmt: skip
+
+#: Identifiers that readers of the papers know, with the number of their sector; made-up ones follow.
+_KNOWN = (
+    "MSFT0 GOOG0 INTC0 AAPL0 AMZN2 CSCO7 AMGN1 ORCL0 QCOM7 EBAY2 YHOO6 DELL0 GILD1 COST2 SBUX11 "
+    "CMCSA6 FITB3 PCAR5 PAYX5 WYNN11 EXPD8 CTAS5 STLD9 JBHT8 ROST2 BIIB1 CELG1 ADBE0 NVDA0 AMAT0 "
+    "SYMC0 ERTS11 SIRI6 LAMR6 ZION3 NTRS3 HBAN3 SIVB3 PTEN4 FWLT5 MICC7 LVLT7 NIHD7 VOD7 UAUA8 "
+    "CHRW8 SPLS2 PETM2 BBBY2 ORLY2 CBRL11 DRIV0 APOL5 CTSH0 INFY0 LRCX0 KLAC0 XLNX0 ALTR0 MRVL0 "
+    "TEVA1 GENZ1 VRTX1 HOLX1 HSIC1 ESRX1 SIAL9 STRA5 JOYG5 FAST5 ATVI11 MNST2 WFMI2 DISH6 VRSN0"
+)
+
+# What a random generator is for, kept apart from those of the events by the seed's spawn key.
+_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES = range(4)
+
+
+@dataclass(frozen=True)
+class NasdaqStyle:
+    """The stream of some identifiers over some trading days.
+
+    Parameters
+    ----------
+    identifiers : int
+        How many, up to 2100 for the paper's size (and beyond).
+    days : int
+        Trading days (weekdays), 252 for a year.
+    seed : int
+    first_day : date
+        The first trading day on or after it is the first one.
+
+    Raises
+    ------
+    DatasetError
+        If a number is out of range.
+    """
+
+    identifiers: int = 2100
+    days: int = 252
+    seed: int = 0
+    first_day: date = date(2008, 1, 2)
+
+    def __post_init__(self) -> None:
+        for name, most in (("identifiers", MOST_IDENTIFIERS), ("days", 10_000)):
+            value = getattr(self, name)
+            if not 1 <= value <= most:
+                raise DatasetError(f"{name} is {value}; it must be from 1 to {most:,}")
+        if self.seed < 0:
+            raise DatasetError(f"seed is {self.seed}; it must not be negative")
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The identifiers' names."""
+        known = [entry.rstrip("0123456789") for entry in _KNOWN.split()]
+        taken, names, step = set(known), list(known), 0
+        while len(names) < self.identifiers:
+            step += 1
+            # A step that has no factor in common with 26 meets every word of four letters once.
+            number = step * 123_457 % 26**4
+            name = "".join(chr(65 + number // 26**place % 26) for place in (3, 2, 1, 0))
+            if name not in taken:
+                names.append(name)
+        return tuple(names[: self.identifiers])
+
+    @cached_property
+    def sectors(self) -> np.ndarray:
+        """Index into :data:`SECTORS` of each identifier; int32, shape (identifiers,)."""
+        known = [int(entry.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) for entry in _KNOWN.split()]
+        codes = np.arange(self.identifiers, dtype=np.int32) % len(SECTORS)
+        codes[: len(known)] = known[: self.identifiers]
+        return codes
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """Expected events of each identifier per 20 minutes; float64, shape (identifiers,).
+
+        Evenly spread quantiles of a power law, so that few identifiers span the range as well.
+        """
+        start = self._generator(_FOR_RATES, 0).random()
+        quantiles = (start + _GOLDEN * np.arange(1, self.identifiers + 1)) % 1.0
+        least, most = RATES_PER_WINDOW
+        power = 1 - _RATE_EXPONENT
+        return np.asarray((least**power + quantiles * (most**power - least**power)) ** (1 / power))
+
+    @cached_property
+    def dates(self) -> np.ndarray:
+        """The trading days; datetime64[D], shape (days,)."""
+        first = np.busday_offset(np.datetime64(self.first_day, "D"), 0, roll="forward")
+        return np.asarray(np.busday_offset(first, np.arange(self.days)))
+
+    def expected_events(self, identifiers: Any = slice(None), days: int = 1) -> float:
+        """Expected number of events of some identifiers in ``days`` trading days."""
+        return float(self.rates[identifiers].sum() * WINDOWS_PER_DAY * days)
+
+    def events(self, identifiers: np.ndarray, first: int, last: int) -> dict[str, np.ndarray]:
+        """The events of some identifiers on the trading days from ``first`` to before ``last``.
+
+        Parameters
+        ----------
+        identifiers : ndarray of int, shape (k,)
+        first, last : int
+            Trading days, counted from 0.
+
+        Returns
+        -------
+        dict of str to ndarray, each of shape (n,)
+            ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64),
+            and ``change`` (int64), the cents since the identifier's previous event; ``has_change``
+            (bool) is false for an identifier's very first event. In the order of ``identifiers``,
+            then time; the times of one identifier differ.
+
+        Notes
+        -----
+        Arrivals are Poisson. A logarithmic price is the day's opening level, a random walk of
+        identifiers and sectors, plus the sector's shocks so far, which all its identifiers
+        feel, plus a walk with a step an event. The steps have mean 0 but are skewed: mostly the
+        price creeps one way, and jumps back at times. Two identifiers that creep in opposite
+        directions make ``a.difference < b.difference`` rare or frequent: its probability ranges
+        from about 0.01 to 0.95 (0.002 to 0.88 in the paper).
+        """
+        from_day = max(0, first - 1)  # the first difference needs the price of the day before
+        counts, uniform, steps = self._draw(identifiers, from_day, last)
+        days = np.tile(np.arange(from_day, last), len(identifiers))
+        run = np.repeat(np.arange(len(counts)), counts)
+        begin = np.cumsum(counts) - counts
+
+        # Sorted offsets plus their rank are a random set of *different* milliseconds.
+        offsets = (uniform * (DAY_MILLISECONDS - counts)[run]).astype(np.int64)
+        offsets = np.sort(run * DAY_MILLISECONDS + offsets) - run * DAY_MILLISECONDS
+        offsets += np.arange(len(run)) - begin[run]
+
+        row = np.repeat(np.arange(len(identifiers)), last - from_day)
+        opening, weight, scale = self._of_identifiers(identifiers, last)
+        walk = np.cumsum(np.rint(steps * scale[row[run]] / _GRAIN).astype(np.int64))
+        walk -= np.concatenate([[0], walk])[begin][run]
+        shocks = self._shocks(from_day, last)
+        sector = self.sectors[identifiers]
+        level = opening[row, days][run] + walk * _GRAIN
+        minute = offsets // 60_000
+        level += weight[row[run]] * shocks[days[run] - from_day, sector[row[run]], minute]
+        cents = np.maximum(1, np.rint(np.exp(level) * 100).astype(np.int64))
+
+        change = np.diff(cents, prepend=0)
+        very_first = begin[days == 0]
+        midnight = self.dates.astype("datetime64[ms]").astype(np.int64)
+        has_change = np.ones(len(run), dtype=bool)
+        has_change[very_first] = False
+        found = {
+            "identifier": identifiers[row[run]].astype(np.int32),
+            "time": midnight[days[run]] + _OPENING_MILLISECONDS + offsets,
+            "cents": cents,
+            "change": np.where(has_change, change, 0),
+            "has_change": has_change,
+        }
+        keep = days[run] >= first
+        return {name: values[keep] for name, values in found.items()}
+
+    def table(self, identifiers: np.ndarray, first: int, last: int) -> pa.Table:
+        """The same as :meth:`events`, in the columns that are stored.
+
+        ``symbol``, ``ts`` (UTC), ``price`` and ``difference`` (dollars), ``sector``, and
+        ``sequence``, which orders events of equal time.
+        """
+        found = self.events(identifiers, first, last)
+        codes = found["identifier"]
+        symbols = pa.DictionaryArray.from_arrays(codes, pa.array(self.symbols))
+        sectors = pa.DictionaryArray.from_arrays(self.sectors[codes], pa.array(SECTORS))
+        return pa.table(
+            {
+                "symbol": symbols,
+                "ts": pa.array(found["time"]).cast(pa.timestamp("ms")),
+                "price": found["cents"] / 100,
+                "difference": pa.array(found["change"] / 100, mask=~found["has_change"]),
+                "sector": sectors,
+                "sequence": codes,
+            }
+        )
+
+    def _generator(self, purpose: int, index: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
+
+    def _draw(
+        self, identifiers: np.ndarray, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of events, and their uniform times and standard steps, by identifier and day."""
+        expected = self.rates * WINDOWS_PER_DAY
+        counts: list[int] = []
+        uniform, steps = [], []
+        for identifier in identifiers.tolist():
+            jump, noise, side = self._steps_of(identifier)
+            deviation = (2 * (1 - jump) ** 2 / jump + (1 - jump) + noise**2) ** 0.5
+            for day in range(first, last):
+                seed = np.random.SeedSequence([self.seed, identifier, day])
+                rng = np.random.Generator(np.random.PCG64(seed))
+                # At least one, so that the price of the day before is known.
+                count = max(1, int(rng.poisson(expected[identifier])))
+                counts.append(count)
+                uniform.append(rng.random(count))
+                step = np.where(
+                    rng.random(count) < jump,
+                    rng.standard_exponential(count) * ((1 - jump) / jump),
+                    -1.0,
+                )
+                step += noise * rng.standard_normal(count)
+                steps.append(step * (side / deviation))
+        return np.array(counts), np.concatenate(uniform), np.concatenate(steps)
+
+    def _steps_of(self, identifier: int) -> tuple[float, float, float]:
+        """Probability of jumps, noise, and side (±1) of an identifier's law of price changes."""
+        draw = self._generator(_FOR_IDENTIFIER, identifier).random(3)
+        jump = _JUMPS[0] * (_JUMPS[1] / _JUMPS[0]) ** draw[0]
+        noise = _NOISE[0] * (_NOISE[1] / _NOISE[0]) ** draw[1]
+        return float(jump), float(noise), 1.0 if draw[2] < 0.5 else -1.0
+
+    def _of_identifiers(
+        self, identifiers: np.ndarray, days: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Logarithmic opening prices by day, weights of shocks, and sizes of steps."""
+        opening = np.empty((len(identifiers), days))
+        weight, scale = np.empty(len(identifiers)), np.empty(len(identifiers))
+        of_sector = [
+            self._generator(_FOR_DAYS, s).standard_normal(days) for s in range(len(SECTORS))
+        ]
+        for row, identifier in enumerate(identifiers.tolist()):
+            rng = self._generator(_FOR_IDENTIFIER, identifier)
+            rng.random(3)  # belong to the law of steps
+            weight[row] = rng.uniform(0.2, 1.2)
+            per_day = self.rates[identifier] * WINDOWS_PER_DAY
+            scale[row] = _WITHIN_DAY_DEVIATION * rng.lognormal(0, 0.4) / per_day**0.5
+            start = rng.normal(3.6, 0.8)
+            moves = rng.standard_normal(days) + weight[row] * of_sector[self.sectors[identifier]]
+            moves[0] = 0.0
+            opening[row] = start + np.cumsum(moves) * (_DAILY_DEVIATION / 2**0.5)
+        return opening, weight, scale
+
+    def _shocks(self, first: int, last: int) -> np.ndarray:
+        """Sum of the shocks so far; float64, shape (days, sectors, minutes of a day)."""
+        sums = np.empty((last - first, len(SECTORS), _MINUTES))
+        for day in range(first, last):
+            rng = self._generator(_FOR_SECTOR, day)
+            size = rng.standard_normal((1 + len(SECTORS), _MINUTES)) * _SHOCK_DEVIATION
+            market, sector = _SHOCKS_PER_MINUTE
+            happens = rng.random(size.shape)
+            shocks = np.where(happens[1:] < sector, size[1:], 0.0)
+            shocks += np.where(happens[0] < market, size[0], 0.0)
+            sums[day - first] = np.cumsum(shocks, axis=1)
+        return sums

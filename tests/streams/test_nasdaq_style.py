@@ -1,0 +1,128 @@
+"""The NASDAQ-style stream: rates, prices, correlation, and parts that equal the whole."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import DatasetError
+from cepbench.streams.nasdaq_style import RATES_PER_WINDOW, WINDOWS_PER_DAY, NasdaqStyle
+
+
+def frame(style: NasdaqStyle, first: int = 0, last: int | None = None) -> pd.DataFrame:
+    everyone = np.arange(style.identifiers)
+    table = style.table(everyone, first, style.days if last is None else last)
+    return table.to_pandas().astype({"symbol": str, "sector": str})
+
+
+@pytest.fixture(scope="module")
+def style() -> NasdaqStyle:
+    return NasdaqStyle(identifiers=40, days=15, seed=3)
+
+
+@pytest.fixture(scope="module")
+def events(style: NasdaqStyle) -> pd.DataFrame:
+    return frame(style)
+
+
+def test_a_year_of_all_identifiers_has_the_papers_size() -> None:
+    style = NasdaqStyle()
+    assert len(set(style.symbols)) == len(style.sectors) == 2100
+    assert style.symbols[:3] == ("MSFT", "GOOG", "INTC")
+    assert style.expected_events(days=252) == pytest.approx(80.5e6, rel=0.01)
+    least, most = RATES_PER_WINDOW
+    assert least <= style.rates.min() < 1.01 and 44 < style.rates.max() <= most
+    assert np.median(style.rates) < style.rates.mean() / 2, "few identifiers are frequent"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_ten_identifiers_span_the_rates_too(seed: int) -> None:
+    rates = NasdaqStyle(identifiers=10, seed=seed).rates
+    assert rates.min() < 2 and rates.max() > 15
+
+
+def test_events_arrive_at_the_promised_rates(style: NasdaqStyle, events: pd.DataFrame) -> None:
+    counts = events.groupby("symbol").size().reindex(list(style.symbols)).to_numpy()
+    expected = style.rates * WINDOWS_PER_DAY * style.days
+    # Poisson: five standard deviations are exceeded once in millions.
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
+    quarters = np.histogram(events.ts.dt.hour * 60 + events.ts.dt.minute, 4, (570, 960))[0]
+    assert quarters.max() / quarters.min() < 1.05
+
+
+def test_times_lie_within_trading_hours_and_differ(events: pd.DataFrame) -> None:
+    opening = events.ts.dt.normalize() + pd.Timedelta(hours=9, minutes=30)
+    assert (events.ts >= opening).all()
+    assert (events.ts < opening + pd.Timedelta(hours=6, minutes=30)).all()
+    assert (events.ts.dt.dayofweek < 5).all()
+    assert (events.groupby("symbol").ts.diff().dropna() > pd.Timedelta(0)).all()
+
+
+def test_difference_is_to_the_previous_price_also_across_days(events: pd.DataFrame) -> None:
+    steps = events.groupby("symbol", sort=False).price.diff()
+    first = ~events.symbol.duplicated()
+    assert (events.difference.isna() == first).all()
+    np.testing.assert_allclose(events.difference[~first], steps[~first], atol=1e-9)
+    assert (events.price > 0).all()
+
+
+def test_prices_stay_in_a_sensible_range_for_a_year() -> None:
+    style = NasdaqStyle(identifiers=3, days=252)
+    prices = frame(style).groupby("symbol").price
+    assert (prices.max() / prices.min()).max() < 10
+
+
+def test_parts_equal_the_whole(style: NasdaqStyle, events: pd.DataFrame) -> None:
+    more = NasdaqStyle(identifiers=60, days=20, seed=3)
+    some = np.array([31, 4, 17])
+    part = more.table(some, 6, 9).to_pandas().astype({"symbol": str, "sector": str})
+    days = style.dates[[6, 9]]
+    inside = events[(events.ts >= days[0]) & (events.ts < days[1])]
+    expected = pd.concat([inside[inside.sequence == identifier] for identifier in some])
+    pd.testing.assert_frame_equal(part, expected.reset_index(drop=True))
+
+
+def test_another_seed_is_another_stream(events: pd.DataFrame) -> None:
+    other = frame(NasdaqStyle(identifiers=40, days=15, seed=4))
+    assert set(other.ts[:100]).isdisjoint(events.ts[:100])
+
+
+def test_selectivities_range_widely() -> None:
+    style = NasdaqStyle(identifiers=150, days=8)
+    rng = np.random.default_rng(0)
+    changes = [
+        rng.choice(some.dropna(), 2000)
+        for _, some in frame(style).groupby("symbol").difference
+        if len(some) > 500
+    ]
+    found = [np.mean(a < b) for a in changes for b in changes if a is not b]
+    assert min(found) < 0.03
+    assert max(found) > 0.9
+    assert np.mean((np.array(found) > 0.2) & (np.array(found) < 0.8)) > 0.3
+
+
+def test_identifiers_of_a_sector_move_together() -> None:
+    style = NasdaqStyle(identifiers=90, days=120)
+    prices = frame(style).groupby(["symbol", "ts"]).price.last().unstack("symbol")
+    moves = np.log(prices.groupby(prices.index.normalize()).last()).diff()[1:]
+    together = moves.corr().to_numpy()
+    sector = style.sectors[[style.symbols.index(name) for name in prices.columns]]
+    same = (sector[:, None] == sector) & ~np.eye(len(sector), dtype=bool)
+    assert together[same].mean() > together[sector[:, None] != sector].mean() + 0.05
+
+
+def test_days_are_weekdays_from_the_first_day() -> None:
+    style = NasdaqStyle(days=7, first_day=date(2008, 1, 5))
+    assert style.dates[0] == np.datetime64("2008-01-07")
+    assert style.dates[5] == np.datetime64("2008-01-14")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"identifiers": 0}, {"identifiers": 10**6}, {"days": 0}, {"seed": -1}]
+)
+def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(DatasetError, match=f"{next(iter(wrong))} is"):
+        NasdaqStyle(**wrong)  # type: ignore[arg-type]
