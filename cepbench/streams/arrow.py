@@ -15,12 +15,13 @@ from cepbench.streams.event_stream import CodedStrings, Column, EventStream
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Differences of two timestamps, and a timestamp plus a window, must fit 64 bits.
+_FARTHEST = 2**62 - 1
+
 
 def table_from_frame(frame: pd.DataFrame) -> pa.Table:
     """A DataFrame as an Arrow table, its index left out."""
-    duplicated = frame.columns[frame.columns.duplicated()]
-    if len(duplicated):
-        raise StreamError(f"two columns are called {duplicated[0]!r}; rename one of them")
+    _refuse_duplicates(list(frame.columns))
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -54,31 +55,45 @@ def stream_from_table(
     Raises
     ------
     StreamError
-        For a missing column, a missing type or timestamp, or a timestamp smaller than the one
-        before it; ``error.row`` is the first offending row.
+        For a missing column, one of a wrong type or a doubled name; for a missing type or
+        timestamp, a timestamp beyond the range that can be calculated with, or one smaller than
+        the one before it: then ``error.row`` is the first offending row of ``table``.
     """
     kept = [name for name in table.column_names if name not in (type, time)]
     names = kept if attributes is None else list(attributes)
+    _refuse_duplicates(table.column_names)
     for name in (type, time, *names):
         if name not in table.column_names:
             raise StreamError(f"no column {name!r}; there are {', '.join(table.column_names)}")
     timestamps, is_datetime = _timestamps(table.column(time), time)
-    order = _arrival_order(timestamps, time, sort=sort)
-    if order is not None:
-        table, timestamps = table.take(pa.array(order)), timestamps[order]
+    # Everything is checked before it is sorted, so that errors name rows of the table as given.
     types = _types(table.column(type), type)
     columns: dict[str, Column] = {}
     unusable: dict[str, str] = {}
     for name in names:
         column = _attribute(table.column(name))
-        if column is None:
-            unusable[name] = str(table.column(name).type)
+        if isinstance(column, str):
+            unusable[name] = column
         else:
             columns[name] = column
+    order = _arrival_order(timestamps, time, is_datetime=is_datetime, sort=sort)
+    if order is not None:
+        timestamps, types = timestamps[order], types[order]
+        columns = {name: column[order] for name, column in columns.items()}
     return EventStream(types.codes, types.values, timestamps, is_datetime, columns, unusable)
 
 
-def _arrival_order(timestamps: np.ndarray, time: str, *, sort: bool) -> np.ndarray | None:
+def _refuse_duplicates(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise StreamError(f"two columns are called {name!r}; rename one of them")
+        seen.add(name)
+
+
+def _arrival_order(
+    timestamps: np.ndarray, time: str, *, is_datetime: bool, sort: bool
+) -> np.ndarray | None:
     """The stable sorting permutation where one is needed and asked for."""
     backward = np.flatnonzero(timestamps[1:] < timestamps[:-1])
     if not len(backward):
@@ -86,21 +101,20 @@ def _arrival_order(timestamps: np.ndarray, time: str, *, sort: bool) -> np.ndarr
     if sort:
         return np.argsort(timestamps, kind="stable")
     row = int(backward[0]) + 1
+    before, found = timestamps[row - 1 : row + 1].view("M8[ns]" if is_datetime else np.int64)
     raise StreamError(
-        f"row {row}: timestamp {timestamps[row]} in {time!r} is smaller than {timestamps[row - 1]} "
+        f"row {row}: timestamp {found} in {time!r} is smaller than {before} "
         "in the row before; events must come in time order, or pass sort=True",
         row=row,
     )
 
 
-def _refuse_missing(column: pa.ChunkedArray, name: str, what: str) -> None:
+def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise StreamError(f"row {row}: no {what} in column {name!r}; every event has one", row=row)
-
-
-def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
-    _refuse_missing(column, name, "timestamp")
+        raise StreamError(
+            f"row {row}: no timestamp in column {name!r}; every event has one", row=row
+        )
     if pa.types.is_timestamp(column.type):
         try:
             column = column.cast(pa.timestamp("ns", tz=column.type.tz))
@@ -108,10 +122,10 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
             raise StreamError(
                 f"a timestamp in {name!r} does not fit nanoseconds (years 1678 to 2262): {error}"
             ) from error
-        return column.cast(pa.int64()).to_numpy(), True
+        return _within_range(column.cast(pa.int64()).to_numpy(), name), True
     if pa.types.is_integer(column.type):
         try:
-            return column.cast(pa.int64()).to_numpy(), False
+            return _within_range(column.cast(pa.int64()).to_numpy(), name), False
         except pa.ArrowInvalid as error:
             raise StreamError(f"a time in {name!r} does not fit 64 bits: {error}") from error
     raise StreamError(
@@ -120,14 +134,33 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     )
 
 
+def _within_range(timestamps: np.ndarray, name: str) -> np.ndarray:
+    """Refuse what would overflow when it is subtracted from, or moved by a window."""
+    far = np.flatnonzero((timestamps > _FARTHEST) | (timestamps < -_FARTHEST))
+    if len(far):
+        row = int(far[0])
+        raise StreamError(
+            f"row {row}: time {timestamps[row]} in {name!r} is beyond 2**62 ticks (for datetimes: "
+            "before 1824 or after 2116); subtract a common origin",
+            row=row,
+        )
+    return timestamps
+
+
 def _types(column: pa.ChunkedArray, name: str) -> CodedStrings:
-    _refuse_missing(column, name, "event type")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) or pa.types.is_null(kind):
         column = column.cast(kind).cast(pa.string())
-    elif not _is_text(kind) and not (pa.types.is_null(kind) and not len(column)):
+    elif not _is_text(kind):
         raise StreamError(f"type column {name!r} has type {kind}; use texts or integers")
-    return _coded(column)
+    types = _coded(column)
+    missing = np.flatnonzero(types.codes < 0)
+    if len(missing):
+        row = int(missing[0])
+        raise StreamError(
+            f"row {row}: no event type in column {name!r}; every event has one", row=row
+        )
+    return types
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -141,12 +174,21 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
         column = column.dictionary_encode()
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of no rows at all
-        array = array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()
+        array = (
+            array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()
+        )
     codes = pc.fill_null(array.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
-    return CodedStrings(codes, tuple(map(str, array.dictionary.to_pylist())))
+    # Arrow allows a dictionary to hold a value twice, or none at all; codes must tell texts apart.
+    first: dict[str, int] = {}
+    values = array.dictionary.to_pylist()
+    table = [-1 if value is None else first.setdefault(value, len(first)) for value in values]
+    if len(first) < len(values):
+        codes = np.array([*table, -1], dtype=np.int32)[codes]
+    return CodedStrings(codes, tuple(first))
 
 
-def _attribute(column: pa.ChunkedArray) -> Column | None:
+def _attribute(column: pa.ChunkedArray) -> Column | str:
+    """The column as numbers or coded texts, or else in words why it cannot be compared."""
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if _is_text(value):
@@ -161,8 +203,8 @@ def _attribute(column: pa.ChunkedArray) -> Column | None:
         # Integers with gaps become floats; those beyond 2**53 are refused rather than rounded.
         try:
             return column.cast(pa.float64()).to_numpy()
-        except pa.ArrowInvalid as error:
-            raise StreamError(f"an attribute does not fit a float exactly: {error}") from error
+        except pa.ArrowInvalid:
+            return f"{kind} with values that a float would round"
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    return None
+    return str(kind)

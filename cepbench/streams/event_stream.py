@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -143,22 +144,26 @@ class EventStream:
                 "turn it into a number or a text before making the stream"
             )
         known = ", ".join(self.attributes) or "none at all"
-        raise StreamError(f"the stream has no attribute {name!r}; it has {known}")
+        near = difflib.get_close_matches(name, list(self.attributes), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise StreamError(f"the stream has no attribute {name!r}; it has {known}{hint}")
 
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
-        """Position as index, columns ``type``, ``time`` and one an attribute."""
+        """Position as index, columns ``type``, ``time`` and one an attribute.
+
+        An attribute that is itself called ``type`` or ``time`` becomes ``attribute type``, …
+        """
         import pandas as pd
 
         part = self if rows is None else self[:rows]
         time = part.timestamps.view("datetime64[ns]") if self.is_datetime else part.timestamps
         table: dict[str, Any] = {
-            "type": pd.Categorical.from_codes(part.type_codes, list(self.type_names)),
+            "type": _categorical(CodedStrings(part.type_codes, part.type_names)),
             "time": time,
         }
         for name, column in part.attributes.items():
-            if isinstance(column, CodedStrings):
-                column = pd.Categorical.from_codes(column.codes, list(column.values))
-            table[name] = column
+            shown = f"attribute {name}" if name in ("type", "time") else name
+            table[shown] = _categorical(column) if isinstance(column, CodedStrings) else column
         return pd.DataFrame(table).rename_axis("position")
 
     @classmethod
@@ -174,6 +179,9 @@ class EventStream:
         """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
         from cepbench.streams.arrow import stream_from_table, table_from_frame
 
+        for name in {type, time} - set(frame.columns):
+            if name in frame.index.names:
+                raise StreamError(f"{name!r} is the frame's index; call reset_index() first")
         return stream_from_table(
             table_from_frame(frame), type=type, time=time, attributes=attributes, sort=sort
         )
@@ -219,3 +227,10 @@ class EventStream:
             end=end,
             sort=sort,
         )
+
+
+def _categorical(column: CodedStrings) -> pd.Categorical:
+    import pandas as pd
+
+    codes: Any = column.codes
+    return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(column.values)))
