@@ -1,0 +1,139 @@
+"""The kernels behind the generators, one by one; also run with NUMBA_DISABLE_JIT=1."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.kernels.dp_b import cheapest_tree
+from cepbench.kernels.dp_ld import cheapest_order
+from cepbench.kernels.iterative_improvement import descend
+from cepbench.kernels.log_sums import log_add
+from cepbench.kernels.subset_sizes import log_subset_sizes
+from cepbench.kernels.zstream import cheapest_cuts
+from cepbench.planners.iterative_improvement import _moves
+from tests.naive import plans as naive
+from tests.planning_cases import READINGS, random_case
+
+pytestmark = pytest.mark.kernel
+
+readings = pytest.mark.parametrize(
+    ("operator", "time_selectivity"), READINGS, ids=["AND", "SEQ-adjacent", "SEQ-exact"]
+)
+
+
+def numbers(problem: PlanningProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return problem.log_filtered, problem.log_selectivity, problem.log_order_factor
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (0.0, 0.0, math.log(2)),
+        (math.log(3), math.log(4), math.log(7)),
+        (5000.0, 5000.0, 5000 + math.log(2)),
+        (-5000.0, -5001.0, -5000 + math.log1p(math.exp(-1))),
+        (5000.0, -5000.0, 5000.0),
+        (-math.inf, 3.0, 3.0),
+        (3.0, -math.inf, 3.0),
+    ],
+)
+def test_log_add(a, b, expected) -> None:
+    assert log_add(a, b) == pytest.approx(expected, abs=1e-12)
+    assert log_add(b, a) == log_add(a, b)
+
+
+@readings
+@pytest.mark.parametrize("n", range(1, 8))
+def test_every_set_has_its_size(operator, time_selectivity, n) -> None:
+    problem = random_case(n, n, operator, time_selectivity).problem
+    sizes = log_subset_sizes(*numbers(problem))
+    assert sizes.shape == (2**n,)
+    assert sizes[0] == problem.log_order_factor[0]
+    for mask in range(1, 2**n):
+        members = [i for i in range(n) if mask >> i & 1]
+        assert sizes[mask] == pytest.approx(problem.log_partial_matches(members), abs=1e-10)
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_dynamic_programming_needs_sizes_only(n) -> None:
+    # Sizes of sets that no product of rates and selectivities makes.
+    sizes = np.random.default_rng(n).normal(0, 3, size=2**n)
+
+    def order_cost(order) -> float:
+        masks = itertools.accumulate(1 << i for i in order)
+        return sum(math.exp(sizes[mask]) for mask in masks)
+
+    def tree_cost(tree) -> tuple[int, float]:
+        if isinstance(tree, int):
+            return 1 << tree, math.exp(sizes[1 << tree])
+        (left, a), (right, b) = tree_cost(tree[0]), tree_cost(tree[1])
+        return left | right, a + b + math.exp(sizes[left | right])
+
+    order = cheapest_order(sizes, n).tolist()
+    assert sorted(order) == list(range(n))
+    assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
+
+    nodes = cheapest_tree(sizes, n)
+    assert nodes.shape == (n - 1, 2)
+    left_of = dict(nodes.tolist())
+    assert all(left & mask == left and 0 < left < mask for mask, left in left_of.items())
+
+    def built(mask: int):
+        if mask & (mask - 1) == 0:
+            return mask.bit_length() - 1
+        return (built(left_of[mask]), built(mask ^ left_of[mask]))
+
+    least = min(tree_cost(tree)[1] for tree in naive.all_trees(list(range(n))))
+    assert tree_cost(built(2**n - 1))[1] == pytest.approx(least)
+
+
+@readings
+def test_cuts_lie_inside_their_interval(operator, time_selectivity) -> None:
+    problem = random_case(3, 9, operator, time_selectivity).problem
+    cuts = cheapest_cuts(*numbers(problem))
+    for i, j in itertools.combinations(range(9), 2):
+        assert i < cuts[i, j] <= j
+
+
+@readings
+@pytest.mark.parametrize("n", range(1, 7))
+def test_the_descent_takes_the_moves_that_a_naive_one_takes(operator, time_selectivity, n) -> None:
+    for seed in range(4):
+        # In fractions, for floats lose the gain of a small prefix beside a large one.
+        case = random_case(seed, n, operator, time_selectivity)
+        rng = np.random.default_rng(seed)
+        start = rng.permutation(n).astype(np.int64)
+        moves = rng.permutation(_moves(n, rng))
+        order = start.copy()
+        descend(order, moves, *numbers(case.problem))
+        assert order.tolist() == naive.descent(start.tolist(), moves.tolist(), case.order_cost)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_the_moves_are_all_swaps_and_all_three_cycles(n) -> None:
+    made = set()
+    for i, j, k in _moves(n, np.random.default_rng(0)).tolist():
+        order = list(range(n))
+        order[i], order[j], order[k] = (j, i, i) if j == k else (j, k, i)
+        made.add(tuple(order))
+    expected = {tuple(order) for order in naive.neighbours(list(range(n)))}
+    assert made == expected
+    assert len(_moves(n, np.random.default_rng(0))) == len(expected)
+
+
+def test_sampled_cycles_are_of_three_positions() -> None:
+    n = 40
+    moves = _moves(n, np.random.default_rng(0))
+    swaps, cycles = moves[: n * (n - 1) // 2], moves[n * (n - 1) // 2 :]
+    assert len({tuple(sorted(row[:2])) for row in swaps.tolist()}) == len(swaps)
+    assert len(cycles) == 10_000
+    assert all(len(set(row)) == 3 for row in cycles.tolist())
+    # Every position is as likely as any other in each of the three places.
+    for place in range(3):
+        times = np.bincount(cycles[:, place], minlength=n)
+        assert times.min() > 150 and times.max() < 350
