@@ -70,7 +70,9 @@ class Detector:
         if output not in ("matches", "count"):
             raise EvaluationError(f'output is "matches" or "count", not {output!r}')
         if partial_match_limit < 1:
-            raise EvaluationError(f"partial_match_limit must be positive, not {partial_match_limit}")
+            raise EvaluationError(
+                f"partial_match_limit must be positive, not {partial_match_limit}"
+            )
         plan.check(pattern.names)
         chosen = evaluator_for(plan, evaluator)
         self.pattern = pattern
@@ -318,7 +320,7 @@ class Detector:
         if outcome == tables.TOO_MANY:
             self._ended = "has stored too many partial matches"
             raise PartialMatchLimitError(self._too_many())
-        return matches, found
+        return matches[:, :found], found
 
     def _too_many(self) -> str:
         first = len(self._layout.leaves)
@@ -383,6 +385,7 @@ def _scratch(layout: JoinLayout) -> tables.Scratch:
         stack=new_stack(),
         low=np.empty(columns, np.int64),
         high=np.empty(columns, np.int64),
+        walk=np.empty(tables.WALK, np.int64),
     )
 
 

@@ -150,8 +150,12 @@ def _pass_needs_down(node: _Node, nodes: list[_Node]) -> None:
         mine = set(child.variables)
         # Drivers of two sides are taken in order of arrival; so are the rows that they make.
         child.arrival = all(node.drives) or (node.arrival and drives)
-        child.timestamps |= mine & (node.timestamps | {name for pair in node.order for name in pair})
-        child.positions |= mine & (node.positions | {name for pair in node.distinct for name in pair})
+        child.timestamps |= mine & (
+            node.timestamps | {name for pair in node.order for name in pair}
+        )
+        child.positions |= mine & (
+            node.positions | {name for pair in node.distinct for name in pair}
+        )
         read = {value for clause in node.clauses for value in derived_values(clause)}
         child.values |= {value for value in node.values | read if value[0] in mine}
 

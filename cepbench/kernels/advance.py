@@ -6,7 +6,7 @@ import numpy as np
 
 from cepbench.kernels.buffers import expire, make_room
 from cepbench.kernels.jit import njit
-from cepbench.kernels.join import count_root, join_node, join_root
+from cepbench.kernels.join import join_node
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -20,8 +20,9 @@ from cepbench.kernels.tables import (
     OK,
     PEAK,
     START,
-    TOO_MANY,
 )
+
+_NEVER = np.iinfo(np.int64).max
 
 # Peaks over the whole run: PEAKS[…].
 PEAK_PARTIAL_MATCHES, PEAK_EVENTS, PEAK_BYTES = range(3)
@@ -64,7 +65,7 @@ def advance(
     -------
     ints, floats : 1-d arrays
         The arenas, maybe new ones.
-    matches : int64 array, shape (leaves, found)
+    matches : int64 array, shape (leaves, found or more)
         Positions of the events of each match; empty if only counted.
     found : int
     outcome : int
@@ -72,12 +73,13 @@ def advance(
     """
     leaves = len(starts) - 1
     root = len(plan.nodes) - 1
-    taken = starts[:-1].copy()
-    matches = np.empty((leaves if positions else 0, 1024), np.int64)
-    found = 0
-    while True:
+    taken = starts.copy()
+    matches = np.empty((leaves, 1024 if positions else 0), np.int64)
+    before = counts[root, CREATED]
+    outcome = OK
+    while outcome == OK:
         now = _next_timestamp(taken, starts, events)
-        if now == np.iinfo(np.int64).max:
+        if now == _NEVER:
             break
         horizon = now + step - 1
         for leaf in range(leaves):
@@ -85,28 +87,25 @@ def advance(
                 leaf, horizon, now, taken, starts, events, values, value_starts, plan, state,
                 counts, ints, floats,
             )  # fmt: skip
-        stored = 0
-        for node in range(leaves, root):
-            ints, floats, outcome = join_node(
-                node, plan, limit - stored, state, counts, ints, floats, scratch
-            )
+        free = limit
+        for node in range(leaves, root + 1):
+            is_root = node == root
+            ints, floats, matches, outcome = join_node(
+                node, is_root and not positions, _NEVER if is_root else free, plan, state, counts,
+                ints, floats, scratch, matches,
+            )  # fmt: skip
             if outcome != OK:
-                return ints, floats, matches[:, :found], found, TOO_MANY
-            stored += state[node, END] - state[node, START]
-        if positions:
-            matches, found = join_root(
-                root, plan, state, counts, ints, floats, scratch, matches, found
-            )
-        else:
-            found += count_root(root, plan, state, counts, ints, floats, scratch)
+                break
+            free -= state[node, END] - state[node, START]
         _finish_step(now - plan.window, leaves, plan, state, counts, peaks, ints, floats)
-    return ints, floats, matches[:, :found], found, OK
+    state[root, END] = 0
+    return ints, floats, matches, counts[root, CREATED] - before, outcome
 
 
 @njit
 def _next_timestamp(taken, starts, events):
-    earliest = np.iinfo(np.int64).max
-    for leaf in range(len(taken)):
+    earliest = _NEVER
+    for leaf in range(len(starts) - 1):
         if taken[leaf] < starts[leaf + 1]:
             earliest = min(earliest, events[0, taken[leaf]])
     return earliest
@@ -130,12 +129,14 @@ def _take(
     end, capacity = state[leaf, END], state[leaf, CAPACITY]
     for column in range(2):
         begin = state[leaf, INT_OFFSET] + column * capacity + end
-        ints[begin : begin + more] = events[column, first:last]
+        for row in range(more):
+            ints[begin + row] = events[column, first + row]
     count = starts[leaf + 1] - starts[leaf]
     for column in range(plan.nodes[leaf, FLOATS]):
         begin = state[leaf, FLOAT_OFFSET] + column * capacity + end
         source = value_starts[leaf] + column * count + first - starts[leaf]
-        floats[begin : begin + more] = values[source : source + more]
+        for row in range(more):
+            floats[begin + row] = values[source + row]
     state[leaf, END] = end + more
     counts[leaf, CREATED] += more
     taken[leaf] = last

@@ -53,10 +53,10 @@ def _move_to_front(node, nodes, state, ints, floats):
 
 @njit
 def _grow(grown, new_capacity, nodes, state, ints, floats):
-    """Lay out both arenas anew, with more room at one node."""
+    """Lay out both arenas anew, with more room at one node; the root's rows lie elsewhere."""
     int_size = 0
     float_size = 0
-    for node in range(len(nodes)):
+    for node in range(len(nodes) - 1):
         capacity = new_capacity if node == grown else state[node, CAPACITY]
         int_size += nodes[node, INTS] * capacity
         float_size += nodes[node, FLOATS] * capacity
@@ -64,7 +64,7 @@ def _grow(grown, new_capacity, nodes, state, ints, floats):
     new_floats = np.empty(float_size, np.float64)
     int_offset = 0
     float_offset = 0
-    for node in range(len(nodes)):
+    for node in range(len(nodes) - 1):
         old = state[node, CAPACITY]
         capacity = new_capacity if node == grown else old
         # Only the grown node's rows move to the front: its caller looks them up anew.
@@ -73,11 +73,13 @@ def _grow(grown, new_capacity, nodes, state, ints, floats):
         for column in range(nodes[node, INTS]):
             source = state[node, INT_OFFSET] + column * old
             target = int_offset + column * capacity - shift
-            new_ints[target + first : target + last] = ints[source + first : source + last]
+            for row in range(first, last):
+                new_ints[target + row] = ints[source + row]
         for column in range(nodes[node, FLOATS]):
             source = state[node, FLOAT_OFFSET] + column * old
             target = float_offset + column * capacity - shift
-            new_floats[target + first : target + last] = floats[source + first : source + last]
+            for row in range(first, last):
+                new_floats[target + row] = floats[source + row]
         state[node, INT_OFFSET] = int_offset
         state[node, FLOAT_OFFSET] = float_offset
         state[node, CAPACITY] = capacity

@@ -128,12 +128,13 @@ def run_program(
     top = 0
     for instruction in range(first, last):
         opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
-        if opcode == LOAD_LEFT or opcode == LOAD_RIGHT:
+        if opcode in (LOAD_LEFT, LOAD_RIGHT):
             if (opcode == LOAD_LEFT) == driver_is_left:
                 stack[top, :size] = floats[driver_start + argument * driver_capacity]
             else:
                 begin = sibling_start + argument * sibling_capacity
-                stack[top, :size] = floats[begin : begin + size]
+                for row in range(size):
+                    stack[top, row] = floats[begin + row]
             top += 1
         elif opcode == LOAD_CONSTANT:
             stack[top, :size] = plan.constants[argument]

@@ -79,111 +79,86 @@ def first_above(column, low, high, value):
 
 
 @njit
-def join_node(node, plan, limit, state, counts, ints, floats, scratch):
+def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch, matches):
     """Join the fresh rows of both children of an inner node, into rows of its own.
+
+    Rows of the root are matches: they go to ``matches``, or are just counted.
 
     Parameters
     ----------
     node : int
-        Not the root, whose rows are matches (see :func:`join_root`).
-    plan : Plan
+    counting : bool
+        Whether to count rows instead of storing them; only at the root.
     limit : int
-        How many rows may be stored at this node.
+        How many rows may be stored.
+    plan : Plan
     state, counts : int64 arrays
         Written in place.
     ints, floats : 1-d arrays
         The arenas.
     scratch : Scratch
+    matches : int64 array, shape (columns of the root, capacity)
 
     Returns
     -------
-    ints, floats : 1-d arrays
-        The arenas, maybe new ones.
+    ints, floats, matches : arrays
+        Maybe new ones.
     outcome : int
         ``OK`` or ``TOO_MANY``.
     """
-    walk = start_walk(node, plan, state)
+    is_root = node == len(plan.nodes) - 1
+    created = 0
+    walk = scratch.walk
+    start_walk(walk, node, plan, state)
     state[node, FRESH] = state[node, END]
     while next_driver(walk, node, plan, state, ints):
         start, stop = narrow(walk, node, plan, state, ints, scratch)
+        if start >= stop:
+            continue
         exact = is_exact(walk, node, plan)
         if not exact:
             counts[node, COMPARED] += stop - start
+        elif counting:
+            created += stop - start
+            continue
         while start < stop:
             size = min(BLOCK, stop - start)
             found = choose(exact, start, size, walk, node, plan, state, ints, floats, scratch)
-            if found > 0:
-                if state[node, END] - state[node, START] + found > limit:
-                    return ints, floats, TOO_MANY
+            start += size
+            if found == 0:
+                continue
+            created += found
+            if counting:
+                continue
+            end = state[node, END]
+            if end - state[node, START] + found > limit:
+                return ints, floats, matches, TOO_MANY
+            if is_root:
+                matches = widened(matches, end, found)
+                for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                    column = matches[plan.rules[rule, 2], end : end + found]
+                    copy_ints(rule, column, found, walk, plan, state, ints, scratch)
+            else:
                 ints, floats = make_room(node, found, plan.nodes, state, ints, floats)
-                chosen = scratch.chosen[:found]
-                _append(chosen, walk, node, plan, state, ints, floats)
-            start += size
-    created = state[node, END] - state[node, FRESH]
+                append(found, walk, node, plan, state, ints, floats, scratch)
+                end = state[node, END]
+            state[node, END] = end + found
     counts[node, CREATED] += created
-    counts[node, LIFETIME] += plan.window * created - _spans(node, plan, state, ints)
-    return ints, floats, OK
+    if not is_root:
+        counts[node, LIFETIME] += plan.window * created - spans_of_fresh(node, plan, state, ints)
+    return ints, floats, matches, OK
 
 
 @njit
-def count_root(root, plan, state, counts, ints, floats, scratch):
-    """Count the matches that fresh rows of the root's children complete."""
-    matches = 0
-    walk = start_walk(root, plan, state)
-    while next_driver(walk, root, plan, state, ints):
-        start, stop = narrow(walk, root, plan, state, ints, scratch)
-        if is_exact(walk, root, plan):
-            matches += max(0, stop - start)
-            continue
-        counts[root, COMPARED] += stop - start
-        while start < stop:
-            mask = scratch.mask[: min(BLOCK, stop - start)]
-            test_block(mask, start, walk, root, plan, state, ints, floats, scratch)
-            for row in range(len(mask)):
-                matches += int(mask[row])
-            start += len(mask)
-    counts[root, CREATED] += matches
-    return matches
-
-
-@njit
-def join_root(root, plan, state, counts, ints, floats, scratch, matches, found):
-    """Write the matches that fresh rows of the root's children complete.
-
-    Parameters
-    ----------
-    matches : int64 array, shape (variables, capacity)
-        Positions; the first ``found`` columns are taken.
-
-    Returns
-    -------
-    matches : int64 array
-        Maybe a new one.
-    found : int
-    """
-    before = found
-    walk = start_walk(root, plan, state)
-    while next_driver(walk, root, plan, state, ints):
-        start, stop = narrow(walk, root, plan, state, ints, scratch)
-        exact = is_exact(walk, root, plan)
-        if not exact:
-            counts[root, COMPARED] += stop - start
-        while start < stop:
-            size = min(BLOCK, stop - start)
-            more = choose(exact, start, size, walk, root, plan, state, ints, floats, scratch)
-            if found + more > matches.shape[1]:
-                wider = np.empty((matches.shape[0], 2 * (found + more)), np.int64)
-                wider[:, :found] = matches[:, :found]
-                matches = wider
-            chosen = scratch.chosen[:more]
-            for rule in range(plan.spans[root, COPY_INT], plan.spans[root, COPY_INT + 1]):
-                side, source = plan.rules[rule, 0], plan.rules[rule, 1]
-                column = matches[plan.rules[rule, 2], found : found + more]
-                _copy(side, source, column, chosen, walk, state, INT_OFFSET, ints)
-            found += more
-            start += size
-    counts[root, CREATED] += found - before
-    return matches, found
+def widened(matches, end, more):
+    """``matches`` with room for ``more`` columns after ``end``."""
+    if end + more <= matches.shape[1]:
+        return matches
+    wider = np.empty((matches.shape[0], 2 * (end + more)), np.int64)
+    for row in range(matches.shape[0]):
+        for column in range(end):
+            wider[row, column] = matches[row, column]
+    return wider
 
 
 # A walk over the drivers of one node, as an integer array.
@@ -197,9 +172,8 @@ _Y = 9  # the node of its siblings
 
 
 @njit
-def start_walk(node, plan, state):
-    """A walk that stands before the first fresh row of the children of ``node``."""
-    walk = np.empty(10, np.int64)
+def start_walk(walk, node, plan, state):
+    """Stand before the first fresh row of the children of ``node``."""
     for side in range(2):
         child = plan.nodes[node, LEFT + side]
         drives = plan.nodes[node, LEFT_DRIVES + side] == 1
@@ -207,7 +181,6 @@ def start_walk(node, plan, state):
         walk[_NEXT + side] = state[child, FRESH] if drives else state[child, END]
         walk[_FROM + side] = state[child, START]
         walk[_UNTIL + side] = state[child, FRESH]
-    return walk
 
 
 @njit
@@ -294,28 +267,18 @@ def is_exact(walk, node, plan):
 
 @njit
 def choose(exact, start, size, walk, node, plan, state, ints, floats, scratch):
-    """Put the rows of the siblings that join into ``scratch.chosen``; gives how many they are."""
+    """Put the rows of the siblings that join into ``scratch.chosen``; gives how many they are.
+
+    The siblings are ``size`` rows from ``start`` on; all of them join if ``exact``.
+    """
     chosen = scratch.chosen
     if exact:
         for row in range(size):
             chosen[row] = start + row
         return size
     mask = scratch.mask[:size]
-    test_block(mask, start, walk, node, plan, state, ints, floats, scratch)
-    found = 0
-    for row in range(size):
-        # Always written, kept only if it joins: no branch to mispredict.
-        chosen[found] = start + row
-        found += int(mask[row])
-    return found
-
-
-@njit
-def test_block(mask, start, walk, node, plan, state, ints, floats, scratch):
-    """Set ``mask`` to 1 for the siblings ``start``, ``start + 1``, … that join, else to 0."""
     x, y, driver, side = walk[_X], walk[_Y], walk[_DRIVER], walk[_SIDE]
     rules, spans = plan.rules, plan.spans
-    size = len(mask)
     x_capacity, y_capacity = state[x, CAPACITY], state[y, CAPACITY]
     x_ints, y_ints = state[x, INT_OFFSET] + driver, state[y, INT_OFFSET] + start
     x_floats, y_floats = state[x, FLOAT_OFFSET] + driver, state[y, FLOAT_OFFSET] + start
@@ -351,57 +314,67 @@ def test_block(mask, start, walk, node, plan, state, ints, floats, scratch):
             y_floats,
             y_capacity,
         )
+    found = 0
+    for row in range(size):
+        # Always written, kept only if it joins: no branch to mispredict.
+        chosen[found] = start + row
+        found += int(mask[row])
+    return found
 
 
 @njit
-def _append(chosen, walk, node, plan, state, ints, floats):
-    """Store one row at ``node`` for the driver and each chosen sibling."""
+def append(more, walk, node, plan, state, ints, floats, scratch):
+    """Write one row at ``node`` for the driver and each of ``more`` chosen siblings."""
     x, y, driver = walk[_X], walk[_Y], walk[_DRIVER]
-    nodes, rules, spans = plan.nodes, plan.rules, plan.spans
-    capacity, end = state[node, CAPACITY], state[node, END]
-    base = state[node, INT_OFFSET] + end
-    more = len(chosen)
+    nodes, spans, chosen = plan.nodes, plan.spans, scratch.chosen
+    capacity = state[node, CAPACITY]
+    base = state[node, INT_OFFSET] + state[node, END]
 
     x_column = state[x, INT_OFFSET] + driver
-    latest = ints[x_column + nodes[x, LATEST] * state[x, CAPACITY]]
     begin = base + nodes[node, LATEST] * capacity
-    ints[begin : begin + more] = latest
+    ints[begin : begin + more] = ints[x_column + nodes[x, LATEST] * state[x, CAPACITY]]
     if nodes[node, ARRIVAL] >= 0:
         begin = base + nodes[node, ARRIVAL] * capacity
         ints[begin : begin + more] = ints[x_column + nodes[x, ARRIVAL] * state[x, CAPACITY]]
     earliest = ints[x_column + nodes[x, EARLIEST] * state[x, CAPACITY]]
     begin = base + nodes[node, EARLIEST] * capacity
+    column = ints[begin : begin + more]
     source = state[y, INT_OFFSET] + nodes[y, EARLIEST] * state[y, CAPACITY]
     for row in range(more):
-        ints[begin + row] = min(earliest, ints[source + chosen[row]])
+        column[row] = min(earliest, ints[source + chosen[row]])
 
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-        begin = base + rules[rule, 2] * capacity
-        column = ints[begin : begin + more]
-        _copy(rules[rule, 0], rules[rule, 1], column, chosen, walk, state, INT_OFFSET, ints)
-    base = state[node, FLOAT_OFFSET] + end
+        begin = base + plan.rules[rule, 2] * capacity
+        copy_ints(rule, ints[begin : begin + more], more, walk, plan, state, ints, scratch)
+    base = state[node, FLOAT_OFFSET] + state[node, END]
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
-        begin = base + rules[rule, 2] * capacity
-        column = floats[begin : begin + more]
-        _copy(rules[rule, 0], rules[rule, 1], column, chosen, walk, state, FLOAT_OFFSET, floats)
-    state[node, END] = end + more
+        side, its = plan.rules[rule, 0], plan.rules[rule, 1]
+        begin = base + plan.rules[rule, 2] * capacity
+        target = floats[begin : begin + more]
+        if side == walk[_SIDE]:
+            target[:] = floats[state[x, FLOAT_OFFSET] + its * state[x, CAPACITY] + driver]
+        else:
+            begin = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
+            for row in range(more):
+                target[row] = floats[begin + chosen[row]]
 
 
 @njit
-def _copy(side, source, column, chosen, walk, state, offset, arena):
-    """Fill ``column`` from the driver if it is on ``side``, else from the chosen siblings."""
+def copy_ints(rule, column, more, walk, plan, state, ints, scratch):
+    """Fill ``column`` as the rule says: from the driver, or from the chosen siblings."""
+    side, its = plan.rules[rule, 0], plan.rules[rule, 1]
     if side == walk[_SIDE]:
         x = walk[_X]
-        column[:] = arena[state[x, offset] + source * state[x, CAPACITY] + walk[_DRIVER]]
+        column[:] = ints[state[x, INT_OFFSET] + its * state[x, CAPACITY] + walk[_DRIVER]]
     else:
         y = walk[_Y]
-        begin = state[y, offset] + source * state[y, CAPACITY]
-        for row in range(len(chosen)):
-            column[row] = arena[begin + chosen[row]]
+        begin = state[y, INT_OFFSET] + its * state[y, CAPACITY]
+        for row in range(more):
+            column[row] = ints[begin + scratch.chosen[row]]
 
 
 @njit
-def _spans(node, plan, state, ints):
+def spans_of_fresh(node, plan, state, ints):
     """The sum over fresh rows of latest minus earliest timestamp."""
     capacity, base = state[node, CAPACITY], state[node, INT_OFFSET]
     first = base + plan.nodes[node, EARLIEST] * capacity

@@ -31,6 +31,7 @@ class Scratch(NamedTuple):
     stack: np.ndarray  #: float64 (STACK, BLOCK)
     low: np.ndarray  #: int64, one an integer column of any node
     high: np.ndarray  #: the same
+    walk: np.ndarray  #: int64 (WALK,)
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
@@ -62,6 +63,9 @@ RULE_KINDS = 9
 AFTER = 0  # greater than the driver's column
 BEFORE = 1  # smaller than the driver's column
 WITHIN = 2  # not before the driver's latest timestamp minus the window
+
+#: Numbers of a walk over the drivers of a node; see :mod:`cepbench.kernels.join`.
+WALK = 10
 
 # What changes: STATE[node, ...].
 INT_OFFSET = 0
