@@ -151,10 +151,10 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         "–" if pd.isna(value) else f"{value:.2f} ({low:.2f} to {high:.2f})"
         for value, low, high in table[["value", "low", "high"]].itertuples(index=False)
     ]
-    shown = table.drop(columns=["value", "low", "high"])
-    shown.insert(shown.columns.get_loc("patterns"), "measured (95 %)", measured)
+    shown = table.assign(value=measured).drop(columns=["low", "high"])
+    shown = shown.rename(columns={"value": "measured (95 %)"})
     shown.columns = [name.replace("_", " ") for name in shown.columns]
-    return shown.astype(object).where(shown.notna(), "all" if "paper" in shown else "")
+    return shown.astype(object).where(shown.notna(), "all")
 
 
 def _measured(
@@ -185,18 +185,15 @@ def _verdict(claim: Claim, found: dict[str, float | int]) -> str:
             return "as in the paper"
         apart = low > COMPARABLE or high < 1 / COMPARABLE
         return "differs" if apart else "undecided"
-    within = claim.low is None or claim.high is None or (low <= claim.high and high >= claim.low)
-    right_way = low > 1 if claim.expects == "more" else high < 1
-    wrong_way = high < 1 if claim.expects == "more" else low > 1
+    if claim.expects == "more":
+        right_way, wrong_way = low > 1, high < 1
+    else:
+        right_way, wrong_way = high < 1, low > 1
     if wrong_way:
         return "the other way round"
     if not right_way:
         return "undecided: the interval holds 1"
-    if within:
+    if claim.low is None or claim.high is None or (low <= claim.high and high >= claim.low):
         return "as in the paper"
-    assert claim.low is not None  # what gives no range is always within it
-    return "same direction, " + ("smaller" if _nearer_one(found, claim) else "larger")
-
-
-def _nearer_one(found: dict[str, float | int], claim: Claim) -> bool:
-    return found["high"] < claim.low if claim.expects == "more" else found["low"] > claim.high
+    nearer_one = high < claim.low if claim.expects == "more" else low > claim.high
+    return "same direction, " + ("smaller" if nearer_one else "larger")

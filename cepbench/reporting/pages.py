@@ -55,8 +55,9 @@ def page_of(notebook: NotebookNode) -> str:
 @cache
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed, about 0.9 MB, as the global ``vegaEmbed``."""
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # Its hundreds of top-level names stay inside the function.
-    return f"(function () {{\n{vl_convert.javascript_bundle(None)}\n}})();"
+    return f"(function () {{\n{bundle}\n}})();"
 
 
 def _prepare(notebook: NotebookNode) -> int:

@@ -1,0 +1,121 @@
+"""The first page of a report: what was run, when, where and with what, and links to the rest."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from cepbench.experiments.cells import provenance
+from cepbench.reporting.pages import CONTENT_POLICY
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+#: Packages whose version can move a figure.
+_PACKAGES = (
+    "cepbench", "numpy", "numba", "pandas", "pyarrow", "pyspark", "altair", "matplotlib",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the report.
+
+    Attributes
+    ----------
+    title, summary : str
+        As in the notebook's metadata.
+    link : str
+        Relative to the index.
+    seconds : float
+        What running it took.
+    parameters : mapping
+        Of this run.
+    pictures : sequence of path
+        PNG files, shown small.
+    files : sequence of str
+        Other results, relative to the index.
+    """
+
+    title: str
+    summary: str
+    link: str
+    seconds: float
+    parameters: Mapping[str, Any]
+    pictures: Sequence[Path] = ()
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that the index shows.
+
+    Attributes
+    ----------
+    profile : str
+    seed : int
+    started : datetime
+    seconds : float
+    pages : sequence of Page
+    machine : mapping of str to str
+        Processor and cores; never a name or an address.
+    versions : mapping of str to str
+    """
+
+    profile: str
+    seed: int
+    started: datetime
+    seconds: float
+    pages: Sequence[Page]
+    machine: Mapping[str, str] = field(default_factory=lambda: machine())
+    versions: Mapping[str, str] = field(default_factory=lambda: versions())
+
+
+def machine() -> dict[str, str]:
+    """Processor and cores of this machine, without its name."""
+    here = provenance()
+    return {"processor": here["cpu"], "cores": str(here["cores"])}
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages whose version can move a figure."""
+    return {
+        "python": provenance()["python_version"],
+        **{package: version(package) for package in _PACKAGES},
+    }
+
+
+def index_html(report: Report) -> str:
+    """The index as one page that loads nothing; every text in it is escaped.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["duration"] = _duration
+    environment.filters["picture"] = _picture
+    when = report.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    template = environment.get_template("index.html.j2")
+    return template.render(report=report, when=when, content_policy=CONTENT_POLICY)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+
+
+def _picture(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
