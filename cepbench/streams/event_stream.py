@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ class EventStream:
         return f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.describe()}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
+        return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
 
     def _with_rows(self, rows: Any) -> EventStream:
         return EventStream(

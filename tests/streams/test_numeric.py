@@ -1,0 +1,53 @@
+"""Attributes as numbers: exact, or refused; texts with the same code in every batch."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cepbench.errors import StreamError
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+def stream_of(column: pa.Array) -> EventStream:
+    table = pa.table({"type": ["A"] * len(column), "time": range(len(column)), "x": column})
+    return EventStream.from_arrow(table, type="type", time="time")
+
+
+def test_texts_keep_their_codes_from_batch_to_batch() -> None:
+    reader = NumericReader()
+    first = reader.read(stream_of(pa.array(["u", "v", None, "u"])), "x", slice(None))
+    second = reader.read(stream_of(pa.array(["w", "v", "u"])), "x", slice(None))
+    assert first[0] == first[3] == second[2]
+    assert first[1] == second[1]
+    assert np.isnan(first[2])
+    assert len({first[0], first[1], second[0]}) == 3
+    assert reader.code("w") == second[0]
+
+
+def test_a_reader_goes_on_from_known_texts() -> None:
+    reader = NumericReader()
+    codes = [reader.code(text) for text in ("u", "v")]
+    again = NumericReader(reader.texts)
+    assert [again.code("v"), again.code("u")] == codes[::-1]
+    assert again.code("new") not in codes
+
+
+def test_rows_may_be_picked() -> None:
+    stream = stream_of(pa.array([5, 6, 7]))
+    np.testing.assert_array_equal(NumericReader().read(stream, "x", np.array([2, 0])), [7, 5])
+    assert NumericReader().read(stream, "x", slice(1, 2)).dtype == np.float64
+
+
+def test_integers_are_exact_up_to_2_53() -> None:
+    stream = stream_of(pa.array([2**53, -(2**53)]))
+    assert NumericReader().read(stream, "x", slice(None)).tolist() == [2.0**53, -(2.0**53)]
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, -(2**63)])
+def test_larger_integers_are_refused_with_their_row(value: int) -> None:
+    stream = stream_of(pa.array([1, 2, value]))
+    with pytest.raises(StreamError, match="too large to compare exactly") as bad:
+        NumericReader().read(stream, "x", np.array([0, 2]))
+    assert bad.value.row == 2
+    assert NumericReader().read(stream, "x", np.array([0, 1])).tolist() == [1, 2]
