@@ -12,7 +12,7 @@ from cepbench.planners.registry import plan_generator
     "EFREQ",
     plans="order",
     space="the order of arrival rates alone",
-    source="[kolchinsky2018]_, section 6.1; the order of PB-CED and of the lazy NFA",
+    source="[akdere2008]_ and [kolchinsky2015]_ in [kolchinsky2018]_, section 6.1",
 )
 def efreq(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     """Ascending arrival rates, before any filter.

@@ -12,7 +12,7 @@ import math
 def with_order_in_time(selectivities):
     """A SEQ as an AND with ``e_i.ts < e_(i+1).ts`` between neighbours, each of selectivity 1/2.
 
-    Kolchinsky & Schuster 2018, section 4.1.
+    Kolchinsky & Schuster 2018, section 4, "Sequence patterns".
     """
     n = len(selectivities)
     rows = [list(row) for row in selectivities]

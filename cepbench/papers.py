@@ -1,0 +1,221 @@
+"""Where everything comes from: citation keys of docstrings, and paper → algorithm → files.
+
+``[mei2009]_`` in a docstring is a key of :data:`REFERENCES`. :data:`ALGORITHMS` says which files
+hold what; ``python -m cepbench.papers`` prints both as one index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One source.
+
+    Attributes
+    ----------
+    key : str
+        As docstrings cite it, without brackets and underscore.
+    authors, title, published : str
+        ``published`` is journal or conference, number and pages.
+    year : int
+    """
+
+    key: str
+    authors: str
+    title: str
+    published: str
+    year: int
+
+    def __str__(self) -> str:
+        return f"{self.authors}: {self.title}. {self.published}, {self.year}."
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Something that a paper describes and files of this package do.
+
+    Attributes
+    ----------
+    name : str
+        As it is registered, where it is.
+    paper : str
+        Key of the :class:`Reference`.
+    place : str
+        Section, figure or algorithm number in the paper.
+    files : tuple of str
+        Inside the package ``cepbench``, the one to read first in front.
+    """
+
+    name: str
+    paper: str
+    place: str
+    files: tuple[str, ...]
+
+
+#: Citation key → source. The five papers that the workbench is about come first.
+REFERENCES: Mapping[str, Reference] = MappingProxyType(
+    {
+        reference.key: reference
+        for reference in (
+            Reference(
+                "kolchinsky2018",
+                "I. Kolchinsky, A. Schuster",
+                "Join Query Optimization Techniques for Complex Event Processing Applications",
+                "PVLDB 11(11), 1332–1345",
+                2018,
+            ),
+            Reference(
+                "mei2009",
+                "Y. Mei, S. Madden",
+                "ZStream: A Cost-based Query Processor for Adaptively Detecting Composite Events",
+                "SIGMOD, 193–206",
+                2009,
+            ),
+            Reference(
+                "agrawal2008",
+                "J. Agrawal, Y. Diao, D. Gyllstrom, N. Immerman",
+                "Efficient Pattern Matching over Event Streams",
+                "SIGMOD, 147–160",
+                2008,
+            ),
+            Reference(
+                "qi2014",
+                "Y. Qi, L. Cao, M. Ray, E. A. Rundensteiner",
+                "Complex Event Analytics: Online Aggregation of Stream Sequence Patterns",
+                "SIGMOD, 229–240",
+                2014,
+            ),
+            Reference(
+                "liu2011",
+                "M. Liu, E. Rundensteiner, K. Greenfield, C. Gupta, S. Wang, I. Ari, A. Mehta",
+                "E-Cube: Multi-Dimensional Event Sequence Analysis Using Hierarchical Pattern "
+                "Query Sharing",
+                "SIGMOD, 889–900",
+                2011,
+            ),
+            Reference(
+                "akdere2008",
+                "M. Akdere, U. Çetintemel, N. Tatbul",
+                "Plan-based Complex Event Detection across Distributed Sources",
+                "PVLDB 1(1), 66–77",
+                2008,
+            ),
+            Reference(
+                "kolchinsky2015",
+                "I. Kolchinsky, I. Sharfman, A. Schuster",
+                "Lazy Evaluation Methods for Detecting Complex Events",
+                "DEBS, 34–45",
+                2015,
+            ),
+            Reference(
+                "selinger1979",
+                "P. Selinger, M. Astrahan, D. Chamberlin, R. Lorie, T. Price",
+                "Access Path Selection in a Relational Database Management System",
+                "SIGMOD, 23–34",
+                1979,
+            ),
+            Reference(
+                "swami1988",
+                "A. Swami, A. Gupta",
+                "Optimization of Large Join Queries",
+                "SIGMOD, 8–17",
+                1988,
+            ),
+            Reference(
+                "swami1989",
+                "A. Swami",
+                "Optimization of Large Join Queries: Combining Heuristics and Combinatorial "
+                "Techniques",
+                "SIGMOD Record 18(2), 367–376",
+                1989,
+            ),
+        )
+    }
+)
+
+_ENGINE = (
+    "evaluators/layout.py",
+    "evaluators/detector.py",
+    "kernels/advance.py",
+    "kernels/join.py",
+)
+_DESCENT = ("planners/iterative_improvement.py", "kernels/iterative_improvement.py")
+
+#: What comes from where, paper by paper, in the order of its sections.
+ALGORITHMS: tuple[Algorithm, ...] = tuple(
+    Algorithm(name, paper, place, files)
+    for paper, name, place, files in (
+        (
+            "kolchinsky2018",
+            "pattern language",
+            "section 2.1",
+            ("patterns/grammar.lark", "patterns/parse.py", "patterns/model.py"),
+        ),
+        ("kolchinsky2018", "lazy-nfa", "section 2.2", ("evaluators/lazy_nfa.py", *_ENGINE)),
+        ("kolchinsky2018", "tree", "section 2.3", ("evaluators/tree.py", *_ENGINE)),
+        ("kolchinsky2018", "order-throughput", "section 3.1", ("costs/order_throughput.py",)),
+        ("kolchinsky2018", "tree-throughput", "section 3.2", ("costs/tree_throughput.py",)),
+        ("kolchinsky2018", "sequences as conjunctions", "section 4", ("costs/problem.py",)),
+        ("kolchinsky2018", "TRIVIAL", "section 6.1", ("planners/trivial.py",)),
+        ("kolchinsky2018", "EFREQ", "section 6.1", ("planners/efreq.py",)),
+        ("kolchinsky2018", "GREEDY", "section 6.1", ("planners/greedy.py",)),
+        ("kolchinsky2018", "II-RANDOM", "section 6.1", _DESCENT),
+        ("kolchinsky2018", "II-GREEDY", "section 6.1", (*_DESCENT, "planners/greedy.py")),
+        (
+            "kolchinsky2018",
+            "DP-LD",
+            "section 6.1",
+            ("planners/dp_ld.py", "kernels/dp_ld.py", "kernels/subset_sizes.py"),
+        ),
+        (
+            "kolchinsky2018",
+            "ZSTREAM-ORD",
+            "section 6.1",
+            ("planners/zstream_ord.py", "planners/greedy.py", "planners/zstream.py"),
+        ),
+        (
+            "kolchinsky2018",
+            "DP-B",
+            "section 6.1",
+            ("planners/dp_b.py", "kernels/dp_b.py", "kernels/subset_sizes.py"),
+        ),
+        (
+            "kolchinsky2018",
+            "NASDAQ-style stream",
+            "section 6.2",
+            ("streams/nasdaq_style.py", "spark/generate.py"),
+        ),
+        ("kolchinsky2018", "pattern sets", "section 6.2", ("experiments/workload.py",)),
+        (
+            "mei2009",
+            "ZSTREAM",
+            "section 5.2.3, Algorithm 5",
+            ("planners/zstream.py", "kernels/zstream.py"),
+        ),
+    )
+)
+
+
+def index() -> str:
+    """All sources as text, each with the algorithms taken from it and the files that hold them."""
+    lines = []
+    name_width = max(len(algorithm.name) for algorithm in ALGORITHMS)
+    place_width = max(len(algorithm.place) for algorithm in ALGORITHMS)
+    for reference in REFERENCES.values():
+        lines.append(f"[{reference.key}] {reference}")
+        lines.extend(
+            f"    {algorithm.name:<{name_width}}  {algorithm.place:<{place_width}}  "
+            f"{', '.join(algorithm.files)}"
+            for algorithm in ALGORITHMS
+            if algorithm.paper == reference.key
+        )
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(index())
