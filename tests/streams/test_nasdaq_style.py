@@ -105,7 +105,7 @@ def test_selectivities_range_widely() -> None:
 
 
 def test_identifiers_of_a_sector_move_together() -> None:
-    style = NasdaqStyle(identifiers=90, days=120)
+    style = NasdaqStyle(identifiers=48, days=60)
     prices = frame(style).groupby(["symbol", "ts"]).price.last().unstack("symbol")
     moves = np.log(prices.groupby(prices.index.normalize()).last()).diff()[1:]
     together = moves.corr().to_numpy()

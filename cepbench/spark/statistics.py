@@ -1,0 +1,226 @@
+"""Arrival rates and selectivities of a data set as Spark jobs, with their standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from cepbench.errors import DatasetError, StatisticsError
+from cepbench.patterns.model import Pattern
+from cepbench.spark.jobs import run_job
+from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.dataset import MONTH, read_declaration
+from cepbench.streams.parquet import stream_from_parquet
+
+#: Patterns measured on one reading of the data.
+_GROUP = 25
+
+_DAY = 86_400 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Some patterns on one month of the data (on all of it, if it is not cut into months)."""
+
+    month: str | None
+    patterns: tuple[tuple[str, Pattern], ...]
+
+
+def measure_statistics(
+    spark: SparkSession,
+    data_path: str | Path,
+    patterns: Mapping[str, Pattern],
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    partitions: int | None = None,
+    progress: bool = True,
+) -> dict[str, Statistics]:
+    """Arrival rates and selectivities of many patterns, measured on the data they will run on.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    data_path : path
+        A data set as :mod:`cepbench.spark.generate` and :mod:`cepbench.spark.ingest` write them.
+    patterns : mapping of str to Pattern
+        By any names.
+    seed : int
+        Of the sampled pairs; the same seed gives the same numbers, however many tasks there are.
+    pairs : int
+        Most candidates looked at for each pair of variables in each month.
+    partitions : int, optional
+        Number of Spark tasks.
+    progress : bool
+        Whether to show a bar if it takes longer than a few seconds.
+
+    Returns
+    -------
+    dict of str to Statistics
+        By the same names; see :func:`cepbench.statistics.measure.measure_statistics`. Pairs that
+        reach from one month into the next are not seen.
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be read or has no events of a pattern's type at all.
+    StatisticsError
+        If there are no events of any of a pattern's types.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2.
+    """
+    path = Path(data_path).resolve()
+    read_declaration(path)
+    named = iter(patterns.items())
+    groups = list(iter(lambda: tuple(islice(named, _GROUP)), ()))
+    tasks = [_Task(month, group) for group in groups for month in _months(path)]
+    samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
+    for found in run_job(
+        spark,
+        partial(_sample, path, seed, pairs),
+        tasks,
+        name="statistics",
+        partitions=partitions,
+        progress=progress,
+    ):
+        for name, sample in found:
+            samples[name].append(sample)
+    return {name: _statistics(name, slices, path) for name, slices in samples.items()}
+
+
+def arrival_rates(
+    spark: SparkSession,
+    data_path: str | Path,
+    *,
+    partitions: int | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """How often events of each type arrive.
+
+    Parameters
+    ----------
+    spark, data_path, partitions, progress
+        See :func:`measure_statistics`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time,
+        which on each UTC day lasts from the first event of any type to the last) and
+        ``standard_error`` (of the rate, as for a Poisson count).
+
+    Raises
+    ------
+    DatasetError
+        If the data cannot be read.
+    """
+    path = Path(data_path).resolve()
+    declaration = read_declaration(path)
+    files = sorted(path.glob(f"{MONTH}=*/*.parquet")) or sorted(path.glob("*.parquet"))
+    if path.is_file():
+        files = [path]
+    if not files:
+        raise DatasetError(f"there is no Parquet file below {path}")
+    events: Counter[str] = Counter(dict.fromkeys(declaration.counts if declaration else (), 0))
+    spans: dict[int, tuple[int, int]] = {}
+    for counts, days in run_job(
+        spark, _count, files, name="arrival rates", partitions=partitions, progress=progress
+    ):
+        events.update(counts)
+        _widen(spans, days)
+    active = sum(last - first for first, last in spans.values()) / 1e9
+    symbols = sorted(events)
+    count = np.array([events[name] for name in symbols], dtype=np.int64)
+    per_second = 1 / active if active else math.nan
+    return pd.DataFrame(
+        {
+            "events": count,
+            "rate": count * per_second,
+            "standard_error": np.sqrt(count) * per_second,
+        },
+        index=pd.Index(symbols, name="symbol", dtype=object),
+    )
+
+
+def _months(path: Path) -> list[str | None]:
+    months = sorted(folder.name.split("=")[1] for folder in path.glob(f"{MONTH}=*"))
+    return [*months] or [None]
+
+
+def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, StatisticsSample]]:
+    """The samples of a task's patterns; in a Spark worker."""
+    types = {v.type for _, pattern in task.patterns for v in pattern.variables}
+    attributes = {name for _, pattern in task.patterns for name in _attributes(pattern)}
+    first = None if task.month is None else pd.Period(task.month, "M")
+    stream = stream_from_parquet(
+        path,
+        types=sorted(types),
+        attributes=sorted(attributes),
+        start=None if first is None else first.to_timestamp(),
+        end=None if first is None else (first + 1).to_timestamp(),
+    )
+    return [
+        (
+            name,
+            sample_statistics(
+                pattern,
+                # Of its own types only, so that the numbers do not depend on the group.
+                stream.of_types(variable.type for variable in pattern.variables),
+                seed=seed,
+                pairs=pairs,
+            ),
+        )
+        for name, pattern in task.patterns
+    ]
+
+
+def _attributes(pattern: Pattern) -> Iterator[str]:
+    for clause in pattern.conditions:
+        for attribute in clause.attributes():
+            yield attribute.name
+
+
+def _statistics(name: str, slices: Sequence[StatisticsSample], path: Path) -> Statistics:
+    merged = merge_samples(slices)
+    if not any(merged.events.values()):
+        raise StatisticsError(
+            f"{path} has no events of any type of pattern {name!r}, so nothing can be measured"
+        )
+    return merged.to_statistics()
+
+
+def _count(file: Path) -> tuple[dict[str, int], dict[int, tuple[int, int]]]:
+    """Events of each type in one file, and the first and last time of each day (nanoseconds)."""
+    counts: Counter[str] = Counter()
+    spans: dict[int, tuple[int, int]] = {}
+    parquet = pq.ParquetFile(file, read_dictionary=["symbol"])
+    for batch in parquet.iter_batches(columns=["symbol", "ts"]):
+        for entry in pc.value_counts(batch.column("symbol").cast(pa.string())).to_pylist():
+            counts[entry["values"]] += entry["counts"]
+        moments = batch.column("ts").cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
+        days = moments // _DAY
+        for day in np.unique(days).tolist():
+            inside = moments[days == day]
+            _widen(spans, {day: (int(inside.min()), int(inside.max()))})
+    return dict(counts), spans
+
+
+def _widen(spans: dict[int, tuple[int, int]], more: Mapping[int, tuple[int, int]]) -> None:
+    for day, (first, last) in more.items():
+        have = spans.get(day, (first, last))
+        spans[day] = (min(have[0], first), max(have[1], last))

@@ -1,0 +1,40 @@
+"""One small Spark session for all tests, and the real data where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Options that make a short-lived Java start faster.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from cepbench.spark.session import spark_session
+
+    session = spark_session(
+        "local[2]",
+        memory="1g",
+        java_options=QUICK_JAVA,
+        settings={"spark.sql.shuffle.partitions": "2"},
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real sample files; tests that need it are skipped where it is absent."""
+    root = Path(__file__).resolve().parents[2]
+    folder = Path(os.environ.get("CEPBENCH_REAL_DATA") or root.parent / "shared" / "data")
+    if not (folder / "nasdaq_minute_bars.txt").exists():
+        pytest.skip(f"no real data in {folder}; set CEPBENCH_REAL_DATA")
+    return folder
