@@ -128,6 +128,9 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         name_needed = "WHERE" not in stack or stack[-1:] == ["_DOT"]
         if found.upper() in _KEYWORDS and "NAME" in accepted and name_needed:
             return f'; {found} is a keyword, as a name it needs double quotes: "{found}"'
+    in_structure = not {"WHERE", "WITHIN"} & set(stack)
+    if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and "NAME" in accepted and in_structure:
+        return '; what is no plain name stands in double quotes, as "BRK.B" does'
     if not kind and found.isalpha() and "NAME" in accepted:
         return "; names with other than A-Z, a-z, 0-9 and _ stand in double quotes"
     return ""

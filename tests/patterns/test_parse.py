@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -25,12 +26,12 @@ A, B, C = Variable("a", "A"), Variable("b", "B"), Variable("c", "C")
 AX, BX, CX = Attribute("a", "x"), Attribute("b", "x"), Attribute("c", "x")
 
 
-def conditions(where: str, **parameters: object) -> tuple[Clause, ...]:
+def conditions(where: str, **parameters: Any) -> tuple[Clause, ...]:
     text = f"PATTERN SEQ(A a, B b, C c) WHERE {where} WITHIN 1 minutes"
     return parse(text, parameters).conditions
 
 
-def clause(*comparisons: tuple[str, object, object]) -> Clause:
+def clause(*comparisons: tuple[str, Any, Any]) -> Clause:
     return Clause(tuple(Comparison(*comparison) for comparison in comparisons))
 
 

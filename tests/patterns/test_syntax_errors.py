@@ -55,6 +55,8 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A within) WITHIN 5 s", 15, 'as a name it needs double quotes: "within"'),
         ("PATTERN SEQ(A a) WHERE a.and < 1 WITHIN 5 s", 26, 'needs double quotes: "and"'),
         ("PATTERN SEQ(É a) WITHIN 5 s", 13, "stand in double quotes"),
+        ("PATTERN SEQ(BRK.B a) WITHIN 5 s", 16, "stands in double quotes"),
+        ("PATTERN SEQ(A a, 300 b) WITHIN 5 s", 18, "stands in double quotes"),
         ('PATTERN SEQ("A a) WITHIN 5 s', 13, 'the quote " is not closed'),
         ("PATTERN SEQ(A a) WHERE WITHIN 5 s", 24, "expected a condition such as"),
         ("PATTERN SEQ(A a) WHERE a.x WITHIN 5 s", 28, "expected a comparison (<, <=, >, >="),
