@@ -1,0 +1,376 @@
+"""Events in batches: whatever the cuts, the same matches; state that can be put away."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.errors import (
+    EvaluationError,
+    PartialMatchLimitError,
+    PlanError,
+    SnapshotError,
+    StreamError,
+)
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
+from tests.evaluators.strategies import batches_of, cases, events_of, plans_for, stream_of
+from tests.naive.matcher import naive_matches
+
+PATTERN = parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.s = c.s WITHIN 30 units")
+PLAN = OrderPlan(["c", "a", "b"])
+
+
+def random_events(count: int, *, seed: int = 0, types: str = "ABC") -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "type": pd.Categorical(rng.choice(list(types), count), categories=list("ABCD")),
+            "time": np.sort(rng.integers(0, 2 * count, count)),
+            "x": rng.normal(size=count),
+            "s": rng.choice(["p", "q", "r"], count),
+        }
+    )
+
+
+def rows(matches: pd.DataFrame | int) -> list[tuple[int, ...]]:
+    assert isinstance(matches, pd.DataFrame)
+    return [tuple(row) for row in matches.to_numpy().tolist()]
+
+
+def through_a_file(snapshot: dict[str, np.ndarray]) -> Any:
+    """As ``numpy.savez`` and ``numpy.load`` give it back."""
+    file = io.BytesIO()
+    np.savez(file, **snapshot)
+    file.seek(0)
+    return np.load(file)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@given(data=st.data())
+def test_any_batches_any_restorations(evaluator: str, data: st.DataObject) -> None:
+    case = data.draw(cases(nested=data.draw(st.booleans())))
+    plan = data.draw(plans_for(evaluator, case.pattern.names))
+    whole = evaluate(case.pattern, case.stream, plan, evaluator=evaluator)
+    detector = Detector(case.pattern, plan, evaluator=evaluator)
+    counter = Detector(case.pattern, plan, evaluator=evaluator, output="count")
+    found: list[tuple[int, ...]] = []
+    counted = pushed = 0
+    for batch in data.draw(batches_of(case.stream)):
+        complete = rows(detector.push(batch))
+        pushed += len(batch)
+        assert all(max(match) >= pushed - len(batch) for match in complete)
+        found += complete
+        counted += counter.push(batch)
+        assert detector.position == pushed
+        if data.draw(st.booleans()):
+            detector = Detector.restore(through_a_file(detector.snapshot()))
+            counter = Detector.restore(counter.snapshot())
+            assert detector.pattern == case.pattern
+            assert detector.plan.tree == plan.tree
+            assert (detector.evaluator, detector.output) == (evaluator, "matches")
+            assert counter.output == "count"
+    assert rows(detector.flush()) == []
+    assert counter.flush() == 0
+    assert sorted(found) == sorted(naive_matches(case.pattern, case.events))
+    assert counted == len(found)
+    # The work done is the same, not only its result.
+    for key in ("comparisons", "partial_matches_created", "events", "matches"):
+        assert getattr(detector.metrics(), key) == getattr(whole.metrics, key), key
+    assert detector.metrics().mean_partial_matches == pytest.approx(
+        whole.metrics.mean_partial_matches
+    )
+
+
+def test_matches_come_as_soon_as_complete_and_positions_are_global() -> None:
+    pattern = parse("PATTERN SEQ(A a, B b) WITHIN 4 units")
+    stream = stream_of(events_of("C@1 A@2 B@3 C@3 B@4"))
+    detector = Detector(pattern, OrderPlan(["b", "a"]))
+    found = [rows(detector.push(batch)) for batch in stream.batches(1)]
+    assert found == [[], [], [(1, 2)], [], [(1, 4)]]
+    assert detector.position == 5
+
+
+def test_batches_with_tables_of_their_own() -> None:
+    """Each batch may number its types and texts as it likes, and lack some."""
+    events = random_events(120).astype({"type": str})
+    whole = evaluate(PATTERN, stream_of(events), PLAN)
+    assert len(whole.matches) > 20
+    detector = Detector(PATTERN, PLAN)
+    found: list[tuple[int, ...]] = []
+    for start in range(0, len(events), 3):
+        found += rows(detector.push(stream_of(events[start : start + 3])))
+        detector = Detector.restore(detector.snapshot())
+    assert sorted(found) == sorted(rows(whole.matches))
+
+
+CONTINUE = """
+import json, pickle, sys
+import numpy as np
+from cepbench.evaluators.detector import Detector
+detector = Detector.restore(np.load(sys.argv[1]))
+with open(sys.argv[2], "rb") as file:
+    batches = pickle.load(file)
+found = []
+for batch in batches:
+    found += detector.push(batch).to_numpy().tolist()
+print(json.dumps([found, detector.position, detector.metrics().comparisons]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "plan"),
+    [("lazy-nfa", PLAN), ("tree", TreePlan(("b", ("a", "c"))))],
+    ids=["lazy-nfa", "tree"],
+)
+def test_goes_on_in_another_process(
+    evaluator: str, plan: OrderPlan | TreePlan, tmp_path: Path
+) -> None:
+    stream = stream_of(random_events(150))
+    whole = evaluate(PATTERN, stream, plan, evaluator=evaluator)
+    detector = Detector(PATTERN, plan, evaluator=evaluator)
+    before = rows(detector.push(stream[:70]))
+    np.savez(tmp_path / "state.npz", **detector.snapshot())
+    (tmp_path / "rest.pickle").write_bytes(pickle.dumps([stream[70:90], stream[90:]]))
+    run = subprocess.run(
+        [sys.executable, "-c", CONTINUE, "state.npz", "rest.pickle"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    after, position, comparisons = json.loads(run.stdout)
+    assert before
+    assert after
+    assert sorted([*before, *map(tuple, after)]) == sorted(rows(whole.matches))
+    assert position == len(stream)
+    assert comparisons == whole.metrics.comparisons
+
+
+def some_snapshot() -> dict[str, np.ndarray]:
+    detector = Detector(PATTERN, PLAN)
+    detector.push(stream_of(random_events(60)))
+    return detector.snapshot()
+
+
+def test_snapshot_is_plain_arrays_without_objects() -> None:
+    snapshot = some_snapshot()
+    for name, array in snapshot.items():
+        assert isinstance(array, np.ndarray), name
+        assert not array.dtype.hasobject, name
+    assert len(snapshot["ints"])
+    # And a copy: what the detector does later leaves it alone.
+    detector = Detector(PATTERN, PLAN)
+    stream = stream_of(random_events(60))
+    detector.push(stream[:30])
+    taken = detector.snapshot()
+    kept = {name: array.copy() for name, array in taken.items()}
+    detector.push(stream[30:])
+    for name, array in taken.items():
+        np.testing.assert_array_equal(array, kept[name])
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        {},
+        {"header": np.array("no JSON")},
+        {"header": np.array("[1, 2]")},
+        {"header": np.array("{}")},
+        {"header": np.array(3.5)},
+        {"numbers": np.arange(3)},
+    ],
+    ids=["empty", "no JSON", "a list", "no version", "a number", "other arrays"],
+)
+def test_restoring_garbage(garbage: dict[str, np.ndarray]) -> None:
+    with pytest.raises(SnapshotError, match="no snapshot"):
+        Detector.restore(garbage)
+
+
+def test_restoring_another_version() -> None:
+    snapshot = some_snapshot()
+    header = json.loads(str(snapshot["header"]))
+    snapshot["header"] = np.array(json.dumps(header | {"version": 999}))
+    with pytest.raises(SnapshotError, match="version 999.*restore it with the version"):
+        Detector.restore(snapshot)
+
+
+@pytest.mark.parametrize("part", ["rows", "counts", "peaks", "ints", "floats"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "longer", "wrong kind"])
+def test_restoring_something_damaged(part: str, damage: str) -> None:
+    snapshot = some_snapshot()
+    if damage == "missing":
+        del snapshot[part]
+    elif damage == "cut":
+        snapshot[part] = snapshot[part][:-1]
+    elif damage == "longer":
+        snapshot[part] = np.concatenate([snapshot[part], snapshot[part][:1]])
+    else:
+        snapshot[part] = np.full(snapshot[part].shape, "x")
+    with pytest.raises(SnapshotError):
+        Detector.restore(snapshot)
+
+
+@pytest.mark.parametrize("key", ["pattern", "plan", "evaluator", "position", "texts"])
+def test_restoring_a_damaged_header(key: str) -> None:
+    snapshot = some_snapshot()
+    header = json.loads(str(snapshot["header"]))
+    del header[key]
+    with pytest.raises(SnapshotError):
+        Detector.restore(snapshot | {"header": np.array(json.dumps(header))})
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_partial_match_limit(evaluator: str) -> None:
+    """It stops before more is stored than allowed, says why, and what can be done."""
+    pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1000 units")
+    stream = stream_of(events_of(" ".join(f"{'AB'[i % 2]}@{i}" for i in range(60)) + " C@60"))
+    plan = OrderPlan(["a", "b", "c"])
+    needed = evaluate(pattern, stream, plan, evaluator=evaluator).metrics.peak_partial_matches
+    assert needed == 900
+    enough = Detector(pattern, plan, evaluator=evaluator, partial_match_limit=needed)
+    assert len(rows(enough.push(stream))) == 900
+    detector = Detector(pattern, plan, evaluator=evaluator, partial_match_limit=100)
+    with pytest.raises(PartialMatchLimitError) as caught:
+        for batch in stream.batches(5):
+            detector.push(batch)
+    message = str(caught.value)
+    for part in ("100 partial matches", "(a, b)", "plan generator", "partial_match_limit"):
+        assert part in message
+    assert detector.metrics().peak_partial_matches <= 100
+    with pytest.raises(EvaluationError, match="too many partial matches"):
+        detector.push(stream)
+    with pytest.raises(EvaluationError, match="too many partial matches"):
+        detector.snapshot()
+
+
+def test_partial_match_limit_bounds_memory() -> None:
+    """A burst that would make millions of partial matches ends early and small."""
+    events = pd.DataFrame({"type": ["A", "B", "C"] * 3000, "time": np.zeros(9000, np.int64)})
+    pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1 units")
+    detector = Detector(pattern, OrderPlan(["a", "b", "c"]), partial_match_limit=1000)
+    with pytest.raises(PartialMatchLimitError):
+        detector.push(stream_of(events))
+    assert detector.node_metrics()["peak_stored"].max() <= 9000
+    # Leaves of 3 x 3000 events, and rows of at most 1000 partial matches in doubled arrays.
+    assert detector._ints.nbytes + detector._floats.nbytes < 2_000_000
+
+
+def test_partial_matches_may_be_many_over_time_under_the_limit() -> None:
+    """What has expired counts no more."""
+    count = 2_000
+    events = pd.DataFrame({"type": ["A", "B"] * count, "time": np.arange(2 * count)})
+    pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 4 units")
+    result = evaluate(
+        pattern, stream_of(events.assign(type=pd.Categorical(events["type"], list("ABC")))),
+        OrderPlan(["a", "b", "c"]), partial_match_limit=40,
+    )  # fmt: skip
+    assert result.metrics.partial_matches_created > 1000
+    assert result.metrics.peak_partial_matches <= 40
+
+
+def test_batches_out_of_order_name_the_row() -> None:
+    stream = stream_of(random_events(40))
+    detector = Detector(PATTERN, PLAN)
+    detector.push(stream[:20])
+    with pytest.raises(StreamError, match=r"row 20: .*order of time") as caught:
+        detector.push(stream[:5])
+    assert caught.value.row == 20
+    # Nothing was taken in: the right batch still fits.
+    rest = rows(detector.push(stream[20:]))
+    assert rest == [
+        row for row in rows(evaluate(PATTERN, stream, PLAN).matches) if max(row) >= 20
+    ] or sorted(rest) == sorted(
+        row for row in rows(evaluate(PATTERN, stream, PLAN).matches) if max(row) >= 20
+    )
+
+
+def test_batches_may_share_a_timestamp() -> None:
+    stream = stream_of(events_of("A@1 B@1 A@1 B@2"))
+    detector = Detector(parse("PATTERN AND(A a, B b) WITHIN 0 units"), OrderPlan(["a", "b"]))
+    assert [rows(detector.push(batch)) for batch in stream.batches(1)] == [
+        [],
+        [(0, 1)],
+        [(2, 1)],
+        [],
+    ]
+
+
+def test_nothing_after_the_end() -> None:
+    stream = stream_of(random_events(10))
+    detector = Detector(PATTERN, PLAN)
+    detector.push(stream)
+    detector.flush()
+    for action in (lambda: detector.push(stream), detector.flush, detector.snapshot):
+        with pytest.raises(EvaluationError, match="flushed; make a new one"):
+            action()
+
+
+def test_a_batch_of_another_kind() -> None:
+    detector = Detector(PATTERN, PLAN)
+    with pytest.raises(EvaluationError, match=r"EventStream, not a DataFrame; .*from_pandas"):
+        detector.push(random_events(5))  # type: ignore[arg-type]
+    with pytest.raises(StreamError, match="WITHIN"):
+        detector.push(stream_of(random_events(5), is_datetime=True))
+    with pytest.raises(StreamError, match="no attribute 'x'"):
+        detector.push(stream_of(events_of("A@1")))
+    assert detector.position == 0
+
+
+@pytest.mark.parametrize(
+    "plan", [OrderPlan(["a", "b"]), TreePlan(("a", "b"))], ids=["order", "tree"]
+)
+def test_plan_of_another_pattern(plan: OrderPlan | TreePlan) -> None:
+    with pytest.raises(PlanError, match="lacks variable 'c'"):
+        Detector(PATTERN, plan)
+    with pytest.raises(PlanError, match="'b' that the pattern has not"):
+        Detector(parse("PATTERN SEQ(A a) WITHIN 1 units"), plan)
+
+
+def test_settings_that_mean_nothing() -> None:
+    with pytest.raises(EvaluationError, match="no evaluator 'lazy-nfs'.*did you mean 'lazy-nfa'"):
+        Detector(PATTERN, PLAN, evaluator="lazy-nfs")
+    with pytest.raises(EvaluationError, match='"matches" or "count"'):
+        Detector(PATTERN, PLAN, output="both")
+    with pytest.raises(EvaluationError, match="positive"):
+        Detector(PATTERN, PLAN, partial_match_limit=0)
+    with pytest.raises(EvaluationError, match=r"one event at a time.*\(a, b\).*\(c, d\)"):
+        Detector(
+            parse("PATTERN AND(A a, B b, C c, D d) WITHIN 1 units"),
+            TreePlan((("a", "b"), ("c", "d"))),
+            evaluator="lazy-nfa",
+        )
+
+
+def test_unknown_type_suggests_the_nearest() -> None:
+    frame = pd.DataFrame({"type": ["MSFT", "GOOG"], "time": [1, 2]})
+    pattern = parse("PATTERN SEQ(MSFT a, GOOGL b) WITHIN 1 units")
+    with pytest.raises(StreamError, match="'GOOGL'.*'b'.*did you mean 'GOOG'"):
+        evaluate(pattern, stream_of(frame), OrderPlan(["a", "b"]))
+    # A batch need not hold every type: the others may come later.
+    assert rows(Detector(pattern, OrderPlan(["a", "b"])).push(stream_of(frame))) == []
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("is_datetime", [False, True], ids=["integer", "datetime"])
+def test_empty_stream(evaluator: str, is_datetime: bool) -> None:
+    unit = "seconds" if is_datetime else "units"
+    pattern = parse(f"PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 {unit}")
+    empty: EventStream = stream_of(random_events(0), is_datetime=is_datetime)
+    result = evaluate(pattern, empty, OrderPlan(["a", "b"]), evaluator=evaluator)
+    assert list(result.matches.columns) == ["a", "b"]
+    assert len(result.matches) == result.metrics.matches == result.metrics.events == 0
