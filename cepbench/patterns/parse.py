@@ -317,9 +317,12 @@ class _Builder:
         token = str(_tokens(tree)[0])
         if tree.data == "text":
             return token[1:-1].replace("''", "'")
-        value = float(Decimal(token).scaleb(-2) if tree.data == "percentage" else token)
+        value = float(token)
         if math.isinf(value):
             self._fail(PatternError, "a number beyond the range of a float", tree)
+        if tree.data == "percentage" and value:
+            # Decimal, as 0.07 is the float nearest to 7% where 7 * 0.01 is not.
+            value = float(Decimal(token).scaleb(-2))
         return value
 
     def _parameter(self, tree: Node) -> float | str:

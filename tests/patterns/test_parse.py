@@ -114,6 +114,9 @@ def test_comparison_operators(written: str, meant: str) -> None:
         ("5%", 0.05),
         ("0.1 %", 0.001),
         ("7e1%", 0.7),
+        ("7%", 0.07),
+        ("0e99999999999999999999%", 0),
+        ("1e-99999999999999999999%", 0),
         ("-5", -5),
         ("-5%", -0.05),
         ("'text'", "text"),
@@ -272,6 +275,7 @@ def test_a_condition_that_is_always_true_is_left_out() -> None:
         ("1 = 'text'", "compares a text with a number"),
         ("a.x + 1 = 'text'", "compares a text with a number"),
         ("a.x < 1e999", "beyond the range of a float"),
+        ("a.x < 1e99999999999999999999%", "beyond the range of a float"),
     ],
 )
 def test_constants_that_make_no_sense(where: str, message: str) -> None:
