@@ -340,3 +340,22 @@ def test_a_seed_that_could_not_be_noted_is_refused(seed) -> None:
     with pytest.raises(PlanGeneratorError, match="is no seed"):
         plan(CASE.pattern, CASE.statistics, "GREEDY", seed=seed)
     assert plan(CASE.pattern, CASE.statistics, "GREEDY", seed=np.int64(3)).seed == 3
+
+
+def test_a_refusal_is_a_row_of_the_results() -> None:
+    # Imported here: the other tests of this file need no stream and no evaluator.
+    from cepbench.experiments.compare import compare
+    from cepbench.streams.event_stream import EventStream
+
+    case = random_case(0, 25, "SEQ")
+    frame = pd.DataFrame({"type": [f"V{i}" for i in range(25)], "ts": range(25)})
+    stream = EventStream.from_pandas(frame, type="type", time="ts")
+    table = compare(
+        case.pattern,
+        stream,
+        statistics=case.statistics,
+        generators=["DP-LD", "GREEDY", "DP-B"],
+        repetitions=1,
+    )
+    assert list(table["status"]) == ["refused", "ok", "refused"]
+    assert "DP-B takes at most 20 variables" in table["reason"].iloc[2]

@@ -1,0 +1,128 @@
+"""How long plan generators take: ``python benchmarks/bench_planning.py [--out rows.parquet]``.
+
+Every generator plans the same seeded random problems, in turn within each problem, after a warm-up
+that compiles the kernels. A time is that of ``plan_problem``, its checks and notes included; making
+the problem is not part of it. Only ratios of one run say something about the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.generate import plan_problem
+from cepbench.planners.registry import PLAN_GENERATORS
+
+SIZES = (3, 7, 12, 16, 20, 50, 100, 200)
+#: The largest size worth waiting for; the others go up to the last of SIZES.
+LARGEST = {"DP-LD": 20, "DP-B": 16}
+
+
+def random_problem(n: int, seed: int) -> PlanningProblem:
+    """A sequence of n variables: 1–45 events per window, conditions on half as many pairs as n."""
+    rng = np.random.default_rng([seed, n])
+    log_selectivity = np.zeros((n, n))
+    later = np.arange(1, n)
+    log_selectivity[later, later - 1] = log_selectivity[later - 1, later] = np.log(0.5)
+    for _ in range(max(1, n // 2)):
+        i, j = rng.choice(n, size=2, replace=False)
+        added = np.log(rng.uniform(0.002, 0.88))
+        log_selectivity[i, j] += added
+        log_selectivity[j, i] = log_selectivity[i, j]
+    return PlanningProblem(
+        tuple(f"v{i}" for i in range(n)),
+        np.log(rng.uniform(1, 45, size=n)),
+        log_selectivity,
+        operator="SEQ",
+    )
+
+
+def measure(
+    generators: Sequence[str], sizes: Iterable[int], problems: int, seed: int
+) -> list[dict[str, Any]]:
+    """One row a generator and problem."""
+    for name in generators:
+        plan_problem(random_problem(4, seed), name, seed=seed)
+    rows = []
+    for n in sizes:
+        for number in range(problems):
+            problem = random_problem(n, seed + number)
+            for name in generators:
+                if n > LARGEST.get(name, n):
+                    continue
+                before = time.perf_counter()
+                plan = plan_problem(problem, name, seed=seed)
+                seconds = time.perf_counter() - before
+                rows.append(
+                    {
+                        "algorithm": name,
+                        "size": n,
+                        "problem": number,
+                        "seed": seed,
+                        "seconds": seconds,
+                        "log_cost": plan.log_cost,
+                    }
+                )
+    return rows
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> str:
+    """Median, least and most time per generator and size, and its ratio to GREEDY's median."""
+    times: dict[tuple[int, str], list[float]] = {}
+    for row in rows:
+        times.setdefault((row["size"], row["algorithm"]), []).append(row["seconds"])
+    lines = [
+        f"{'size':>4}  {'generator':<12} {'median':>10} {'least':>10} {'most':>10} {'/GREEDY':>9}"
+    ]
+    for (n, name), seconds in times.items():
+        median = statistics.median(seconds)
+        greedy = times.get((n, "GREEDY"))
+        ratio = f"{median / statistics.median(greedy):.2f}" if greedy else ""
+        shown = "".join(f" {1e3 * x:>7.2f} ms" for x in (median, min(seconds), max(seconds)))
+        lines.append(f"{n:>4}  {name:<12}{shown} {ratio:>9}")
+    return "\n".join(lines)
+
+
+def write(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Store the rows as JSON or Parquet, by the ending of ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".json":
+        path.write_text(json.dumps(list(rows), indent=1), encoding="utf-8")
+    else:
+        pd.DataFrame(rows).to_parquet(path, index=False)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print, and write if asked to."""
+    parser = argparse.ArgumentParser(description="How long plan generators take.")
+    parser.add_argument("--generators", nargs="+", default=list(PLAN_GENERATORS))
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--problems", type=int, default=7, help="random problems for each size")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="where to write the rows: .json or .parquet")
+    given = parser.parse_args(arguments)
+    if given.out and given.out.suffix not in (".json", ".parquet"):
+        parser.error(f"--out {given.out}: the name must end in .json or .parquet")
+    for name in given.generators:
+        if name not in PLAN_GENERATORS:
+            parser.error(f"--generators {name}: known are {', '.join(PLAN_GENERATORS)}")
+    rows = measure(given.generators, given.sizes, given.problems, given.seed)
+    print(f"planning, {given.problems} problems of each size, seed {given.seed}")
+    print(summary(rows))
+    if given.out:
+        write(rows, given.out)
+        print(f"{len(rows)} rows in {given.out}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
