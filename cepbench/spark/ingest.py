@@ -1,0 +1,385 @@
+"""Reading real files into a data set as Spark jobs; rows that cannot be read are kept aside."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import os
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from cepbench.errors import DatasetError
+from cepbench.spark.jobs import ROW_GROUP, parquet_options, run_job, write_in_one_step
+from cepbench.streams.dataset import (
+    MONTH,
+    QUARANTINE,
+    STAGING,
+    Declaration,
+    begin_dataset,
+    finish_dataset,
+)
+from cepbench.streams.sources import (
+    BAD_ROWS,
+    LOBSTER,
+    MINUTE_BARS,
+    SourceFormat,
+    lobster_day,
+    read_rows,
+)
+
+#: Rows of one file come before those of the next one in ``sequence``.
+_FILE_ROWS = 1 << 40
+
+#: Events that one task sorts and writes.
+_TASK_EVENTS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one source file's rows; ``rows`` is the sum of the other two."""
+
+    name: str
+    rows: int
+    events: int
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest found.
+
+    Attributes
+    ----------
+    path : Path
+        The data set.
+    declaration : Declaration
+    files : tuple of FileReport
+    reasons : mapping of str to int
+        Why rows are in quarantine, and how many for each reason.
+    """
+
+    path: Path
+    declaration: Declaration
+    files: tuple[FileReport, ...]
+    reasons: Mapping[str, int]
+
+    @property
+    def events(self) -> int:
+        """Rows that became events."""
+        return self.declaration.events
+
+    @property
+    def quarantined(self) -> int:
+        """Rows that could not be read."""
+        return sum(file.quarantined for file in self.files)
+
+    def quarantine(self) -> pd.DataFrame:
+        """The rows that could not be read: file, row number from 1, text, reason."""
+        return ds.dataset(self.path / QUARANTINE, format="parquet").to_table().to_pandas()
+
+    def describe(self) -> str:
+        """A line each for the whole, the files and the reasons."""
+        lines = [
+            f"{self.events:,} events of {len(self.declaration.counts)} types in {self.path}; "
+            f"{self.quarantined:,} rows in quarantine"
+        ]
+        lines += [
+            f"  {file.name}: {file.rows:,} rows, {file.events:,} events, "
+            f"{file.quarantined:,} in quarantine"
+            for file in self.files
+        ]
+        lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
+        return "\n".join(lines)
+
+    __str__ = __repr__ = describe
+
+    def _repr_html_(self) -> str:
+        files = "".join(
+            f"<tr><td>{html.escape(file.name)}</td><td>{file.rows:,}</td>"
+            f"<td>{file.events:,}</td><td>{file.quarantined:,}</td></tr>"
+            for file in self.files
+        )
+        reasons = "".join(
+            f"<li>{count:,} × {html.escape(reason)}</li>" for reason, count in self.reasons.items()
+        )
+        return (
+            f"<p>{html.escape(self.describe().splitlines()[0])}</p><table><tr><th>file</th>"
+            f"<th>rows</th><th>events</th><th>in quarantine</th></tr>{files}</table>"
+            f"<ul>{reasons}</ul>"
+        )
+
+
+def ingest_minute_bars(
+    spark: SparkSession,
+    files: str | Path | Iterable[str | Path],
+    path: str | Path,
+    *,
+    sort: bool = False,
+    progress: bool = True,
+) -> IngestReport:
+    """One-minute bars, ``ticker,YYYYMMDDhhmm,open,high,low,close,volume``, as a data set.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    files : path or iterable of paths
+        Text files without a header, plain or gzip. Events of equal time keep the order of their
+        rows, and files the order in which they are given.
+    path : path
+        Folder for the data set, on a file system that all workers share, as are the files.
+    sort : bool
+        Whether a file's rows may come in any order; else a row that is earlier than a good one
+        before it goes to quarantine.
+    progress : bool
+        Whether to show a bar if it takes longer than a few seconds.
+
+    Returns
+    -------
+    IngestReport
+        With the number of rows that became events or went to quarantine, by file and reason. A
+        data set made from the same files is left as it is.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be opened, or the folder holds something else.
+
+    Notes
+    -----
+    Columns: ``symbol``, ``ts`` (as it stands in the file, taken for UTC), ``open``, ``high``,
+    ``low``, ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous
+    bar; missing in the first) and ``sequence``.
+    """
+    sources = _existing(files)
+    return _ingest(spark, MINUTE_BARS, [(file, None) for file in sources], path, sort, progress)
+
+
+def ingest_lobster(
+    spark: SparkSession,
+    files: str | Path | Iterable[str | Path],
+    path: str | Path,
+    *,
+    date: date | None = None,
+    sort: bool = False,
+    progress: bool = True,
+) -> IngestReport:
+    """Order-book messages of one instrument in LOBSTER's format, as a data set.
+
+    Parameters
+    ----------
+    spark, files, path, sort, progress
+        See :func:`ingest_minute_bars`.
+    date : date, optional
+        Of the messages; by default each file's name tells it, as LOBSTER's do.
+
+    Returns
+    -------
+    IngestReport
+
+    Raises
+    ------
+    DatasetError
+        See :func:`ingest_minute_bars`; also if a file's day is unknown.
+
+    Notes
+    -----
+    Columns: ``symbol``, the message type and direction, such as ``submission_buy``; ``ts``, with
+    nanoseconds (local time as in the file, taken for UTC); ``order_id``, ``size``, ``price`` in
+    dollars, ``difference`` (to the previous message of the same type and direction) and
+    ``sequence``. Messages that concern no order (auctions, trading halts) go to quarantine.
+    """
+    dated = [(file, date or lobster_day(file)) for file in _existing(files)]
+    return _ingest(spark, LOBSTER, dated, path, sort, progress)
+
+
+def _existing(files: str | Path | Iterable[str | Path]) -> list[Path]:
+    listed = [Path(f) for f in ([files] if isinstance(files, str | Path) else files)]
+    if not listed:
+        raise DatasetError("there are no files to ingest; name at least one")
+    for file in listed:
+        if not file.is_file():
+            raise DatasetError(f"there is no file {file}")
+    return [file.resolve() for file in listed]
+
+
+def _ingest(
+    spark: SparkSession,
+    form: SourceFormat,
+    files: list[tuple[Path, date | None]],
+    path: str | Path,
+    sort: bool,
+    progress: bool,
+) -> IngestReport:
+    path = Path(path).resolve()
+    parameters = {
+        "files": [
+            {"name": file.name, "sha256": _digest(file), "date": day and day.isoformat()}
+            for file, day in files
+        ],
+        "sort": sort,
+    }
+    declaration = begin_dataset(path, kind=form.kind, parameters=parameters)
+    if declaration is None:
+        items = [(number, file, day) for number, (file, day) in enumerate(files)]
+        found = run_job(
+            spark, partial(_stage, form, path, sort), items, name="ingest", progress=progress
+        )
+        reports = [report for report, _ in found]
+        reasons = sum((counts for _, counts in found), Counter())
+        counts = _write_events(spark, form, path, sum(report.events for report in reports))
+        declaration = Declaration(
+            kind=form.kind,
+            parameters=parameters,
+            events=sum(counts.values()),
+            counts=counts,
+            columns={field.name: str(field.type) for field in _stored(form)},
+            notes={
+                "files": [asdict(report) for report in reports],
+                "reasons": dict(reasons.most_common()),
+            },
+        )
+        finish_dataset(path, declaration)
+    notes = declaration.notes
+    reported = tuple(FileReport(**report) for report in notes["files"])
+    return IngestReport(path, declaration, reported, notes["reasons"])
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _stored(form: SourceFormat) -> pa.Schema:
+    fields = [field for field in form.schema if field.name != "row"]
+    return pa.schema([*fields, ("difference", pa.float64()), ("sequence", pa.int64())])
+
+
+def _stage(
+    form: SourceFormat, path: Path, sort: bool, item: tuple[int, Path, date | None]
+) -> tuple[FileReport, Counter[str]]:
+    """Divide a file's rows into events and quarantine; in a Spark worker."""
+    number, file, day = item
+    # Spark knows no nanoseconds, so times travel through it as whole numbers.
+    staged = form.schema.set(1, pa.field("ts", pa.int64())).append(pa.field("sequence", pa.int64()))
+    kept = pa.schema([("file", pa.string()), *BAD_ROWS])
+    name = f"file-{number:05d}.parquet"
+    reasons: Counter[str] = Counter()
+    events = bad = 0
+
+    with (
+        _OneStepWriter(path / STAGING / name, staged) as good_rows,
+        _OneStepWriter(path / QUARANTINE / name, kept) as bad_rows,
+    ):
+        for rows in read_rows(file, form, day=day, sort=sort):
+            moments = rows.events.column("ts").cast(pa.timestamp("ns")).cast(pa.int64())
+            sequence = pc.add(rows.events.column("row"), number * _FILE_ROWS)
+            table = rows.events.set_column(1, "ts", moments)
+            good_rows.write(table.append_column("sequence", sequence))
+            names = pa.array([file.name] * len(rows.bad), pa.string())
+            bad_rows.write(rows.bad.add_column(0, "file", names))
+            events, bad = events + len(rows.events), bad + len(rows.bad)
+            reasons.update(
+                re.sub(r"row \d+", "a row", text) for text in rows.bad.column("reason").to_pylist()
+            )
+    return FileReport(file.name, events + bad, events, bad), reasons
+
+
+def _write_events(
+    spark: SparkSession, form: SourceFormat, path: Path, events: int
+) -> dict[str, int]:
+    """Sort the staged events, add differences, and write them by month; events of each type."""
+    if not events:
+        # A file without rows, so that the data set can be read: an empty stream.
+        schema = _stored(form)
+        write_in_one_step(path / "empty.parquet", partial(pq.write_table, schema.empty_table()))
+        return {}
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _write_partition(form, path, batches)
+
+    staged = spark.read.parquet(str(path / STAGING))
+    counted = (
+        staged.repartition(-(-events // _TASK_EVENTS), "symbol")
+        .sortWithinPartitions("symbol", "ts", "sequence")
+        .mapInArrow(write, "symbol string, events long")
+        .toPandas()
+    )
+    return {str(name): int(count) for name, count in sorted(counted.itertuples(index=False))}
+
+
+def _write_partition(
+    form: SourceFormat, path: Path, batches: Iterator[pa.RecordBatch]
+) -> pa.RecordBatch:
+    """Write some types' events, sorted by type and time, into the files of their months."""
+    part = f"part-{TaskContext.get().partitionId():05d}.parquet"  # type: ignore[union-attr]
+    schema = _stored(form)
+    counts: Counter[str] = Counter()
+    last: tuple[str | None, float] = (None, 0.0)
+    with ExitStack() as files:
+        writers: dict[str, _OneStepWriter] = {}
+        for batch in batches:
+            if not len(batch):
+                continue
+            symbols = batch.column("symbol").to_numpy(zero_copy_only=False)
+            prices = batch.column("price").to_numpy()
+            before = np.concatenate([[last[1]], prices[:-1]])
+            is_first = np.concatenate([[symbols[0] != last[0]], symbols[1:] != symbols[:-1]])
+            last = symbols[-1], prices[-1]
+            counts.update(symbols)
+            # Rounded, since 33.59 - 33.58 shall be 0.01, as it is on the other side of a condition.
+            steps = pa.array(np.round(prices - before, 6), mask=is_first)
+            moments = batch.column("ts").cast(pa.timestamp("ns"))
+            table = pa.Table.from_batches([batch]).append_column("difference", steps)
+            table = table.set_column(table.column_names.index("ts"), "ts", moments)
+            months = np.asarray(moments.to_numpy(zero_copy_only=False), "datetime64[M]")
+            for month in np.unique(months):
+                name = str(month)
+                if name not in writers:
+                    file = path / f"{MONTH}={name}" / part
+                    writers[name] = files.enter_context(_OneStepWriter(file, schema))
+                inside = table.filter(pa.array(months == month))
+                writers[name].write(inside.select(schema.names).cast(schema))
+    return pa.RecordBatch.from_pydict(
+        {"symbol": list(counts), "events": list(counts.values())},
+        schema=pa.schema([("symbol", pa.string()), ("events", pa.int64())]),
+    )
+
+
+class _OneStepWriter:
+    """A Parquet file written piece by piece that gets its name when all went well."""
+
+    def __init__(self, file: Path, schema: pa.Schema) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.file = file
+        self.unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+        self.writer = pq.ParquetWriter(self.unfinished, schema, **parquet_options(schema))
+
+    def write(self, table: pa.Table) -> None:
+        self.writer.write_table(table, row_group_size=ROW_GROUP)
+
+    def __enter__(self) -> _OneStepWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self.writer.close()
+        if kind is None:
+            os.replace(self.unfinished, self.file)
+        else:
+            self.unfinished.unlink(missing_ok=True)

@@ -1,0 +1,319 @@
+"""Source files of events: which rows can be read, and what is wrong with the others.
+
+A format turns rows of text into columns. Nothing is dropped: a row is either good or comes with
+the reason why not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepbench.errors import DatasetError
+
+_BLOCK_BYTES = 1 << 24
+_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_WHOLE = r"^[+-]?\d{1,18}$"
+_NOT_UTF8 = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some consecutive rows of a file, read as far as they can be.
+
+    Attributes
+    ----------
+    events : pyarrow.Table
+        The good rows: ``symbol``, ``ts`` (timestamp), the format's own columns, ``price``, and
+        ``row``, the row number in the file, from 1.
+    bad : pyarrow.Table
+        The others: ``row``, ``text``, ``reason``.
+    """
+
+    events: pa.Table
+    bad: pa.Table
+
+
+class RowReader:
+    """Collects the reasons why rows are bad, the first one found for each, and reads the rest."""
+
+    def __init__(self, lines: pa.Array, names: tuple[str, ...]) -> None:
+        self.lines = lines
+        self.reasons = np.full(len(lines), None, dtype=object)
+        fields = pc.split_pattern(lines, ",")
+        found = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
+        blank = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)
+        self.refuse(blank, "the line is empty")
+        damaged = pc.match_substring(lines, _NOT_UTF8).to_numpy(zero_copy_only=False)
+        self.refuse(damaged, "not a text in UTF-8")
+        for count in np.unique(found):
+            if count != len(names):
+                self.refuse(found == count, f"{count} fields instead of {len(names)}")
+        self._full = found == len(names)
+        flat = pc.list_flatten(fields.filter(pa.array(self._full)))
+        self._fields = {
+            name: pc.utf8_trim_whitespace(flat.take(pa.array(np.arange(i, len(flat), len(names)))))
+            for i, name in enumerate(names)
+        }
+
+    @property
+    def good(self) -> np.ndarray:
+        """Which rows nothing was found against yet; bool, shape (n,)."""
+        return np.equal(self.reasons, None).astype(bool)
+
+    def refuse(self, wrong: np.ndarray, reason: str) -> None:
+        """Give a reason to the rows that are wrong and have none yet."""
+        self.reasons[wrong & self.good] = reason
+
+    def text(self, name: str) -> pa.Array:
+        """A field of every row; null where the row has not as many fields as it should."""
+        place = np.cumsum(self._full) - 1
+        return self._fields[name].take(pa.array(place, mask=~self._full))
+
+    def matching(self, name: str, expression: str, wrong: str) -> pa.Array:
+        """A field as text, null where it does not match; such rows are refused as ``wrong``."""
+        text = self.text(name)
+        fits = pc.fill_null(pc.match_substring_regex(text, expression), False)
+        self.refuse(~fits.to_numpy(zero_copy_only=False), f"{name} is {wrong}")
+        return pc.if_else(fits, text, None)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A field as float64; NaN where it is no number, and the row is refused."""
+        text = self.matching(name, _NUMBER, "not a number")
+        values = pc.cast(pc.utf8_ltrim(text, "+"), pa.float64()).to_numpy(zero_copy_only=False)
+        self.refuse(np.isinf(values), f"{name} is too large")
+        return np.asarray(values)
+
+    def whole_numbers(self, name: str) -> np.ndarray:
+        """A field as int64; 0 where it is no whole number, and the row is refused."""
+        text = self.matching(name, _WHOLE, "not a whole number")
+        values = pc.cast(pc.utf8_ltrim(text, "+"), pa.int64())
+        return np.asarray(pc.fill_null(values, 0).to_numpy())
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFormat:
+    """A kind of source file.
+
+    Attributes
+    ----------
+    kind : str
+    extra : tuple of (str, pyarrow.DataType)
+        Columns beside symbol, time and price.
+    read : callable
+        From the lines of a file to symbol, nanoseconds since 1970, price and the extra columns.
+    """
+
+    kind: str
+    unit: str
+    extra: tuple[tuple[str, pa.DataType], ...]
+    read: Callable[[pa.Array, date | None], tuple[RowReader, dict[str, pa.Array]]]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the good rows."""
+        fixed = [("symbol", pa.string()), ("ts", pa.timestamp(self.unit))]
+        return pa.schema([*fixed, *self.extra, ("price", pa.float64()), ("row", pa.int64())])
+
+
+BAD_ROWS = pa.schema([("row", pa.int64()), ("text", pa.string()), ("reason", pa.string())])
+
+
+def read_rows(
+    file: str | Path, form: SourceFormat, *, day: date | None = None, sort: bool = False
+) -> Iterator[Rows]:
+    """The rows of a file, plain or compressed with gzip, in pieces.
+
+    Parameters
+    ----------
+    file : path
+    form : SourceFormat
+    day : date, optional
+        For formats whose rows only have a time of day.
+    sort : bool
+        Whether rows may come in any order; else one that is earlier than a good row before it is
+        bad.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be opened, or a compressed one is damaged.
+    """
+    latest, latest_row, number = None, 0, 0
+    for lines in _lines(Path(file)):
+        reader, columns = form.read(lines, day)
+        rows = np.arange(number + 1, number + 1 + len(lines))
+        number += len(lines)
+        if not sort:
+            latest, latest_row = _refuse_backward(reader, columns["ts"], rows, latest, latest_row)
+        good = pa.array(reader.good)
+        events = pa.table({**columns, "row": rows}).filter(good)
+        events = events.set_column(1, "ts", events.column("ts").cast(pa.timestamp("ns")))
+        bad = pa.table(
+            {"row": rows, "text": lines, "reason": pa.array(reader.reasons, pa.string())}
+        )
+        yield Rows(
+            events.select(form.schema.names).cast(form.schema),
+            bad.filter(pc.invert(good)).cast(BAD_ROWS),
+        )
+
+
+def _refuse_backward(
+    reader: RowReader, moments: np.ndarray, rows: np.ndarray, latest: int | None, latest_row: int
+) -> tuple[int | None, int]:
+    """Refuse rows that go back in time; the latest time so far and its row."""
+    good = np.flatnonzero(reader.good)
+    if not len(good):
+        return latest, latest_row
+    times, numbers = moments[good], rows[good]
+    if latest is not None:
+        times, numbers = np.insert(times, 0, latest), np.insert(numbers, 0, latest_row)
+        good = np.insert(good, 0, -1)
+    highest = np.maximum.accumulate(times)
+    leads = np.maximum.accumulate(np.where(times == highest, np.arange(len(times)), 0))
+    for index in np.flatnonzero(times < highest):
+        reader.reasons[good[index]] = f"earlier than row {numbers[leads[index]]} before it"
+    return int(highest[-1]), int(numbers[leads[-1]])
+
+
+def _lines(file: Path) -> Iterator[pa.Array]:
+    """The lines of a file without their ends, in pieces."""
+    try:
+        with file.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            with gzip.open(raw) if packed else raw as plain:
+                yield from _split(plain)  # type: ignore[arg-type]
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(f"{file} cannot be read: {error}") from error
+
+
+def _split(stream: BinaryIO) -> Iterator[pa.Array]:
+    rest, is_first = b"", True
+    while True:
+        block = stream.read(_BLOCK_BYTES)
+        data = rest + block
+        if is_first:
+            data, is_first = data.removeprefix(b"\xef\xbb\xbf"), False
+        end = data.rfind(b"\n") + 1 if block else len(data)
+        whole, rest = data[:end], data[end:]
+        if whole:
+            text = whole.decode("utf-8", errors="replace").removesuffix("\n")
+            yield pa.array([line.removesuffix("\r") for line in text.split("\n")], pa.string())
+        if not block:
+            return
+
+
+def _read_minute_bars(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[str, pa.Array]]:
+    names = ("ticker", "time", "open", "high", "low", "close", "volume")
+    rows = RowReader(lines, names)
+    ticker = rows.matching("ticker", r"^\S", "missing")
+    text = rows.matching("time", r"^\d{12}$", "not YYYYMMDDhhmm")
+    moments = pc.strptime(text, format="%Y%m%d%H%M", unit="s", error_is_null=True)
+    # 30 February is taken for 1 March by some systems.
+    real = pc.fill_null(pc.equal(pc.strftime(moments, format="%Y%m%d%H%M"), text), False)
+    rows.refuse(~real.to_numpy(zero_copy_only=False), "time is no day and minute of the calendar")
+    prices = {name: rows.numbers(name) for name in ("open", "high", "low", "close")}
+    for name, values in prices.items():
+        rows.refuse(values <= 0, f"{name} is not positive")
+    rows.refuse(prices["high"] < prices["low"], "high is below low")
+    volume = rows.whole_numbers("volume")
+    rows.refuse(volume < 0, "volume is negative")
+    seconds = pc.fill_null(moments.cast(pa.int64()), 0).to_numpy()
+    return rows, {
+        "symbol": ticker,
+        "ts": seconds * 10**9,
+        **prices,
+        "volume": volume,
+        "price": prices["close"],
+    }
+
+
+#: Message types of LOBSTER that concern an order, by their numbers.
+LOBSTER_TYPES = {
+    1: "submission",
+    2: "cancellation",
+    3: "deletion",
+    4: "execution",
+    5: "hidden_execution",
+}
+_DIRECTIONS = {1: "buy", -1: "sell"}
+
+
+def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[str, pa.Array]]:
+    assert day is not None
+    rows = RowReader(lines, ("time", "type", "order id", "size", "price", "direction"))
+    text = rows.matching("time", r"^\d{1,5}(\.\d{1,9})?$", "not seconds after midnight")
+    parts = pc.extract_regex(pc.fill_null(text, "0"), r"^(?P<whole>\d+)\.?(?P<fraction>\d*)$")
+    whole = pc.cast(pc.struct_field(parts, "whole"), pa.int64()).to_numpy()
+    # As whole numbers: a float cannot hold nanoseconds of a day exactly.
+    fraction = pc.cast(
+        pc.utf8_rpad(pc.struct_field(parts, "fraction"), 9, padding="0"), pa.int64()
+    ).to_numpy()
+    rows.refuse(whole >= 86_400, "time is beyond midnight")
+    kind = rows.whole_numbers("type")
+    rows.refuse(~np.isin(kind, list(LOBSTER_TYPES)), "type is none of 1 to 5")
+    order = rows.whole_numbers("order id")
+    size = rows.whole_numbers("size")
+    rows.refuse(size <= 0, "size is not positive")
+    price = rows.whole_numbers("price")
+    rows.refuse(price <= 0, "price is not positive")
+    direction = rows.whole_numbers("direction")
+    rows.refuse(~np.isin(direction, list(_DIRECTIONS)), "direction is neither 1 nor -1")
+    labels = [f"{name}_{way}" for name in LOBSTER_TYPES.values() for way in _DIRECTIONS.values()]
+    code = np.where(rows.good, 2 * (kind - 1) + (direction < 0), 0)
+    midnight = int(np.datetime64(day, "ns").astype(np.int64))
+    return rows, {
+        "symbol": pa.array(labels).take(pa.array(code)),
+        "ts": midnight + whole * 10**9 + fraction,
+        "order_id": order,
+        "size": size,
+        "price": price / 10_000,
+    }
+
+
+MINUTE_BARS = SourceFormat(
+    "minute-bars",
+    "ms",
+    (
+        ("open", pa.float64()),
+        ("high", pa.float64()),
+        ("low", pa.float64()),
+        ("close", pa.float64()),
+        ("volume", pa.int64()),
+    ),
+    _read_minute_bars,
+)
+
+LOBSTER = SourceFormat(
+    "lobster", "ns", (("order_id", pa.int64()), ("size", pa.int64())), _read_lobster
+)
+
+
+def lobster_day(file: str | Path) -> date:
+    """The day that stands in the name of a LOBSTER file.
+
+    Raises
+    ------
+    DatasetError
+        If there is none, or more than one.
+    """
+    found = re.findall(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", Path(file).name)
+    try:
+        (day,) = {date.fromisoformat(text) for text in found}
+    except ValueError:
+        raise DatasetError(
+            f"the name of {file} does not tell its day as YYYY-MM-DD; pass date=, since the rows "
+            "only have a time of day"
+        ) from None
+    return day
