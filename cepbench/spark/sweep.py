@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pyspark import InheritableThread, cloudpickle
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from tqdm import tqdm
 
-from cepbench.errors import ExperimentError
+from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.detector import warm_up
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig, identity_of
@@ -32,12 +31,10 @@ from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-
-#: Seconds between two looks at the finished rows.
-_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def run_sweep(
     path : path
         Folder of results, on a file system that all workers share.
     progress : bool
-        Whether to show a bar with finished cells and the time that is left.
+        Whether to show a bar with finished patterns and the time that is left.
 
     Returns
     -------
@@ -101,7 +98,9 @@ def run_sweep(
         if not store.is_complete:
             cardinalities = store.kept("cardinalities", lambda: _cardinalities(spark, config))
             specs = _workload(config, cardinalities)
-            statistics = store.kept("statistics", lambda: _statistics(spark, config, specs))
+            statistics = store.kept(
+                "statistics", lambda: _statistics(spark, config, specs, progress=progress)
+            )
             pending = [
                 (spec, statistics[spec.pattern_id])
                 for spec in specs
@@ -112,14 +111,7 @@ def run_sweep(
             # Compiled here once if need be; the workers then only load from the disk cache.
             warm_up()
             job = _Job(config, json.dumps(identity), store.path.resolve(), _pickled(generators))
-            with tqdm(
-                total=len(specs) * len(cells),
-                initial=count_rows(store.path),
-                desc="sweep",
-                unit="run",
-                disable=not progress,
-            ) as bar:
-                failures = _run_job(spark, job, pending, bar)
+            failures = _run(spark, job, pending, len(cells), progress=progress)
             if failures:
                 raise ExperimentError(
                     f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
@@ -156,10 +148,10 @@ def _cardinalities(spark: SparkSession, config: SweepConfig) -> dict[str, float]
 
 
 def _statistics(
-    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec]
+    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec], *, progress: bool
 ) -> dict[str, Any]:
     patterns = {spec.pattern_id: spec.pattern for spec in specs}
-    measured = measure_statistics(spark, config.data, patterns, seed=config.seed)
+    measured = measure_statistics(spark, config.data, patterns, seed=config.seed, progress=progress)
     return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
 
 
@@ -175,40 +167,30 @@ def _pickled(generators: Sequence[PlanGenerator]) -> bytes:
         return bytes(cloudpickle.dumps([g.name if g.is_builtin else g for g in generators]))
 
 
-def _run_job(
-    spark: SparkSession, job: _Job, pending: Sequence[tuple[PatternSpec, Any]], bar: Any
+def _run(
+    spark: SparkSession,
+    job: _Job,
+    pending: Sequence[tuple[PatternSpec, Any]],
+    cells: int,
+    *,
+    progress: bool,
 ) -> list[str]:
-    """Run the pending patterns and follow them on the bar; why any of them failed."""
-    if not pending:
-        return []
-    context = spark.sparkContext
-    group = f"cepbench-sweep-{id(bar)}"
-    outcome: list[str | None] = []
-    broken: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            context.setJobGroup(group, "cepbench sweep", interruptOnCancel=True)
-            tasks = context.parallelize(pending, len(pending))
-            outcome.extend(tasks.map(partial(_measure_one, job)).collect())
-        except BaseException as error:  # handed to the caller's thread
-            broken.append(error)
-
-    thread = InheritableThread(target=run)
-    thread.start()
+    """Measure the pending patterns, a task each; why any of them failed."""
+    before = count_rows(job.folder)
     try:
-        while thread.is_alive():
-            thread.join(_POLL_SECONDS)
-            bar.update(count_rows(job.folder) - bar.n)
-    except BaseException:
-        context.cancelJobGroup(group)
-        thread.join()
-        raise
-    if broken:
+        outcome = run_job(
+            spark,
+            partial(_measure_one, job),
+            pending,
+            name="sweep",
+            partitions=len(pending),
+            finished=lambda: (count_rows(job.folder) - before) // cells,
+            progress=progress,
+        )
+    except DatasetError as error:
         raise ExperimentError(
-            f"the Spark job of the sweep failed: {str(broken[0])[:2000]}. What is finished is "
-            "kept: run the sweep again to go on"
-        ) from broken[0]
+            f"{error}. What is finished is kept: run the sweep again to go on"
+        ) from error
     return [failure for failure in outcome if failure is not None]
 
 
