@@ -8,7 +8,7 @@ import os
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -201,7 +201,7 @@ def ingest_lobster(
     Notes
     -----
     Columns: ``symbol``, the message type and direction, such as ``submission_buy``; ``ts``, with
-    nanoseconds (local time as in the file, taken for UTC); ``order_id``, ``size``, ``price`` in
+    nanoseconds (as in the file, taken for UTC; finer digits are rounded); ``order_id``, ``size``, ``price`` in
     dollars, ``difference`` (to the previous message of the same type and direction) and
     ``sequence``. Messages that concern no order (auctions, trading halts) go to quarantine.
     """
@@ -222,7 +222,7 @@ def _existing(files: str | Path | Iterable[str | Path]) -> list[Path]:
 def _ingest(
     spark: SparkSession,
     form: SourceFormat,
-    files: list[tuple[Path, date | None]],
+    files: Sequence[tuple[Path, date | None]],
     path: str | Path,
     sort: bool,
     progress: bool,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -69,7 +70,7 @@ class RowReader:
     @property
     def good(self) -> np.ndarray:
         """Which rows nothing was found against yet; bool, shape (n,)."""
-        return np.equal(self.reasons, None).astype(bool)
+        return np.asarray(pd.isna(self.reasons))
 
     def refuse(self, wrong: np.ndarray, reason: str) -> None:
         """Give a reason to the rows that are wrong and have none yet."""
@@ -253,13 +254,14 @@ _DIRECTIONS = {1: "buy", -1: "sell"}
 def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[str, pa.Array]]:
     assert day is not None
     rows = RowReader(lines, ("time", "type", "order id", "size", "price", "direction"))
-    text = rows.matching("time", r"^\d{1,5}(\.\d{1,9})?$", "not seconds after midnight")
+    text = rows.matching("time", r"^\d{1,5}(\.\d{1,18})?$", "not seconds after midnight")
     parts = pc.extract_regex(pc.fill_null(text, "0"), r"^(?P<whole>\d+)\.?(?P<fraction>\d*)$")
     whole = pc.cast(pc.struct_field(parts, "whole"), pa.int64()).to_numpy()
-    # As whole numbers: a float cannot hold nanoseconds of a day exactly.
-    fraction = pc.cast(
-        pc.utf8_rpad(pc.struct_field(parts, "fraction"), 9, padding="0"), pa.int64()
-    ).to_numpy()
+    # As whole numbers: a float cannot hold nanoseconds of a day exactly. LOBSTER's own files have
+    # a few times with more digits, such as 35821.088778456004, which a float has passed through.
+    digits = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 10, padding="0")
+    tenths = pc.cast(pc.utf8_slice_codeunits(digits, 0, 10), pa.int64()).to_numpy()
+    fraction = (tenths + 5) // 10
     rows.refuse(whole >= 86_400, "time is beyond midnight")
     kind = rows.whole_numbers("type")
     rows.refuse(~np.isin(kind, list(LOBSTER_TYPES)), "type is none of 1 to 5")
