@@ -107,7 +107,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description="How long plan generators take.")
     parser.add_argument("--generators", nargs="+", default=list(PLAN_GENERATORS))
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--problems", type=int, default=7, help="random problems for each size")
+    parser.add_argument("--problems", type=int, default=5, help="random problems for each size")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="where to write the rows: .json or .parquet")
     given = parser.parse_args(arguments)

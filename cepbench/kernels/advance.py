@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.borrow import borrowed
 from cepbench.kernels.buffers import expire, make_room
 from cepbench.kernels.jit import njit
-from cepbench.kernels.join import join_node
+from cepbench.kernels.join import has_drivers, join_node
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -20,6 +21,8 @@ from cepbench.kernels.tables import (
     OK,
     PEAK,
     START,
+    Plan,
+    Scratch,
 )
 
 _NEVER = np.iinfo(np.int64).max
@@ -71,11 +74,15 @@ def advance(
     outcome : int
         ``OK`` or ``TOO_MANY``.
     """
+    plan, scratch = borrowed_plan(plan), borrowed_scratch(scratch)
+    state, counts, peaks = borrowed(state), borrowed(counts), borrowed(peaks)
+    events, values = borrowed(events), borrowed(values)
     leaves = len(starts) - 1
     root = len(plan.nodes) - 1
     taken = starts.copy()
     matches = np.empty((leaves, 1024 if positions else 0), np.int64)
     before = counts[root, CREATED]
+    # The owners, ``ints`` and ``floats``, are returned and so outlive what is borrowed from them.
     outcome = OK
     while outcome == OK:
         now = _next_timestamp(taken, starts, events)
@@ -83,12 +90,24 @@ def advance(
             break
         horizon = now + step - 1
         for leaf in range(leaves):
-            ints, floats, now = _take(
-                leaf, horizon, now, taken, starts, events, values, value_starts, plan, state,
-                counts, ints, floats,
+            first = taken[leaf]
+            last = _first_after(horizon, events, first, starts[leaf + 1])
+            state[leaf, FRESH] = state[leaf, END]
+            if first == last:
+                continue
+            ints, floats = make_room(leaf, last - first, plan.nodes, state, ints, floats)
+            source = value_starts[leaf] + first - starts[leaf]
+            _take(
+                leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf], plan,
+                state, counts, borrowed(ints), borrowed(floats),
             )  # fmt: skip
+            taken[leaf] = last
+            now = max(now, events[0, last - 1])
         free = limit
         for node in range(leaves, root + 1):
+            if not has_drivers(node, plan, state):
+                state[node, FRESH] = state[node, END]
+                continue
             is_root = node == root
             ints, floats, matches, outcome = join_node(
                 node, is_root and not positions, _NEVER if is_root else free, plan, state, counts,
@@ -97,9 +116,36 @@ def advance(
             if outcome != OK:
                 break
             free -= state[node, END] - state[node, START]
-        _finish_step(now - plan.window, leaves, plan, state, counts, peaks, ints, floats)
+        _finish_step(
+            now - plan.window, leaves, plan, state, counts, peaks, borrowed(ints), borrowed(floats)
+        )
     state[root, END] = 0
     return ints, floats, matches, counts[root, CREATED] - before, outcome
+
+
+@njit
+def borrowed_plan(plan):
+    """The plan with borrowed arrays."""
+    return Plan(
+        borrowed(plan.nodes),
+        borrowed(plan.spans),
+        borrowed(plan.rules),
+        borrowed(plan.constants),
+        plan.window,
+    )
+
+
+@njit
+def borrowed_scratch(scratch):
+    """The working space with borrowed arrays."""
+    return Scratch(
+        borrowed(scratch.mask),
+        borrowed(scratch.chosen),
+        borrowed(scratch.stack),
+        borrowed(scratch.low),
+        borrowed(scratch.high),
+        borrowed(scratch.walk),
+    )
 
 
 @njit
@@ -112,53 +158,48 @@ def _next_timestamp(taken, starts, events):
 
 
 @njit
-def _take(
-    leaf, horizon, now, taken, starts, events, values, value_starts, plan, state, counts, ints,
-    floats,
-):  # fmt: skip
-    """Store a leaf's events up to ``horizon``; ``now`` becomes the latest timestamp taken."""
-    first = taken[leaf]
-    last = first
-    while last < starts[leaf + 1] and events[0, last] <= horizon:
-        last += 1
+def _first_after(horizon, events, first, last):
+    """The first event of ``first..last`` that is later than ``horizon``, else ``last``."""
+    while first < last and events[0, first] <= horizon:
+        first += 1
+    return first
+
+
+@njit
+def _take(leaf, first, last, events, values, source, stride, plan, state, counts, ints, floats):
+    """Store the events ``first..last`` of a leaf."""
     more = last - first
-    state[leaf, FRESH] = state[leaf, END]
-    if more == 0:
-        return ints, floats, now
-    ints, floats = make_room(leaf, more, plan.nodes, state, ints, floats)
     end, capacity = state[leaf, END], state[leaf, CAPACITY]
     for column in range(2):
         begin = state[leaf, INT_OFFSET] + column * capacity + end
         for row in range(more):
             ints[begin + row] = events[column, first + row]
-    count = starts[leaf + 1] - starts[leaf]
     for column in range(plan.nodes[leaf, FLOATS]):
         begin = state[leaf, FLOAT_OFFSET] + column * capacity + end
-        source = value_starts[leaf] + column * count + first - starts[leaf]
         for row in range(more):
-            floats[begin + row] = values[source + row]
+            floats[begin + row] = values[source + column * stride + row]
     state[leaf, END] = end + more
     counts[leaf, CREATED] += more
-    taken[leaf] = last
-    return ints, floats, max(now, events[0, last - 1])
 
 
 @njit
 def _finish_step(oldest, leaves, plan, state, counts, peaks, ints, floats):
     """Count what is stored, then forget what no event still to come can extend."""
-    rows = np.zeros(2, np.int64)
-    size = 0
+    events = rows = size = 0
     for node in range(len(plan.nodes) - 1):
         stored = state[node, END] - state[node, START]
         size += stored * 8 * (plan.nodes[node, INTS] + plan.nodes[node, FLOATS])
         if plan.nodes[node, KEPT] == 1:
             live = expire(node, oldest, plan.nodes, state, ints, floats)
             counts[node, PEAK] = max(counts[node, PEAK], live)
-            rows[0 if node < leaves else 1] += live
+            if node < leaves:
+                events += live
+            else:
+                rows += live
         else:
             state[node, START] = 0
             state[node, END] = 0
             state[node, FRESH] = 0
-    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows[1])
-    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], rows[0])
+    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows)
+    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events)
     peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], size)

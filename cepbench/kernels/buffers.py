@@ -14,6 +14,7 @@ from cepbench.kernels.tables import (
     FRESH,
     INT_OFFSET,
     INTS,
+    LATEST,
     START,
 )
 
@@ -105,10 +106,13 @@ def expire(node, oldest, nodes, state, ints, floats):
     while start < end and ints[base + start] < oldest:
         start += 1
     state[node, START] = start
-    column = ints[base + start : base + end]
+    if nodes[node, EARLIEST] == nodes[node, LATEST]:
+        # Events expire in the order in which they came.
+        state[node, FRESH] = end
+        return end - start
     live = 0
-    for row in range(len(column)):
-        live += column[row] >= oldest
+    for row in range(start, end):
+        live += ints[base + row] >= oldest
     if 2 * live < end - start:
         _squeeze(node, oldest, live, nodes, state, ints, floats)
     state[node, FRESH] = state[node, END]

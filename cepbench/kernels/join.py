@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.borrow import borrowed
 from cepbench.kernels.buffers import make_room
 from cepbench.kernels.filters import (
     BLOCK,
@@ -108,11 +109,13 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
     """
     is_root = node == len(plan.nodes) - 1
     created = 0
+    # The owners, ``ints`` and ``floats``, are returned and so outlive what is borrowed from them.
+    its, fls = borrowed(ints), borrowed(floats)
     walk = scratch.walk
     start_walk(walk, node, plan, state)
     state[node, FRESH] = state[node, END]
-    while next_driver(walk, node, plan, state, ints):
-        start, stop = narrow(walk, node, plan, state, ints, scratch)
+    while next_driver(walk, node, plan, state, its):
+        start, stop = narrow(walk, node, plan, state, its, scratch)
         if start >= stop:
             continue
         exact = is_exact(walk, node, plan)
@@ -123,7 +126,7 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
             continue
         while start < stop:
             size = min(BLOCK, stop - start)
-            found = choose(exact, start, size, walk, node, plan, state, ints, floats, scratch)
+            found = choose(exact, start, size, walk, node, plan, state, its, fls, scratch)
             start += size
             if found == 0:
                 continue
@@ -137,15 +140,16 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
                 matches = widened(matches, end, found)
                 for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
                     column = matches[plan.rules[rule, 2], end : end + found]
-                    copy_ints(rule, column, found, walk, plan, state, ints, scratch)
+                    copy_ints(rule, column, found, walk, plan, state, its, scratch)
             else:
                 ints, floats = make_room(node, found, plan.nodes, state, ints, floats)
-                append(found, walk, node, plan, state, ints, floats, scratch)
+                its, fls = borrowed(ints), borrowed(floats)
+                append(found, walk, node, plan, state, its, fls, scratch)
                 end = state[node, END]
             state[node, END] = end + found
     counts[node, CREATED] += created
     if not is_root:
-        counts[node, LIFETIME] += plan.window * created - spans_of_fresh(node, plan, state, ints)
+        counts[node, LIFETIME] += plan.window * created - spans_of_fresh(node, plan, state, its)
     return ints, floats, matches, OK
 
 
@@ -169,6 +173,16 @@ _SIDE = 6  # side of the current driver: 0 left, 1 right
 _DRIVER = 7  # its row
 _X = 8  # its node
 _Y = 9  # the node of its siblings
+
+
+@njit
+def has_drivers(node, plan, state):
+    """Whether anything has come into being that may drive the join at ``node``."""
+    for side in range(2):
+        child = plan.nodes[node, LEFT + side]
+        if plan.nodes[node, LEFT_DRIVES + side] == 1 and state[child, FRESH] < state[child, END]:
+            return True
+    return False
 
 
 @njit

@@ -69,9 +69,7 @@ def find_java() -> Java:
         else:
             seen.append(f"{where}: has no module jdk.incubator.vector")
     looked = "; ".join(seen)
-    raise SparkSetupError(
-        f"Spark needs Java {OLDEST_JAVA} or newer ({looked}): {_ADVICE}"
-    )
+    raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer ({looked}): {_ADVICE}")
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
@@ -134,9 +132,7 @@ def _wrapped(program: Path | None) -> Path:
         f'exec {_quoted(str(program))} "$@"\n'
     )
     name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(
-        os.path.expanduser("~"), ".cache"
-    )
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     # The user's number keeps a shared temporary folder from handing out another user's program.
     for base in (
         Path(cache) / "cepbench",

@@ -109,9 +109,7 @@ def spark_session(
     return session
 
 
-def _settings(
-    scratch: Path, memory: str, java_options: str, *, is_local: bool
-) -> dict[str, str]:
+def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) -> dict[str, str]:
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)
     options = [
@@ -202,9 +200,7 @@ def _scratch_folder() -> Path:
 
 def _reason(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    causes = [
-        line for line in lines if "Exception" in line and not line.startswith("\tat ")
-    ]
+    causes = [line for line in lines if "Exception" in line and not line.startswith("\tat ")]
     return (causes or lines or [type(error).__name__])[-1].strip()
 
 

@@ -62,4 +62,3 @@ class NumericReader:
                     row=row,
                 )
         return picked.astype(np.float64, copy=False)
-

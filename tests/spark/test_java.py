@@ -14,7 +14,20 @@ from cepbench.errors import SparkSetupError
 from cepbench.spark import java
 
 #: What Spark's own start scripts call.
-_TOOLS = "sh bash env dirname basename uname ps nice cat sed mkdir rm".split()
+_TOOLS = [
+    "sh",
+    "bash",
+    "env",
+    "dirname",
+    "basename",
+    "uname",
+    "ps",
+    "nice",
+    "cat",
+    "sed",
+    "mkdir",
+    "rm",
+]
 
 
 def hide_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

@@ -1,0 +1,51 @@
+"""The benchmark script of the plan generators runs and writes what it prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from cepbench.planners.registry import PLAN_GENERATORS
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_planning.py"
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_planning", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
+    few = ["--sizes", "3", "5", "--problems", "2", "--seed", "4"]
+    bench.main([*few, "--out", str(tmp_path / "deeper" / "rows.json")])
+    shown = capsys.readouterr().out
+    rows = pd.DataFrame(json.loads((tmp_path / "deeper" / "rows.json").read_text()))
+    assert len(rows) == 2 * 2 * len(PLAN_GENERATORS)
+    assert (rows["seconds"] > 0).all()
+    for name in PLAN_GENERATORS:
+        assert shown.count(f"  {name} ") == 2
+    bench.main([*few, "--out", str(tmp_path / "rows.parquet")])
+    again = pd.read_parquet(tmp_path / "rows.parquet")
+    # The same problems and plans, whatever the times.
+    pd.testing.assert_frame_equal(again.drop(columns="seconds"), rows.drop(columns="seconds"))
+
+
+def test_the_large_sizes_of_exponential_generators_are_left_out(bench) -> None:
+    rows = bench.measure(["GREEDY", "DP-B"], [17], 1, 0)
+    assert [row["algorithm"] for row in rows] == ["GREEDY"]
+    assert "17  GREEDY" in bench.summary(rows)
+
+
+@pytest.mark.parametrize("wrong", [["--out", "rows.csv"], ["--generators", "NOPE"]])
+def test_wrong_arguments_say_what_is_right(bench, wrong, capsys) -> None:
+    with pytest.raises(SystemExit):
+        bench.main(wrong)
+    assert "rows.csv: the name must end" in capsys.readouterr().err or "NOPE" in wrong

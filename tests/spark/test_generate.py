@@ -1,0 +1,117 @@
+"""The generated data set: the same however it is made, reused, refused, and finished if killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench import EventStream
+from cepbench.errors import DatasetError
+from cepbench.spark import generate
+from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.streams.nasdaq_style import NasdaqStyle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SIZE = {"identifiers": 30, "days": 25, "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("generate") / "data"
+    generate_nasdaq_style(spark, path, **SIZE, partitions=1)
+    return path
+
+
+def digests(path: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(path.rglob("*.parquet"))
+    }
+
+
+def test_the_same_with_four_tasks(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    generate_nasdaq_style(spark, tmp_path / "four", **SIZE, partitions=4)
+    assert len(digests(data)) > 8, "otherwise there is nothing to divide"
+    assert digests(tmp_path / "four") == digests(data)
+
+
+def test_the_events_are_those_of_the_arithmetic(data: Path) -> None:
+    style = NasdaqStyle(**SIZE)
+    expected = style.table(np.arange(style.identifiers), 0, style.days).to_pandas()
+    expected = expected.sort_values(["ts", "sequence"]).reset_index(drop=True)
+    stream = EventStream.from_parquet(data)
+    assert stream.type_names == style.symbols
+    found = stream.to_pandas().rename(columns={"type": "symbol", "time": "ts"})
+    for name in ("symbol", "ts", "price", "difference", "sector"):
+        pd.testing.assert_series_equal(
+            found[name].reset_index(drop=True), expected[name], check_dtype=False,
+            check_categorical=False, check_names=False,
+        )  # fmt: skip
+
+
+def test_the_declaration(spark: SparkSession, data: Path) -> None:
+    declaration = generate_nasdaq_style(spark, data, **SIZE)
+    stream = EventStream.from_parquet(data)
+    assert declaration.events == len(stream)
+    assert declaration.counts == stream.counts_by_type()
+    assert declaration.parameters["seed"] == 7
+    assert "20 minutes" in declaration.notes["arrival rates"]
+    assert json.loads((data / "_dataset.json").read_text())["columns"]["ts"] == "timestamp[ms]"
+
+
+def test_spark_reads_it_too(spark: SparkSession, data: Path) -> None:
+    frame = spark.read.parquet(str(data))
+    counts = {row["symbol"]: row["count"] for row in frame.groupBy("symbol").count().collect()}
+    assert counts == EventStream.from_parquet(data).counts_by_type()
+    first = frame.orderBy("ts", "sequence").first()
+    assert first is not None
+    assert pd.Timestamp(first["ts"]).value == EventStream.from_parquet(data).timestamps[0]
+
+
+def test_a_finished_data_set_is_reused_and_others_are_refused(
+    spark: SparkSession, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generate, "run_job", lambda *_, **__: pytest.fail("made anew"))
+    generate_nasdaq_style(spark, data, **SIZE)
+    with pytest.raises(DatasetError, match="seed 7 there, 8 asked for"):
+        generate_nasdaq_style(spark, data, **{**SIZE, "seed": 8})
+
+
+def test_a_killed_generation_is_done_again(
+    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        patch.setattr(generate, "finish_dataset", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            generate_nasdaq_style(spark, path, **SIZE)
+    with pytest.raises(DatasetError, match="was not finished"):
+        EventStream.from_parquet(path)
+    next(path.rglob("*.parquet")).write_bytes(b"half")
+    (path / "month=1999-01").mkdir()
+    (path / "month=1999-01" / "part-00000.parquet").write_bytes(b"of other parameters")
+    generate_nasdaq_style(spark, path, **SIZE)
+    assert digests(path) == digests(data)
+
+
+def test_a_folder_of_something_else_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DatasetError, match="not empty"):
+        generate_nasdaq_style(spark, tmp_path, **SIZE)
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_failing_task_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "_unfinished.json").write_text("{}")
+    (tmp_path / "data" / "month=2008-01").write_text("a file where a folder must be")
+    with pytest.raises(DatasetError, match="Spark job 'generate' failed.*month=2008-01"):
+        generate_nasdaq_style(spark, tmp_path / "data", identifiers=3, days=1)

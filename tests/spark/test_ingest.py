@@ -1,0 +1,167 @@
+"""Ingest: events and quarantine together are all rows; differences; order; real files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench import EventStream
+from cepbench.errors import DatasetError
+from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
+from cepbench.spark.statistics import arrival_rates
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BARS = """\
+ticker,time,open,high,low,close,volume
+MSFT,200801312359,10,10,10,10.00,1
+DRIV,200801312359,20,20,20,20.00,1
+MSFT,200802010000,10,11,10,10.33,2
+<b>,200802010000,10
+DRIV,200802010000,20,20,20,20.10,2
+MSFT,200802010000,10,11,10,10.30,3
+DRIV,200801310000,20,20,20,20.10,2
+"""
+LATER = "DRIV,200802010001,20,20,20,19.99,5\r\nMSFT,200802010001,11,11,11,11.00,7\r\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    later, bars = tmp_path / "later.txt", tmp_path / "bars.txt"
+    later.write_bytes(LATER.encode())
+    bars.write_text(BARS)
+    return [later, bars]
+
+
+def test_minute_bars(spark: SparkSession, files: list[Path], tmp_path: Path) -> None:
+    report = ingest_minute_bars(spark, files, tmp_path / "data")
+    table = EventStream.from_parquet(tmp_path / "data").to_pandas()
+    minutes = (table.time - pd.Timestamp("2008-01-31 23:59")).dt.seconds // 60
+    found = list(zip(table.type, minutes, table.price, table.volume, strict=True))
+    assert found == [
+        ("MSFT", 0, 10.0, 1),
+        ("DRIV", 0, 20.0, 1),
+        ("MSFT", 1, 10.33, 2),
+        ("DRIV", 1, 20.1, 2),
+        ("MSFT", 1, 10.3, 3),
+        ("DRIV", 2, 19.99, 5),
+        ("MSFT", 2, 11.0, 7),
+    ]
+    nan = np.nan
+    np.testing.assert_array_equal(table.difference, [nan, nan, 0.33, 0.1, -0.03, -0.11, 0.7])
+    assert sorted(f.name for f in (tmp_path / "data").glob("month=*")) == [
+        "month=2008-01",
+        "month=2008-02",
+    ]
+    assert not (tmp_path / "data" / "_staging").exists()
+
+    assert (report.events, report.quarantined) == (7, 3)
+    assert [(f.name, f.rows, f.events, f.quarantined) for f in report.files] == [
+        ("later.txt", 2, 2, 0),
+        ("bars.txt", 8, 5, 3),
+    ]
+    aside = report.quarantine()
+    assert list(aside.file) == ["bars.txt"] * 3
+    assert list(aside.row) == [1, 5, 8]
+    assert list(aside.text) == [BARS.splitlines()[row - 1] for row in aside.row]
+    assert report.reasons == {
+        "time is not YYYYMMDDhhmm": 1,
+        "3 fields instead of 7": 1,
+        "earlier than a row before it": 1,
+    }
+    assert "3 rows in quarantine" in repr(report)
+    assert "3 fields instead of 7" in report._repr_html_()
+
+
+def test_sorting_keeps_what_comes_in_any_order(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    report = ingest_minute_bars(spark, files, tmp_path / "data", sort=True)
+    assert (report.events, report.quarantined) == (8, 2)
+    table = EventStream.from_parquet(tmp_path / "data", types=["DRIV"]).to_pandas()
+    assert table.time.is_monotonic_increasing
+    assert list(table.price) == [20.1, 20.0, 20.1, 19.99]
+
+
+def test_the_same_files_are_not_read_twice(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    first = ingest_minute_bars(spark, files, tmp_path / "data")
+    written = {file: file.stat().st_mtime_ns for file in (tmp_path / "data").rglob("*")}
+    again = ingest_minute_bars(spark, files, tmp_path / "data")
+    assert again == first
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "data").rglob("*")} == written
+    files[0].write_text(LATER + LATER)
+    with pytest.raises(DatasetError, match="other parameters"):
+        ingest_minute_bars(spark, files, tmp_path / "data")
+
+
+def test_files_without_a_good_row(spark: SparkSession, tmp_path: Path) -> None:
+    empty, garbage = tmp_path / "empty.txt", tmp_path / "garbage.txt"
+    empty.touch()
+    garbage.write_bytes(np.random.default_rng(0).bytes(10_000))
+    report = ingest_minute_bars(spark, [empty, garbage], tmp_path / "data")
+    assert report.events == 0
+    assert report.quarantined == len(report.quarantine()) > 10
+    stream = EventStream.from_parquet(tmp_path / "data")
+    assert len(stream) == 0
+    assert "difference" in stream.attributes
+    assert len(arrival_rates(spark, tmp_path / "data")) == 0
+
+
+def test_files_that_are_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="there is no file"):
+        ingest_minute_bars(spark, tmp_path / "absent.txt", tmp_path / "data")
+    with pytest.raises(DatasetError, match="name at least one"):
+        ingest_minute_bars(spark, [], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_damaged_file_leaves_an_unfinished_data_set(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "AAPL_2012-06-21.csv.gz"
+    file.write_bytes(b"\x1f\x8bno")
+    with pytest.raises(DatasetError, match=r"AAPL_2012-06-21\.csv\.gz cannot be read"):
+        ingest_lobster(spark, file, tmp_path / "data")
+    with pytest.raises(DatasetError, match="was not finished"):
+        EventStream.from_parquet(tmp_path / "data")
+
+
+def test_real_minute_bars(spark: SparkSession, real_data: Path, tmp_path: Path) -> None:
+    files = [real_data / "nasdaq_minute_bars.txt"]
+    report = ingest_minute_bars(spark, files, tmp_path / "data")
+    assert (report.events, report.quarantined) == (1652, 0)
+    names = ["type", "time", "open", "high", "low", "price", "volume"]
+    source = pd.read_csv(files[0], names=names, parse_dates=["time"], date_format="%Y%m%d%H%M")
+    table = EventStream.from_parquet(tmp_path / "data").to_pandas().reset_index(drop=True)
+    for name in names:
+        assert list(table[name]) == list(source[name])
+    assert table.time.duplicated().sum() > 500, "ties keep the order of the file"
+    steps = source.groupby("type").price.diff()
+    np.testing.assert_allclose(table.difference, steps, atol=1e-9)
+
+
+def test_real_messages(spark: SparkSession, real_data: Path, tmp_path: Path) -> None:
+    (file,) = real_data.glob("lobster_*_message.csv")
+    report = ingest_lobster(spark, file, tmp_path / "data")
+    names = ["seconds", "kind", "order_id", "size", "price", "direction"]
+    source = pd.read_csv(file, names=names)
+    assert (report.events, report.quarantined) == (len(source), 0)
+    table = EventStream.from_parquet(tmp_path / "data").to_pandas().reset_index(drop=True)
+    assert list(table.order_id) == list(source.order_id)
+    np.testing.assert_allclose(table.price, source.price / 10_000)
+    midnight = pd.Timestamp("2012-06-21").value
+    seconds = (table.time.astype("int64") - midnight) / 1e9
+    np.testing.assert_allclose(seconds, source.seconds, atol=1e-9)
+    assert (
+        report.declaration.counts["execution_sell"]
+        == ((source.kind == 4) & (source.direction == -1)).sum()
+    )
+    steps = source.groupby(["kind", "direction"]).price.diff() / 10_000
+    np.testing.assert_allclose(table.difference, steps, atol=1e-9)
+    rates = arrival_rates(spark, tmp_path / "data")
+    assert rates.rate.sum() == pytest.approx(len(source) / 3600, rel=0.01)
