@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import compare as compare
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
-    from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.generate import plan as plan
+    from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.registry import plan_generator as plan_generator
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan

@@ -31,5 +31,7 @@ def _same(array: Any) -> Any:
     return array
 
 
+_settings: Any = numba.config  # its attributes are made at run time
+
 #: The same array without an owner; only callable from a kernel.
-borrowed = _same if numba.config.DISABLE_JIT else _without_owner
+borrowed = _same if _settings.DISABLE_JIT else _without_owner

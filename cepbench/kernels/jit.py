@@ -18,6 +18,9 @@ from typing import Any
 
 import numba
 
+#: Its attributes are made at run time, which type checkers cannot see.
+_settings: Any = numba.config
+
 
 def _sources_hash() -> str:
     digest = hashlib.sha256(sys.version.encode())
@@ -49,9 +52,9 @@ _CACHE = str(_writable_cache())
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first call without the GIL, or load it from the disk cache."""
     # A function's cache is located when it is decorated; other people's stay where they were.
-    theirs = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE
+    theirs = _settings.CACHE_DIR
+    _settings.CACHE_DIR = _CACHE
     try:
         return numba.njit(cache=True, nogil=True)(function)
     finally:
-        numba.config.CACHE_DIR = theirs
+        _settings.CACHE_DIR = theirs
