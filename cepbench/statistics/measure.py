@@ -10,7 +10,6 @@ import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -47,13 +46,6 @@ class PairSample:
     held: float
     variance: float
 
-    def __add__(self, other: PairSample) -> PairSample:
-        return PairSample(
-            self.candidates + other.candidates,
-            self.held + other.held,
-            self.variance + other.variance,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSample:
@@ -84,8 +76,8 @@ class StatisticsSample:
         seconds = max(self.active, self.shortest)
         if not seconds:
             raise StatisticsError(
-                "a window of length 0 over events at a single time has no arrival rates; give "
-                "Statistics(cardinalities=...) by hand"
+                "a window of length 0 leaves no time in which events could arrive, so there are no "
+                "arrival rates; give Statistics(cardinalities=...) by hand"
             )
         errors: dict[str | tuple[str, str], float] = {}
         selectivities = {}
@@ -131,7 +123,7 @@ def measure_statistics(
     StreamError
         If the pattern cannot be asked of the stream.
     StatisticsError
-        If the stream has no events.
+        If the stream has no events, no time passes in it, or ``seed`` or ``pairs`` make no sense.
 
     Notes
     -----
@@ -157,6 +149,8 @@ def sample_statistics(
     """
     if pairs < 1:
         raise StatisticsError(f"a sample needs at least one pair, not {pairs}")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise StatisticsError(f"seed {seed!r} is no seed; use an integer that is not negative")
     check_fit(pattern, stream)
     check_types(pattern, stream)
     sampler = _Sampler(pattern, stream, seed, pairs)
@@ -191,7 +185,12 @@ def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
         shortest=samples[0].shortest,
         events={name: sum(s.events[name] for s in samples) for name in samples[0].events},
         pairs={
-            pair: reduce(PairSample.__add__, (s.pairs[pair] for s in samples))
+            # Sums without rounding on the way are the same in any order.
+            pair: PairSample(
+                math.fsum(s.pairs[pair].candidates for s in samples),
+                math.fsum(s.pairs[pair].held for s in samples),
+                math.fsum(s.pairs[pair].variance for s in samples),
+            )
             for pair in samples[0].pairs
         },
     )
@@ -217,6 +216,7 @@ class _Sampler:
         self.most = pairs
         self.before = pattern.structure.precedence()
         self.reader = NumericReader()
+        self.types = {variable.name: variable.type for variable in pattern.variables}
         codes = {name: code for code, name in enumerate(stream.type_names)}
         self.rows = {
             variable.name: np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
@@ -233,10 +233,12 @@ class _Sampler:
         if not candidates:
             return PairSample(0.0, 0.0, 0.0)
         held = self._held(clauses, picked)
+        if candidates <= self.most:
+            return PairSample(float(candidates), float(held.sum()), 0.0)
+        # Drawn with replacement.
         share = float(held.mean())
-        # All candidates were looked at, or drawn with replacement.
-        spread = 0.0 if len(held) == candidates else share * (1 - share) / len(held)
-        return PairSample(float(candidates), share * candidates, spread * candidates**2)
+        spread = share * (1 - share) / len(held)
+        return PairSample(float(candidates), share * candidates, spread * float(candidates) ** 2)
 
     def _candidates(self, first: str, second: str) -> tuple[int, dict[str, np.ndarray]]:
         """How many pairs the window and the order allow, and which of them are looked at.
@@ -252,7 +254,9 @@ class _Sampler:
         else:
             low = np.searchsorted(times[second], times[first] - window, "left")
         high = np.searchsorted(times[second], times[first] + window, "right")
-        ends = np.cumsum(high - low)
+        # Two variables of one type may not share an event; in a SEQ the order sees to it.
+        shared = (first, second) not in self.before and self.types[first] == self.types[second]
+        ends = np.cumsum(high - low - shared)
         total = int(ends[-1]) if len(ends) else 0
         if total <= self.most:
             drawn = np.arange(total)
@@ -263,13 +267,9 @@ class _Sampler:
                 total, size=self.most
             )
         at = np.searchsorted(ends, drawn, "right")
-        partner = low[at] + drawn - (ends[at] - (high - low)[at])
-        same = self.rows[first][at] == self.rows[second][partner]
-        if same.any():
-            # Two variables of one type may not share an event. The share of those among all
-            # candidates is small and is taken off the count as the sample shows it.
-            total = round(total * float(1 - same.mean()))
-            at, partner = at[~same], partner[~same]
+        partner = low[at] + drawn - (ends - (high - low - shared))[at]
+        if shared:
+            partner += partner >= at
         return total, {first: at, second: partner}
 
     def _held(self, clauses: Iterable[Clause], picked: dict[str, np.ndarray]) -> np.ndarray:
