@@ -1,0 +1,258 @@
+"""Both charts of one summary table show its values, all its generators, and nothing of their own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import matplotlib.colors
+import pandas as pd
+import pytest
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+
+import cepbench.figures
+from cepbench.errors import ExperimentError
+from cepbench.experiments.summary import summarize
+from cepbench.figures import interactive, static
+from cepbench.figures.styles import series_labels, style_of
+from cepbench.planners.registry import PLAN_GENERATORS
+
+OURS = {"TRIVIAL": "order", "DP-LD": "order", "ZSTREAM": "tree", "DP-B": "tree"}
+MINE = {"MY-IDEA": "order", "my <tree>": "tree"}
+SETS = ("sequence", "conjunction")
+
+
+def summary_of(
+    generators: dict[str, str], spread: float = 1.0, metric: str = "events_per_second"
+) -> pd.DataFrame:
+    """A summary with a value of its own in every row; the last generator's are ``spread`` times."""
+    rows = []
+    for pattern_set in SETS:
+        for size in (3, 4, None):
+            for rank, (algorithm, plans) in enumerate(generators.items()):
+                value = 100.0 + 10 * rank + (size or 0) + 1000 * SETS.index(pattern_set) / 10
+                value *= spread if rank == len(generators) - 1 else 1
+                rows.append(
+                    {
+                        "pattern_set": pattern_set,
+                        "size": size,
+                        "algorithm": algorithm,
+                        "plans": plans,
+                        "evaluator": "tree" if plans == "tree" else "lazy-nfa",
+                        "metric": metric,
+                        "statistic": "mean",
+                        "value": value,
+                        "low": value * 0.9,
+                        "high": value * 1.2,
+                        "patterns": 5,
+                        "left_out": 0,
+                    }
+                )
+    return pd.DataFrame(rows).astype({"size": "Int64"})
+
+
+def drawn(figure: Figure) -> dict[str, tuple[list[float], str]]:
+    """Label -> heights in order and colour, read back from the axes."""
+    found = {}
+    for axes in figure.axes:
+        for container in axes.containers:
+            label = container.get_label()
+            if isinstance(container, BarContainer):
+                heights = [bar.get_height() for bar in container]
+                colour = container[0].get_facecolor()
+            elif isinstance(container, ErrorbarContainer) and not label.startswith("_"):
+                line = container.lines[0]
+                heights, colour = list(line.get_ydata()), line.get_color()
+            else:
+                continue  # whiskers of bars
+            found[label] = (heights, matplotlib.colors.to_hex(colour).upper())
+    return found
+
+
+def values_in(specification: dict[str, Any]) -> list[dict[str, Any]]:
+    """All rows that an altair chart carries."""
+    return [row for rows in specification["datasets"].values() for row in rows]
+
+
+def encodings_in(node: Any, channel: str) -> Iterator[dict[str, Any]]:
+    """Every encoding of a channel, however deep in the specification."""
+    if isinstance(node, dict):
+        if isinstance(node.get("encoding"), dict) and channel in node["encoding"]:
+            yield node["encoding"][channel]
+        for child in node.values():
+            yield from encodings_in(child, channel)
+    elif isinstance(node, list):
+        for child in node:
+            yield from encodings_in(child, channel)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["linear", "log"])
+def test_static_bars_show_every_generator_with_its_values_and_colour(spread: float) -> None:
+    generators = OURS | MINE
+    summary = summary_of(generators, spread)
+    figure = static.bars_by_set(summary, "events_per_second")
+    shown = drawn(figure)
+    assert set(shown) == set(generators)
+    for algorithm, plans in generators.items():
+        own = summary[(summary["algorithm"] == algorithm) & summary["size"].isna()]
+        heights, colour = shown[algorithm]
+        assert heights == pytest.approx(list(own["value"]))
+        assert colour == style_of(algorithm, plans).colour
+    assert {axes.get_yscale() for axes in figure.axes} == {"log" if spread > 1 else "linear"}
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "(a) order-based",
+        "(b) tree-based",
+    ]
+    assert figure.axes[0].get_ylabel() == "mean events per second"
+    labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+    assert labels == list(SETS)
+
+
+@pytest.mark.parametrize("pattern_set", SETS)
+def test_static_lines_show_every_size_of_one_set(pattern_set: str) -> None:
+    generators = OURS | MINE
+    summary = summary_of(generators)
+    figure = static.lines_by_size(summary, "events_per_second", pattern_set)
+    shown = drawn(figure)
+    assert set(shown) == set(generators)
+    of_set = summary[(summary["pattern_set"] == pattern_set) & summary["size"].notna()]
+    for algorithm in generators:
+        own = of_set[of_set["algorithm"] == algorithm]
+        assert shown[algorithm][0] == pytest.approx(list(own["value"]))
+    assert pattern_set in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("spread", [1.0, 1000.0], ids=["linear", "log"])
+@pytest.mark.parametrize("chart", ["bars", "lines"])
+def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: float) -> None:
+    generators = OURS | MINE
+    summary = summary_of(generators, spread)
+    if chart == "bars":
+        specification = interactive.bars_by_set(summary, "events_per_second").to_dict()
+        expected = summary[summary["size"].isna()]
+    else:
+        drawing = interactive.lines_by_size(summary, "events_per_second", "conjunction")
+        specification = drawing.to_dict()
+        expected = summary[summary["size"].notna() & (summary["pattern_set"] == "conjunction")]
+    carried = {
+        (row["pattern_set"], row["size"], row["series"]): (row["value"], row["low"], row["high"])
+        for row in values_in(specification)
+    }
+    columns = ["pattern_set", "size", "algorithm", "value", "low", "high"]
+    assert carried == {
+        (name, None if pd.isna(size) else size, algorithm): tuple(numbers)
+        for name, size, algorithm, *numbers in expected[columns].itertuples(index=False)
+    }
+    scales = {encoding["scale"]["type"] for encoding in encodings_in(specification, "y")
+              if "scale" in encoding}  # fmt: skip
+    assert scales == {"log" if spread > 1 else "linear"}
+    colours: dict[str, str] = {}
+    for encoding in encodings_in(specification, "color"):
+        if "scale" in encoding:
+            scale = encoding["scale"]
+            colours.update(zip(scale["domain"], scale["range"], strict=True))
+    assert colours == {name: style_of(name, plans).colour for name, plans in generators.items()}
+
+
+def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
+    alone = drawn(static.bars_by_set(summary_of({"MY-IDEA": "order"}), "events_per_second"))
+    among = drawn(static.bars_by_set(summary_of(OURS | MINE), "events_per_second"))
+    assert alone["MY-IDEA"][1] == among["MY-IDEA"][1]
+    assert style_of("my-idea", "order") == style_of("MY-IDEA", "order")
+
+
+def test_the_paper_s_generators_can_be_told_apart() -> None:
+    built_in = {name: g.plans for name, g in PLAN_GENERATORS.items() if g.is_builtin}
+    assert len(built_in) >= 9
+    looks = {name: style_of(name, plans) for name, plans in built_in.items()}
+    assert len({look.colour for look in looks.values()}) == len(looks)
+    # Without colour too: a mark of its own, and the line tells the kind of plan.
+    assert len({look.mark.vega for look in looks.values()}) == len(looks)
+    for name, look in looks.items():
+        assert bool(look.dash) == (built_in[name] == "tree")
+
+
+def test_a_generator_in_two_evaluators_is_two_series() -> None:
+    one = summary_of({"GREEDY": "order", "DP-LD": "order"})
+    other = one[one["algorithm"] == "GREEDY"].assign(evaluator="tree", value=1.0, low=1.0, high=1.0)
+    both = pd.concat([one, other], ignore_index=True)
+    assert set(series_labels(both)) == {"GREEDY in lazy-nfa", "GREEDY in tree", "DP-LD"}
+    assert set(drawn(static.bars_by_set(both, "events_per_second"))) == set(series_labels(both))
+
+
+def test_missing_values_leave_a_gap_and_no_warning() -> None:
+    summary = summary_of(OURS)
+    unfinished = (summary["algorithm"] == "TRIVIAL") & (summary["pattern_set"] == "sequence")
+    summary.loc[unfinished, ["value", "low", "high"]] = float("nan")
+    heights, _ = drawn(static.bars_by_set(summary, "events_per_second"))["TRIVIAL"]
+    assert pd.isna(heights[0]) and heights[1] > 0
+    specification = json.loads(interactive.bars_by_set(summary, "events_per_second").to_json())
+    gaps = [row for row in values_in(specification) if row["value"] is None]
+    assert [(row["series"], row["pattern_set"]) for row in gaps] == [("TRIVIAL", "sequence")]
+
+
+@pytest.mark.parametrize("draw", [static.bars_by_set, interactive.bars_by_set])
+def test_what_is_not_in_the_summary_is_named(draw: Any) -> None:
+    summary = summary_of(OURS)
+    with pytest.raises(ExperimentError, match=r"no metric 'peak_bytes'; it has events_per_second"):
+        draw(summary, "peak_bytes")
+    with pytest.raises(ExperimentError, match=r"no statistic 'median'; it has mean"):
+        draw(summary, "events_per_second", statistic="median")
+    with pytest.raises(ExperimentError, match=r"no column 'low'.*summarize"):
+        draw(summary.drop(columns="low"), "events_per_second")
+
+
+@pytest.mark.parametrize("draw", [static.lines_by_size, interactive.lines_by_size])
+def test_a_pattern_set_that_was_not_run_is_named(draw: Any) -> None:
+    with pytest.raises(ExperimentError, match="no rows of pattern set 'negation' by size"):
+        draw(summary_of(OURS), "events_per_second", "negation")
+
+
+def test_saved_figures_are_the_same_file_each_time(tmp_path: Path) -> None:
+    figure = static.bars_by_set(summary_of(OURS), "events_per_second")
+    paths = static.save_figure(figure, tmp_path / "a", "figure_3")
+    again = static.save_figure(
+        static.bars_by_set(summary_of(OURS), "events_per_second"), tmp_path / "b", "figure_3"
+    )
+    assert [path.name for path in paths] == ["figure_3.svg", "figure_3.png"]
+    assert paths[0].read_bytes() == again[0].read_bytes()
+    assert paths[1].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_charts_hand_out_their_specification_and_no_address_to_load() -> None:
+    before = alt.renderers.active
+    interactive.use_offline_charts()
+    try:
+        chart = interactive.bars_by_set(summary_of(OURS), "events_per_second")
+        bundle = chart._repr_mimebundle_()
+    finally:
+        alt.renderers.enable(before)
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert set(data) == {interactive.VEGALITE_MIME, "text/plain"}
+    specification = dict(data[interactive.VEGALITE_MIME])
+    specification.pop("$schema")  # a name, which nobody loads
+    assert "http" not in json.dumps(specification)
+
+
+def test_figures_compute_nothing() -> None:
+    """No averages, no sums, no groups but for labels: those belong to the summary."""
+    forbidden = re.compile(r"^(mean|median|std|var|sum|quantile|percentile|cumsum|agg|apply)$")
+    for path in Path(cepbench.figures.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                assert not forbidden.match(node.func.attr), f"{path.name}: {node.func.attr}"
+
+
+def test_a_summary_of_results_can_be_drawn() -> None:
+    from tests.experiments.test_summary import made_up_results
+
+    summary = summarize(made_up_results(), ["events_per_second", "peak_bytes"], resamples=50)
+    for metric in ("events_per_second", "peak_bytes"):
+        assert len(drawn(static.bars_by_set(summary, metric))) == 3
+        assert interactive.lines_by_size(summary, metric, "sequence").to_dict()
