@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import EvaluationError, PartialMatchLimitError, SnapshotError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    PartialMatchLimitError,
+    SnapshotError,
+    StreamError,
+)
 from cepbench.evaluators.layout import JoinLayout, join_layout
 from cepbench.evaluators.programs import new_stack
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, matches_frame
+from cepbench.evaluators.snapshot import (
+    NodeState,
+    header_of,
+    pack,
+    plan_from_json,
+    plan_to_json,
+    unpack,
+)
 from cepbench.kernels import tables
-from cepbench.kernels.advance import PEAK_BYTES, PEAK_EVENTS, PEAK_PARTIAL_MATCHES, advance
+from cepbench.kernels.advance import advance
 from cepbench.kernels.filters import BLOCK
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import Attribute, Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
@@ -32,8 +44,6 @@ STEPS_PER_WINDOW = 8
 
 #: Partial matches that may be stored; a few gigabytes at most.
 PARTIAL_MATCH_LIMIT = 20_000_000
-
-_SNAPSHOT_VERSION = 1
 
 
 class Detector:
@@ -87,12 +97,7 @@ class Detector:
             positions=output == "matches",
             code=self._reader.code,
         )
-        nodes = self._layout.plan.nodes
-        self._state = np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64)
-        self._counts = np.zeros((len(nodes), tables.COUNT_COLUMNS), np.int64)
-        self._peaks = np.zeros(3, np.int64)
-        self._ints = np.empty(0, np.int64)
-        self._floats = np.empty(0, np.float64)
+        self._kept = NodeState.empty(len(self._layout.plan.nodes))
         self._scratch = _scratch(self._layout)
         self._position = 0
         self._first: int | None = None
@@ -172,7 +177,7 @@ class Detector:
 
     def metrics(self) -> Metrics:
         """What the detection took so far."""
-        inner = self._counts[len(self._layout.leaves) : -1]
+        inner = self._kept.counts[len(self._layout.leaves) : -1]
         span = 0 if self._first is None or self._last is None else self._last - self._first
         return Metrics(
             seconds=self._seconds,
@@ -180,10 +185,10 @@ class Detector:
             matches=self._matches,
             partial_matches_created=int(inner[:, tables.CREATED].sum()),
             mean_partial_matches=float(inner[:, tables.LIFETIME].sum() / span) if span else 0.0,
-            peak_partial_matches=int(self._peaks[PEAK_PARTIAL_MATCHES]),
-            peak_buffered_events=int(self._peaks[PEAK_EVENTS]),
-            peak_bytes=int(self._peaks[PEAK_BYTES]),
-            comparisons=int(self._counts[:, tables.COMPARED].sum()),
+            peak_partial_matches=int(self._kept.peaks[tables.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(self._kept.peaks[tables.PEAK_EVENTS]),
+            peak_bytes=int(self._kept.peaks[tables.PEAK_BYTES]),
+            comparisons=int(self._kept.counts[:, tables.COMPARED].sum()),
         )
 
     def node_metrics(self) -> pd.DataFrame:
@@ -191,9 +196,9 @@ class Detector:
         return pd.DataFrame(
             {
                 "variables": [", ".join(names) for names in self._layout.nodes],
-                "created": self._counts[:, tables.CREATED],
-                "comparisons": self._counts[:, tables.COMPARED],
-                "peak_stored": self._counts[:, tables.PEAK],
+                "created": self._kept.counts[:, tables.CREATED],
+                "comparisons": self._kept.counts[:, tables.COMPARED],
+                "peak_stored": self._kept.counts[:, tables.PEAK],
             }
         )
 
@@ -201,9 +206,8 @@ class Detector:
         """The whole state as plain arrays, for example for ``numpy.savez``."""
         self._refuse_if_ended()
         header = {
-            "version": _SNAPSHOT_VERSION,
             "pattern": str(self.pattern),
-            "plan": {"kind": self.plan.kind, "tree": self.plan.tree},
+            "plan": plan_to_json(self.plan),
             "evaluator": self.evaluator,
             "output": self.output,
             "partial_match_limit": self.partial_match_limit,
@@ -214,15 +218,7 @@ class Detector:
             "seconds": self._seconds,
             "texts": self._reader.texts,
         }
-        rows = self._state[:, tables.END] - self._state[:, tables.START]
-        return {
-            "header": np.array(json.dumps(header)),
-            "rows": rows,
-            "counts": self._counts.copy(),
-            "peaks": self._peaks.copy(),
-            "ints": self._stored(self._ints, tables.INT_OFFSET, tables.INTS),
-            "floats": self._stored(self._floats, tables.FLOAT_OFFSET, tables.FLOATS),
-        }
+        return pack(header, self._layout.plan.nodes, self._kept)
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
@@ -236,60 +232,25 @@ class Detector:
         Raises
         ------
         SnapshotError
-            If it is not a snapshot, or one of another version.
+            If it is not a snapshot, is one of another version, or is damaged.
         """
+        header = header_of(snapshot)
         try:
-            header = json.loads(str(snapshot["header"]))
-            version = header["version"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"this is no snapshot of a detector: {error!r}") from error
-        if version != _SNAPSHOT_VERSION:
-            raise SnapshotError(
-                f"the snapshot has version {version}, this cepbench reads {_SNAPSHOT_VERSION}; "
-                "restore it with the version that took it"
+            detector = cls(
+                parse(header["pattern"]),
+                plan_from_json(header["plan"]),
+                evaluator=header["evaluator"],
+                output=header["output"],
+                partial_match_limit=header["partial_match_limit"],
             )
-        detector = cls(
-            parse(header["pattern"]),
-            _plan_from(header["plan"]),
-            evaluator=header["evaluator"],
-            output=header["output"],
-            partial_match_limit=header["partial_match_limit"],
-        )
-        detector._fill(header, snapshot)
+        except CepbenchError as error:
+            raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
+        detector._kept = unpack(snapshot, detector._layout.plan.nodes)
+        detector._position, detector._matches = header["position"], header["matches"]
+        detector._first, detector._last = header["first"], header["last"]
+        detector._seconds = header["seconds"]
+        detector._reader = NumericReader(header["texts"])
         return detector
-
-    def _fill(self, header: Mapping[str, Any], snapshot: Mapping[str, np.ndarray]) -> None:
-        self._position, self._matches = header["position"], header["matches"]
-        self._first, self._last, self._seconds = header["first"], header["last"], header["seconds"]
-        self._reader = NumericReader(header["texts"])
-        self._counts = np.array(snapshot["counts"], np.int64)
-        self._peaks = np.array(snapshot["peaks"], np.int64)
-        self._ints = np.array(snapshot["ints"], np.int64)
-        self._floats = np.array(snapshot["floats"], np.float64)
-        nodes, rows = self._layout.plan.nodes, np.array(snapshot["rows"], np.int64)
-        expected = (rows @ nodes[:, tables.INTS], rows @ nodes[:, tables.FLOATS])
-        if (len(self._ints), len(self._floats)) != expected:
-            raise SnapshotError(
-                f"the snapshot is damaged: it holds {len(self._ints)} and {len(self._floats)} "
-                f"values where its rows need {expected[0]} and {expected[1]}"
-            )
-        for column in (tables.CAPACITY, tables.END, tables.FRESH):
-            self._state[:, column] = rows
-        for offset, width in (
-            (tables.INT_OFFSET, tables.INTS),
-            (tables.FLOAT_OFFSET, tables.FLOATS),
-        ):
-            sizes = rows * nodes[:, width]
-            self._state[:, offset] = np.cumsum(sizes) - sizes
-
-    def _stored(self, arena: np.ndarray, offset: int, width: int) -> np.ndarray:
-        """The stored rows of all nodes, column after column, without the room between them."""
-        pieces = [np.empty(0, arena.dtype)]
-        for node, state in enumerate(self._state):
-            for column in range(self._layout.plan.nodes[node, width]):
-                begin = state[offset] + column * state[tables.CAPACITY]
-                pieces.append(arena[begin + state[tables.START] : begin + state[tables.END]])
-        return np.concatenate(pieces)
 
     def _refuse_if_ended(self) -> None:
         if self._ended:
@@ -299,17 +260,18 @@ class Detector:
         events, starts, values, value_starts = self._leaf_events(batch)
         if len(self._layout.leaves) == 1:
             return events[1:], events.shape[1]
+        kept = self._kept
         # Divisions by zero are part of a condition's value, not a mistake.
         with np.errstate(all="ignore"):
-            self._ints, self._floats, matches, found, outcome = advance(
+            kept.ints, kept.floats, matches, found, outcome = advance(
                 self._layout.plan,
                 max(1, self.pattern.window.length // STEPS_PER_WINDOW),
                 self.partial_match_limit,
-                self._state,
-                self._counts,
-                self._peaks,
-                self._ints,
-                self._floats,
+                kept.state,
+                kept.counts,
+                kept.peaks,
+                kept.ints,
+                kept.floats,
                 self._scratch,
                 events,
                 starts,
@@ -320,11 +282,11 @@ class Detector:
         if outcome == tables.TOO_MANY:
             self._ended = "has stored too many partial matches"
             raise PartialMatchLimitError(self._too_many())
-        return matches[:, :found], found
+        return matches[:, :found], int(found)
 
     def _too_many(self) -> str:
         first = len(self._layout.leaves)
-        rows = self._state[first:, tables.END] - self._state[first:, tables.START]
+        rows = self._kept.state[first:, tables.END] - self._kept.state[first:, tables.START]
         names = ", ".join(self._layout.nodes[first + int(rows.argmax())])
         return (
             f"more than {self.partial_match_limit:,} partial matches have to be stored, most of "
@@ -332,23 +294,22 @@ class Detector:
             "or allow more with partial_match_limit"
         )
 
+    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
+        return lambda attribute: self._reader.read(batch, attribute.name, rows)
+
     def _leaf_events(self, batch: EventStream) -> tuple[np.ndarray, ...]:
         """For each variable the events that it could be bound to, with the values that count."""
         type_codes = {name: code for code, name in enumerate(batch.type_names)}
         chosen, columns = [], []
         for leaf, variable in enumerate(self._layout.leaves):
             rows = np.flatnonzero(batch.type_codes == type_codes.get(variable.type, -1))
-
-            def read(attribute: Any, rows: np.ndarray = rows) -> np.ndarray:
-                return self._reader.read(batch, attribute.name, rows)
-
             for clause in self._layout.filters[leaf]:
-                held = clause_holds(clause, lambda a, rows=rows: read(a, rows), self._reader.code)
+                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
                 rows = rows[np.broadcast_to(held, rows.shape)]
             chosen.append(rows)
             for _, expression in self._layout.values[leaf]:
                 values = expression_values(
-                    expression, lambda a, rows=rows: read(a, rows), self._reader.code
+                    expression, self._reading(batch, rows), self._reader.code
                 )
                 columns.append(np.broadcast_to(values, rows.shape))
         counts = np.array([len(rows) for rows in chosen])
@@ -360,21 +321,6 @@ class Detector:
             np.concatenate([np.empty(0), *columns]),
             np.cumsum(counts * widths) - counts * widths,
         )
-
-
-def _plan_from(described: Mapping[str, Any]) -> OrderPlan | TreePlan:
-    def tree(part: Any) -> Any:
-        return part if isinstance(part, str) else (tree(part[0]), tree(part[1]))
-
-    plan = TreePlan(tree(described["tree"]))
-    if described["kind"] == "tree":
-        return plan
-    order: list[str] = []
-    part = plan.tree
-    while isinstance(part, tuple):
-        part, last = part
-        order.insert(0, last)
-    return OrderPlan([part, *order])
 
 
 def _scratch(layout: JoinLayout) -> tables.Scratch:
@@ -394,16 +340,16 @@ def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
     layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
-    nodes = len(layout.plan.nodes)
+    kept = NodeState.empty(len(layout.plan.nodes))
     advance(
         layout.plan,
         1,
         1,
-        np.zeros((nodes, tables.STATE_COLUMNS), np.int64),
-        np.zeros((nodes, tables.COUNT_COLUMNS), np.int64),
-        np.zeros(3, np.int64),
-        np.empty(0, np.int64),
-        np.empty(0, np.float64),
+        kept.state,
+        kept.counts,
+        kept.peaks,
+        kept.ints,
+        kept.floats,
         _scratch(layout),
         np.zeros((2, 2), np.int64),
         np.array([0, 1, 2]),

@@ -40,6 +40,7 @@ class Metrics:
         included.
     comparisons : int
         Pairs whose conditions were tested one by one, those skipped by a search in time left out.
+        Batches of another size may change it a little: expired rows are removed at other times.
     """
 
     seconds: float

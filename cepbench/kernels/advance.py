@@ -20,15 +20,15 @@ from cepbench.kernels.tables import (
     KEPT,
     OK,
     PEAK,
+    PEAK_BYTES,
+    PEAK_EVENTS,
+    PEAK_PARTIAL_MATCHES,
     START,
     Plan,
     Scratch,
 )
 
 _NEVER = np.iinfo(np.int64).max
-
-# Peaks over the whole run: PEAKS[…].
-PEAK_PARTIAL_MATCHES, PEAK_EVENTS, PEAK_BYTES = range(3)
 
 
 @njit
@@ -40,7 +40,8 @@ def advance(
 
     Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
     before its parent does; since a join looks at each pair in order of arrival, the length of the
-    step changes neither matches nor comparisons, only how soon rows are forgotten.
+    step does not change what is found, only how soon rows are forgotten, and so how many are
+    still looked at in vain.
 
     Parameters
     ----------

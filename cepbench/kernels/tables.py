@@ -83,6 +83,12 @@ PEAK = 2  # most rows that could still be extended, at the end of a step
 LIFETIME = 3  # sum over rows of the time for which they could be extended
 COUNT_COLUMNS = 4
 
+# The largest of what was stored at the end of a step: PEAKS[...].
+PEAK_PARTIAL_MATCHES = 0
+PEAK_EVENTS = 1
+PEAK_BYTES = 2
+PEAKS = 3
+
 # Outcome of a run.
 OK = 0
 TOO_MANY = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -174,11 +174,36 @@ class Comparison:
         yield from attributes_of(self.right)
 
 
+#: A disjunction of comparisons; the empty one is never true.
+Conjunct = tuple[Comparison, ...]
+
+
+def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
+    """``conjuncts`` without those that repeat or are weaker than another one."""
+    written: dict[frozenset[Comparison], Conjunct] = {}
+    for conjunct in conjuncts:
+        written.setdefault(frozenset(conjunct), conjunct)
+    if frozenset() in written:
+        return ((),)
+    # Shorter ones first, as only they can imply; each under one comparison that whatever it
+    # implies must have too.
+    kept: set[frozenset[Comparison]] = set()
+    under: dict[Comparison, list[frozenset[Comparison]]] = {}
+    for candidate in sorted(written, key=len):
+        if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
+            kept.add(candidate)
+            under.setdefault(written[candidate][0], []).append(candidate)
+    return tuple(conjunct for found, conjunct in written.items() if found in kept)
+
+
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One conjunct of the WHERE clause: a disjunction of comparisons over at most two variables."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: Conjunct
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
 
     def __str__(self) -> str:
         return " OR ".join(map(str, self.comparisons))
@@ -242,7 +267,8 @@ class Pattern:
     structure : Structure
         SEQ or AND over variables.
     conditions : tuple of Clause
-        The WHERE clause in conjunctive normal form; empty if there is none.
+        The WHERE clause in conjunctive normal form; empty if there is none. Conjuncts that repeat
+        or are weaker than another one are left out.
     window : Window
         The WITHIN clause.
     """
@@ -258,6 +284,8 @@ class Pattern:
         for name in names:
             if names.count(name) > 1:
                 raise PatternError(f"variable {name!r} stands for two items; rename one of them")
+        kept = without_implied(clause.comparisons for clause in self.conditions)
+        object.__setattr__(self, "conditions", tuple(map(Clause, kept)))
         for clause in self.conditions:
             unknown = [name for name in clause.variables if name not in names]
             if unknown:
@@ -267,6 +295,8 @@ class Pattern:
                     f"condition {clause} ties {len(clause.variables)} variables together; "
                     "a condition may mention at most two"
                 )
+            if not clause.variables:
+                raise PatternError(f"condition {clause} mentions no variable; leave it out")
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -9,14 +9,13 @@ and leaving out duplicates and conjuncts that another one implies. ``x < y OR x 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.arrays import comparison_holds
-from cepbench.patterns.model import Attribute, Comparison
+from cepbench.patterns.model import Attribute, Comparison, Conjunct, without_implied
 
 #: Largest number of conjuncts that a condition may grow to while it is being rewritten.
 MAXIMUM_CONJUNCTS = 1024
@@ -48,9 +47,6 @@ class Disjunction:
 
 Condition = Comparison | Negation | Conjunction | Disjunction
 
-#: A disjunction of comparisons; the empty one is never true.
-Conjunct = tuple[Comparison, ...]
-
 
 def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
     """Conjuncts that are true together exactly where ``condition`` is true.
@@ -72,24 +68,6 @@ def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
         If more than :data:`MAXIMUM_CONJUNCTS` conjuncts would have to be looked at.
     """
     return _normal(condition, negated=False)
-
-
-def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    """``conjuncts`` without those that repeat or are weaker than another one."""
-    written: dict[frozenset[Comparison], Conjunct] = {}
-    for conjunct in conjuncts:
-        written.setdefault(frozenset(conjunct), conjunct)
-    if frozenset() in written:
-        return ((),)
-    # Shorter ones first, as only they can imply; each under one comparison that whatever it
-    # implies must have too.
-    kept: set[frozenset[Comparison]] = set()
-    under: dict[Comparison, list[frozenset[Comparison]]] = {}
-    for candidate in sorted(written, key=len):
-        if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
-            kept.add(candidate)
-            under.setdefault(written[candidate][0], []).append(candidate)
-    return tuple(conjunct for found, conjunct in written.items() if found in kept)
 
 
 def _normal(condition: Condition, *, negated: bool) -> tuple[Conjunct, ...]:

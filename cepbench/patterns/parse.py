@@ -29,6 +29,7 @@ from cepbench.patterns.model import (
     Attribute,
     Clause,
     Comparison,
+    Conjunct,
     Constant,
     Expression,
     Negative,
@@ -37,15 +38,14 @@ from cepbench.patterns.model import (
     Structure,
     Variable,
     Window,
+    without_implied,
 )
 from cepbench.patterns.normal_form import (
     Condition,
-    Conjunct,
     Conjunction,
     Disjunction,
     Negation,
     conjunctive_normal_form,
-    without_implied,
 )
 
 if TYPE_CHECKING:

@@ -7,15 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.model import Attribute, Comparison, Constant
+from cepbench.patterns.model import Attribute, Comparison, Conjunct, Constant, without_implied
 from cepbench.patterns.normal_form import (
     Condition,
-    Conjunct,
     Conjunction,
     Disjunction,
     Negation,
     conjunctive_normal_form,
-    without_implied,
 )
 from cepbench.patterns.parse import parse
 

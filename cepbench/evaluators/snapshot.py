@@ -1,0 +1,170 @@
+"""A detector's state as plain arrays, and back: what may have been damaged on the way is checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cepbench.errors import SnapshotError
+from cepbench.kernels import tables
+from cepbench.plans.model import OrderPlan, TreePlan
+
+_VERSION = 1
+
+#: What the header tells besides the version, and of which kind it is.
+_HEADER: dict[str, type | tuple[type, ...]] = {
+    "pattern": str,
+    "plan": dict,
+    "evaluator": str,
+    "output": str,
+    "partial_match_limit": int,
+    "position": int,
+    "first": (int, type(None)),
+    "last": (int, type(None)),
+    "matches": int,
+    "seconds": float,
+    "texts": list,
+}
+
+
+@dataclass
+class NodeState:
+    """What the kernels keep of each node of a plan.
+
+    Attributes
+    ----------
+    state : ndarray of int64, shape (nodes, STATE_COLUMNS)
+    counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
+    peaks : ndarray of int64, shape (PEAKS,)
+    ints : ndarray of int64
+        Arena of all nodes' integer columns.
+    floats : ndarray of float64
+        Arena of all nodes' float columns.
+    """
+
+    state: np.ndarray
+    counts: np.ndarray
+    peaks: np.ndarray
+    ints: np.ndarray
+    floats: np.ndarray
+
+    @classmethod
+    def empty(cls, nodes: int) -> NodeState:
+        """Nothing stored, nothing counted."""
+        return cls(
+            np.zeros((nodes, tables.STATE_COLUMNS), np.int64),
+            np.zeros((nodes, tables.COUNT_COLUMNS), np.int64),
+            np.zeros(tables.PEAKS, np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.float64),
+        )
+
+
+def pack(header: Mapping[str, Any], nodes: np.ndarray, kept: NodeState) -> dict[str, np.ndarray]:
+    """Header and stored rows as plain arrays, without the room between the rows."""
+
+    def stored(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
+        pieces = [np.empty(0, arena.dtype)]
+        for node, state in enumerate(kept.state):
+            for column in range(nodes[node, width]):
+                begin = state[offset] + column * state[tables.CAPACITY]
+                pieces.append(arena[begin + state[tables.START] : begin + state[tables.END]])
+        return np.concatenate(pieces)
+
+    return {
+        "header": np.array(json.dumps({"version": _VERSION, **header})),
+        "rows": kept.state[:, tables.END] - kept.state[:, tables.START],
+        "counts": kept.counts.copy(),
+        "peaks": kept.peaks.copy(),
+        "ints": stored(kept.ints, tables.INT_OFFSET, tables.INTS),
+        "floats": stored(kept.floats, tables.FLOAT_OFFSET, tables.FLOATS),
+    }
+
+
+def header_of(snapshot: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What a snapshot says of itself.
+
+    Raises
+    ------
+    SnapshotError
+        If it is not a snapshot, one of another version, or lacks something.
+    """
+    try:
+        header = json.loads(str(snapshot["header"]))
+        version = header["version"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"this is no snapshot of a detector: {error!r}") from error
+    if version != _VERSION:
+        raise SnapshotError(
+            f"the snapshot has version {version}, this cepbench reads {_VERSION}; "
+            "restore it with the version that took it"
+        )
+    for key, kind in _HEADER.items():
+        if not isinstance(header.get(key, Ellipsis), kind):
+            raise SnapshotError(f"the snapshot is damaged: its header has no usable {key!r}")
+    return header
+
+
+def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
+    """The kernels' state from a snapshot of a detector whose plan has these nodes.
+
+    Raises
+    ------
+    SnapshotError
+        If an array is missing, or is not of the kind and size that it must be.
+    """
+    kept = NodeState.empty(len(nodes))
+
+    def array(name: str, like: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        if name not in snapshot:
+            raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
+        found = np.asarray(snapshot[name])
+        if found.dtype != like.dtype or found.shape != shape:
+            raise SnapshotError(
+                f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
+                f"{found.shape}, where {like.dtype} and {shape} are due"
+            )
+        return found.copy()
+
+    rows = array("rows", kept.state, (len(nodes),))
+    if (rows < 0).any():
+        raise SnapshotError("the snapshot is damaged: it counts less than no rows")
+    kept.counts = array("counts", kept.counts, kept.counts.shape)
+    kept.peaks = array("peaks", kept.peaks, kept.peaks.shape)
+    kept.ints = array("ints", kept.ints, (int(rows @ nodes[:, tables.INTS]),))
+    kept.floats = array("floats", kept.floats, (int(rows @ nodes[:, tables.FLOATS]),))
+    for column in (tables.CAPACITY, tables.END, tables.FRESH):
+        kept.state[:, column] = rows
+    for offset, width in (
+        (tables.INT_OFFSET, tables.INTS),
+        (tables.FLOAT_OFFSET, tables.FLOATS),
+    ):
+        sizes = rows * nodes[:, width]
+        kept.state[:, offset] = np.cumsum(sizes) - sizes
+    return kept
+
+
+def plan_to_json(plan: OrderPlan | TreePlan) -> dict[str, Any]:
+    """A plan's kind and shape, for a snapshot's header."""
+    return {"kind": plan.kind, "shape": plan.order if isinstance(plan, OrderPlan) else plan.tree}
+
+
+def plan_from_json(described: Mapping[str, Any]) -> OrderPlan | TreePlan:
+    """The plan that :func:`plan_to_json` was given.
+
+    Raises
+    ------
+    SnapshotError, PlanError
+        If it describes no plan.
+    """
+
+    match described:
+        case {"kind": "order", "shape": list() as order}:
+            return OrderPlan(order)
+        case {"kind": "tree", "shape": shape}:
+            return TreePlan(shape)
+    raise SnapshotError(f"the snapshot is damaged: {described!r} is no plan")
