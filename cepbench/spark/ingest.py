@@ -26,7 +26,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
-from cepbench.spark.jobs import ROW_GROUP, parquet_options, run_job, write_in_one_step
+from cepbench.spark.jobs import ROW_GROUP, parquet_options, run_job, told_briefly, write_in_one_step
 from cepbench.streams.dataset import (
     MONTH,
     QUARANTINE,
@@ -315,12 +315,13 @@ def _write_events(
         yield _write_partition(form, path, batches)
 
     staged = spark.read.parquet(str(path / STAGING))
-    counted = (
+    written = (
         staged.repartition(-(-events // _TASK_EVENTS), "symbol")
         .sortWithinPartitions("symbol", "ts", "sequence")
         .mapInArrow(write, "symbol string, events long")
-        .toPandas()
     )
+    with told_briefly("ingest"):
+        counted = written.toPandas()
     return {str(name): int(count) for name, count in sorted(counted.itertuples(index=False))}
 
 

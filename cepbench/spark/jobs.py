@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
 from pyspark import InheritableThread
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tqdm import tqdm
 
@@ -61,7 +65,7 @@ def run_job(
     Raises
     ------
     CepbenchError
-        What a task raised, if it was one; else a DatasetError that quotes Spark's.
+        What a task raised, if it was one; else a DatasetError with the cause and its place.
     """
     if not items:
         return []
@@ -93,14 +97,55 @@ def run_job(
         thread.join()
         raise
     if broken:
-        if not isinstance(broken[0], Exception):
+        with told_briefly(name):
             raise broken[0]
-        text = str(broken[0])[:2000]
-        raise DatasetError(f"the Spark job {name!r} failed: {text}") from broken[0]
     for kind, value in outcome:
         if kind == "error":
             raise value
     return [value for _, value in outcome]
+
+
+@contextmanager
+def told_briefly(name: str) -> Iterator[None]:
+    """Turn Spark's pages of two languages' stacks into an error that names the job and the cause.
+
+    Parameters
+    ----------
+    name : str
+        Of the job.
+
+    Raises
+    ------
+    DatasetError
+        From the error of Spark, whose whole text thus stays at hand.
+    """
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise DatasetError(f"the Spark job {name!r} failed: {_cause(str(error))}") from error
+
+
+def _cause(text: str) -> str:
+    """The end of the last Python traceback in Spark's text and its place; else Spark's own cause."""
+    *_, last = ("", *re.split(r"Traceback \(most recent call last\):\n", text)[1:])
+    place, cause = "", ""
+    for line in last.splitlines():
+        if line.startswith("  "):
+            place = line if line.lstrip().startswith('File "') else place
+        elif line.strip():
+            cause = line.strip()
+            break
+    found = re.search(r'"(.+)", line (\d+), in (\S+)', place)
+    if cause and found:
+        return f"{cause} (in {found[3]}, {Path(found[1]).name} line {found[2]})"
+    # Without one, Java failed by itself, or a worker died: the first line of Java's stack tells,
+    # after the names of the exceptions that others were wrapped in.
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = next((line for line in lines if "Exception: " in line), "".join(lines[:1]))
+    cause = told.rsplit("Exception: ", 1)[-1]
+    if "worker exited" in cause:
+        cause += "; most often the system had no memory left for it: use fewer cores or less data"
+    return cause
 
 
 def _advance(bar: Any, done: int) -> None:

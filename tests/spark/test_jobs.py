@@ -1,0 +1,65 @@
+"""Spark jobs: results in order, and errors that a person can read."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cepbench.errors import DatasetError, StreamError
+from cepbench.spark.jobs import run_job
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _double(number: int) -> int:
+    return 2 * number
+
+
+def _refuse(number: int) -> int:
+    raise StreamError(f"row {number} is out of order")
+
+
+def _divide(number: int) -> float:
+    try:
+        return 1 / number
+    except ZeroDivisionError as error:
+        raise ValueError("nothing to divide by") from error
+
+
+def _die(number: int) -> None:
+    os._exit(1)
+
+
+# Workers cannot import test modules, so the functions go to them by value.
+for function in (_double, _refuse, _divide, _die):
+    function.__module__ = "__main__"
+
+
+def test_results_come_in_the_order_of_the_items(spark: SparkSession) -> None:
+    assert run_job(spark, _double, [3, 1, 2], name="double", partitions=2) == [6, 2, 4]
+    assert run_job(spark, _double, [], name="double") == []
+
+
+def test_an_error_of_ours_arrives_as_it_is(spark: SparkSession) -> None:
+    with pytest.raises(StreamError, match=r"^row 7 is out of order$"):
+        run_job(spark, _refuse, [7], name="refuse")
+
+
+def test_another_error_tells_job_cause_and_place(spark: SparkSession) -> None:
+    with pytest.raises(DatasetError) as caught:
+        run_job(spark, _divide, [1, 0], name="divide")
+    expected = "the Spark job 'divide' failed: ValueError: nothing to divide by (in _divide, "
+    assert str(caught.value).startswith(expected)
+    assert "test_jobs.py line " in str(caught.value)
+
+
+def test_a_worker_that_dies(spark: SparkSession) -> None:
+    with pytest.raises(DatasetError) as caught:
+        run_job(spark, _die, [0], name="die")
+    told = str(caught.value)
+    assert told.startswith("the Spark job 'die' failed: Python worker exited unexpectedly")
+    assert "memory" in told
+    assert "\n" not in told
