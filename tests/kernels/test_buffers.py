@@ -1,0 +1,131 @@
+"""Room for rows: whatever is stored, moved and forgotten, against lists of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.kernels import tables
+from cepbench.kernels.buffers import expire, make_room
+
+pytestmark = pytest.mark.kernel
+
+#: Nodes: (integer columns, float columns, whether an event's two times are one).
+SHAPES = [(2, 0, True), (2, 2, True), (3, 1, False), (4, 0, False)]
+
+Row = tuple[tuple[int, ...], tuple[float, ...]]
+
+
+class Stored:
+    """The arenas beside the naive lists that they should equal."""
+
+    def __init__(self) -> None:
+        self.nodes = np.full((len(SHAPES) + 1, tables.NODE_COLUMNS), -1, np.int64)
+        for node, (ints, floats, single) in enumerate(SHAPES):
+            self.nodes[node, tables.INTS], self.nodes[node, tables.FLOATS] = ints, floats
+            self.nodes[node, tables.EARLIEST] = 0
+            self.nodes[node, tables.LATEST] = 0 if single else 1
+        # The root, which stores nothing in the arenas.
+        self.nodes[-1, tables.INTS] = self.nodes[-1, tables.FLOATS] = 5
+        self.state = np.zeros((len(self.nodes), tables.STATE_COLUMNS), np.int64)
+        self.ints, self.floats = np.empty(0, np.int64), np.empty(0, np.float64)
+        self.rows: list[list[Row]] = [[] for _ in SHAPES]
+        self.serial = 0
+
+    def read(self, node: int) -> list[Row]:
+        state, found = self.state[node], []
+        for row in range(state[tables.START], state[tables.END]):
+            places = [
+                [
+                    state[offset] + column * state[tables.CAPACITY] + row
+                    for column in range(self.nodes[node, width])
+                ]
+                for offset, width in (
+                    (tables.INT_OFFSET, tables.INTS),
+                    (tables.FLOAT_OFFSET, tables.FLOATS),
+                )
+            ]
+            found.append((tuple(self.ints[places[0]].tolist()), tuple(self.floats[places[1]])))
+        return found
+
+    def add(self, node: int, spans: list[tuple[int, int]]) -> None:
+        """Rows by (time since the first, latest time)."""
+        ints, floats, single = SHAPES[node]
+        others = {n: (self.read(n), self.state[n, tables.START]) for n in range(len(SHAPES))}
+        fresh = self.state[node, tables.END] - self.state[node, tables.FRESH]
+        self.ints, self.floats = make_room(
+            node, len(spans), self.nodes, self.state, self.ints, self.floats
+        )
+        for other, (rows, start) in others.items():
+            assert self.read(other) == rows
+            if other != node:
+                assert self.state[other, tables.START] == start
+        state = self.state[node]
+        assert state[tables.END] + len(spans) <= state[tables.CAPACITY]
+        assert state[tables.END] - state[tables.FRESH] == fresh
+        for age, latest in spans:
+            times = (latest, self.serial) if single else (latest - age, latest)
+            self.serial += 1
+            row = (
+                (*times, *(self.serial + 100 * c for c in range(2, ints))),
+                tuple(self.serial / 2 + c for c in range(floats)),
+            )
+            at = state[tables.END]
+            for column, value in enumerate(row[0]):
+                self.ints[state[tables.INT_OFFSET] + column * state[tables.CAPACITY] + at] = value
+            for column, value in enumerate(row[1]):
+                place = state[tables.FLOAT_OFFSET] + column * state[tables.CAPACITY] + at
+                self.floats[place] = value
+            state[tables.END] += 1
+            self.rows[node].append(row)
+
+    def expire(self, node: int, oldest: int) -> None:
+        self.rows[node] = [row for row in self.rows[node] if row[0][0] >= oldest]
+        live = expire(node, oldest, self.nodes, self.state, self.ints, self.floats)
+        assert live == len(self.rows[node])
+        stored = self.read(node)
+        assert [row for row in stored if row[0][0] >= oldest] == self.rows[node]
+        # Not much more is stored than lives, and nothing at all that is known to be sorted.
+        assert len(stored) <= (live if SHAPES[node][2] else 2 * live)
+        assert self.state[node, tables.FRESH] == self.state[node, tables.END]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(SHAPES) - 1),
+            st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), max_size=12),
+            st.integers(0, 12),
+            st.booleans(),
+        ),
+        max_size=25,
+    )
+)
+def test_rows_are_as_in_lists(steps) -> None:
+    stored = Stored()
+    now, oldest = [0] * len(SHAPES), 0
+    for node, added, window, forget in steps:
+        spans = []
+        for age, pause in added:
+            now[node] += pause
+            spans.append((age, now[node]))
+        stored.add(node, spans)
+        if forget:
+            oldest = max(oldest, max(now) - window)
+            stored.expire(node, oldest)
+    for node in range(len(SHAPES)):
+        stored.expire(node, oldest)
+
+
+def test_memory_stays_where_rows_come_and_go() -> None:
+    stored = Stored()
+    sizes = []
+    for tick in range(150):
+        for node in range(len(SHAPES)):
+            stored.add(node, [(5, tick), (0, tick)])
+            stored.expire(node, tick - 10)
+        sizes.append(len(stored.ints))
+    assert sizes[-1] == sizes[50]
+    assert sizes[-1] < 12 * sum(len(rows) * SHAPES[n][0] for n, rows in enumerate(stored.rows))

@@ -1,0 +1,213 @@
+"""Conditions on blocks of candidates, against one candidate at a time in plain Python."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.kernels import filters
+from cepbench.kernels.tables import Plan
+
+pytestmark = pytest.mark.kernel
+
+COMPARISONS = {
+    filters.LESS: operator.lt,
+    filters.LESS_EQUAL: operator.le,
+    filters.GREATER: operator.gt,
+    filters.GREATER_EQUAL: operator.ge,
+    filters.EQUAL: operator.eq,
+    filters.UNEQUAL: operator.ne,
+}
+ARITHMETIC = {
+    filters.ADD: np.add,
+    filters.SUBTRACT: np.subtract,
+    filters.MULTIPLY: np.multiply,
+    filters.DIVIDE: np.divide,
+}
+
+INTEGERS = st.sampled_from([-(2**62), -3, 0, 1, 2, 7, 2**62]) | st.integers(-5, 5)
+FLOATS = st.sampled_from([0.0, -0.0, 1.0, 2.0, -1.5, np.nan, np.inf, -np.inf, 1e-300, 1e300])
+
+
+def masks(size: int) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(st.integers(0, 1), min_size=size, max_size=size).map(
+        lambda bits: np.array(bits, np.uint8)
+    )
+
+
+def columns(values: st.SearchStrategy, kind: type, size: int) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(values, min_size=size, max_size=size).map(lambda row: np.array(row, kind))
+
+
+def holds(code: int, left: float, right: float) -> bool:
+    """A comparison; false where either side is missing, ``!=`` too."""
+    if np.isnan(left) or np.isnan(right):
+        return False
+    return bool(COMPARISONS[code](left, right))
+
+
+@given(st.data(), st.integers(0, 9))
+def test_keep_between(data: st.DataObject, size: int) -> None:
+    mask = data.draw(masks(size))
+    column = data.draw(columns(INTEGERS, np.int64, size))
+    low, high = data.draw(INTEGERS), data.draw(INTEGERS)
+    expected = [m and low <= v <= high for m, v in zip(mask, column, strict=True)]
+    filters.keep_between(mask, column, low, high)
+    assert mask.tolist() == expected
+
+
+@given(st.data(), st.integers(0, 9))
+def test_keep_other(data: st.DataObject, size: int) -> None:
+    mask = data.draw(masks(size))
+    column = data.draw(columns(INTEGERS, np.int64, size))
+    value = data.draw(INTEGERS)
+    expected = [m and v != value for m, v in zip(mask, column, strict=True)]
+    filters.keep_other(mask, column, value)
+    assert mask.tolist() == expected
+
+
+@pytest.mark.parametrize("code", COMPARISONS)
+@given(data=st.data())
+def test_keep_compared(code: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(0, 9))
+    mask = data.draw(masks(size))
+    column = data.draw(columns(FLOATS, np.float64, size))
+    value = data.draw(FLOATS)
+    expected = [m and holds(code, value, v) for m, v in zip(mask, column, strict=True)]
+    filters.keep_compared(mask, code, value, column)
+    assert mask.tolist() == expected
+
+
+@pytest.mark.parametrize("code", COMPARISONS)
+def test_flipped_sides_mean_the_same(code: int) -> None:
+    values = [0.0, 1.0, -2.0, float("nan"), float("inf")]
+    for left in values:
+        for right in values:
+            flipped = int(filters.FLIPPED[code])
+            assert holds(code, left, right) == holds(flipped, right, left)
+
+
+def expressions() -> st.SearchStrategy[Any]:
+    """("left", column), ("right", column), ("constant", value), ("negate", …), (opcode, …, …)."""
+    leaf = (
+        st.tuples(st.sampled_from(["left", "right"]), st.integers(0, 2))
+        | st.tuples(st.just("constant"), FLOATS)
+    )  # fmt: skip
+    return st.recursive(
+        leaf,
+        lambda part: (
+            st.tuples(st.just("negate"), part)
+            | st.tuples(st.sampled_from(list(ARITHMETIC)), part, part)
+        ),
+        max_leaves=5,
+    )
+
+
+CLAUSES = st.lists(
+    st.tuples(st.sampled_from(list(COMPARISONS)), expressions(), expressions()),
+    min_size=1,
+    max_size=3,
+)
+
+
+def compiled(clauses: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Rules and constants of a program, written down in post-order."""
+    rules: list[tuple[int, int, int]] = []
+    constants: list[float] = []
+
+    def visit(expression: Any) -> None:
+        kind = expression[0]
+        if kind == "left":
+            rules.append((filters.LOAD_LEFT, expression[1], 0))
+        elif kind == "right":
+            rules.append((filters.LOAD_RIGHT, expression[1], 0))
+        elif kind == "constant":
+            constants.append(expression[1])
+            rules.append((filters.LOAD_CONSTANT, len(constants) - 1, 0))
+        elif kind == "negate":
+            visit(expression[1])
+            rules.append((filters.NEGATE, 0, 0))
+        else:
+            visit(expression[1])
+            visit(expression[2])
+            rules.append((kind, 0, 0))
+
+    for clause in clauses:
+        for number, comparison in enumerate(clause):
+            visit(comparison)
+            if number:
+                rules.append((filters.EITHER, 0, 0))
+        rules.append((filters.KEEP_IF_TRUE, 0, 0))
+    return np.array(rules, np.int64).reshape(-1, 3), np.array(constants, np.float64)
+
+
+def value_of(expression: Any, left: np.ndarray, right: np.ndarray) -> Any:
+    kind = expression[0]
+    if kind in ("left", "right"):
+        return (left if kind == "left" else right)[expression[1]]
+    if kind == "constant":
+        return np.float64(expression[1])
+    if kind == "negate":
+        return -value_of(expression[1], left, right)
+    return ARITHMETIC[kind](*(value_of(part, left, right) for part in expression[1:]))
+
+
+@given(
+    data=st.data(),
+    clauses=st.lists(CLAUSES, max_size=2),
+    size=st.integers(0, 6),
+    driver_is_left=st.booleans(),
+    skipped=st.integers(0, 3),
+)
+def test_programs(
+    data: st.DataObject, clauses: list[Any], size: int, driver_is_left: bool, skipped: int
+) -> None:
+    """Any arithmetic, OR and several clauses, whichever side the driver is on."""
+    driver = data.draw(columns(FLOATS, np.float64, 3))
+    siblings = np.array(data.draw(columns(FLOATS, np.float64, 3 * size))).reshape(3, size)
+    rules, constants = compiled(clauses)
+    before = np.full((skipped, 3), -9, np.int64)
+    plan = Plan(
+        np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64),
+        np.concatenate([before, rules, before]), constants, 0,
+    )  # fmt: skip
+    # Both nodes have room for more rows than they hold, and other rows before those asked for.
+    wide = size + 2
+    arena = np.full(skipped + 3 * 4 + 3 * wide, 77.0)
+    driver_start, sibling_start = skipped + 1, skipped + 3 * 4 + 1
+    for column in range(3):
+        arena[driver_start + column * 4] = driver[column]
+        begin = sibling_start + column * wide
+        arena[begin : begin + size] = siblings[column]
+    mask = data.draw(masks(size))
+    with np.errstate(all="ignore"):
+        expected = [
+            bool(kept)
+            and all(
+                any(
+                    holds(
+                        code,
+                        *(
+                            value_of(side, driver, siblings[:, row])
+                            if driver_is_left
+                            else value_of(side, siblings[:, row], driver)
+                            for side in sides
+                        ),
+                    )
+                    for code, *sides in clause
+                )
+                for clause in clauses
+            )
+            for row, kept in enumerate(mask)
+        ]
+        filters.run_program(
+            mask, plan, skipped, skipped + len(rules),
+            np.empty((filters.STACK, filters.BLOCK)), driver_is_left,
+            arena, driver_start, 4, sibling_start, wide,
+        )  # fmt: skip
+    assert mask.astype(bool).tolist() == expected

@@ -1,0 +1,84 @@
+"""The parts of the join, and the length of its steps, which changes nothing that is found."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.evaluators import detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.kernels.filters import BLOCK
+from cepbench.kernels.join import first_above, first_at_least, widened
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import TreePlan
+from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
+from tests.naive.matcher import naive_matches
+
+pytestmark = pytest.mark.kernel
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12).map(sorted), st.data())
+def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject) -> None:
+    low = data.draw(st.integers(0, len(column)))
+    high = data.draw(st.integers(low, len(column)))
+    value = data.draw(st.integers(-4, 4))
+    array = np.array(column, np.int64)
+    at_least = [i for i in range(low, high) if column[i] >= value]
+    above = [i for i in range(low, high) if column[i] > value]
+    assert first_at_least(array, low, high, value) == min(at_least, default=high)
+    assert first_above(array, low, high, value) == min(above, default=high)
+
+
+def test_room_for_more_matches() -> None:
+    matches = np.arange(8, dtype=np.int64).reshape(2, 4)
+    assert widened(matches, 3, 1) is matches or (widened(matches, 3, 1) == matches).all()
+    wider = widened(matches, 3, 2)
+    assert wider.shape[1] >= 5
+    assert wider[:, :3].tolist() == [[0, 1, 2], [4, 5, 6]]
+
+
+@given(data=st.data(), case=cases(sizes=(2, 4)), steps=st.sampled_from([1, 2, 3, 10**12]))
+def test_the_length_of_a_step_changes_no_match(data: st.DataObject, case: Case, steps: int) -> None:
+    """From one tick to a whole window at once."""
+    plan = data.draw(tree_plans(case.pattern.names))
+    with mock.patch.object(detector, "STEPS_PER_WINDOW", steps):
+        result = evaluate(case.pattern, case.stream, plan, evaluator="tree")
+    found = [tuple(row) for row in result.matches.to_numpy().tolist()]
+    expected = naive_matches(case.pattern, case.events)
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("a.x < b.x", np.less),
+        ("a.x + b.x > b.x * 0.5", lambda a, b: a + b > b * 0.5),
+        (None, lambda a, b: np.full(np.broadcast(a, b).shape, True)),
+    ],
+    ids=["comparison", "program", "none"],
+)
+@pytest.mark.parametrize("operator", ["SEQ", "AND"])
+@pytest.mark.parametrize("tree", [("a", "b"), ("b", "a")])
+def test_more_candidates_than_a_block_holds(tree, operator: str, condition, holds) -> None:
+    """None is skipped or looked at twice where one block ends and the next begins."""
+    count = 2 * BLOCK + 7
+    rng = np.random.default_rng(0)
+    kinds = np.array(["A"] * count + ["B"] * 3)
+    time = np.concatenate([np.sort(rng.integers(0, 900, count)), [900, 901, 901]])
+    x = rng.normal(size=len(kinds))
+    where = f"WHERE {condition}" if condition else ""
+    pattern = parse(f"PATTERN {operator}(A a, B b) {where} WITHIN 890 units")
+    stream = stream_of(pd.DataFrame({"type": kinds, "time": time, "x": x}))
+    a, b = np.arange(count)[:, None], np.arange(count, count + 3)[None, :]
+    expected = np.argwhere(holds(x[a], x[b]) & (time[b] - time[a] <= 890)) + np.array([0, count])
+    result = evaluate(pattern, stream, TreePlan(tree))
+    assert len(expected) > BLOCK
+    assert sorted(result.matches.to_numpy().tolist()) == sorted(expected.tolist())
+    counted = evaluate(pattern, stream, TreePlan(tree), output="count")
+    assert counted.metrics.matches == len(expected)
