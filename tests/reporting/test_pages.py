@@ -1,0 +1,201 @@
+"""Pages open offline, draw their charts, and show every name as text and never as markup."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+import cepbench as cep
+from cepbench.figures import interactive
+from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.reporting.pages import CONTENT_POLICY, page_of
+from tests.figures.test_figures import MINE, OURS, summary_of
+from tests.reporting.chromium import open_page
+from tests.reporting.offline import read_page
+
+EVIL = "<script>alert(1)</script>"
+EVIL_IMAGE = '"><img src=x onerror=alert(2)>'
+
+
+def shown(thing: Any) -> Any:
+    """The output of a cell that ends with ``thing``, as the notebook's kernel makes it."""
+    data, metadata = DisplayFormatter().format(thing)
+    return new_output("execute_result", data, metadata=metadata, execution_count=1)
+
+
+def chart_output(generators: dict[str, str]) -> Any:
+    drawing = interactive.bars_by_set(summary_of(generators), "events_per_second")
+    return new_output("display_data", {VEGALITE_MIME: drawing.to_dict(), "text/plain": "a chart"})
+
+
+def notebook_of(*outputs: Any, source: str = "1 + 1", tags: tuple[str, ...] = ()) -> Any:
+    cell = new_code_cell(source, outputs=list(outputs), metadata={"tags": list(tags)})
+    metadata = {"title": "A title", "kernelspec": {"name": "python3", "display_name": "Python"}}
+    return new_notebook(cells=[new_markdown_cell("# Heading"), cell], metadata=metadata)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    """A page with charts of user-named generators, a table, a picture, text and an error."""
+    picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    return page_of(
+        notebook_of(
+            chart_output(OURS | MINE),
+            shown(pd.DataFrame({"a": [1.0]})),
+            new_output("display_data", {"image/png": picture}),
+            new_output("stream", name="stdout", text="some text\n"),
+            chart_output(OURS),
+        )
+    )
+
+
+def test_the_reader_of_pages_finds_whatever_would_be_loaded() -> None:
+    html = """
+        <link rel="stylesheet" href="https://a/x.css"><script src="//b/x.js"></script>
+        <img srcset="x.png 1x, http://c/x.png 2x"><div style="background: url(https://d/x.png)">
+        <style>@import "e.css"; p { src: url('http://f/x.woff') }</style>
+        <script>fetch("https://g/x"); import('https://h/x')</script>
+        <body onload="fetch('https://i/x')"><iframe src="https://j"></iframe>
+        <a href="https://fine.example">a link that waits for a click</a><img src="data:x">
+    """
+    loads = read_page(html).loads
+    found = [load.partition(": ")[2].split("/")[2 if "//" in load else 0] for load in loads]
+    assert sorted(name.strip() for name in found) == [*"abcd", "e.css", *"fghij"]
+
+
+def test_a_page_loads_nothing_and_forbids_it(page: str) -> None:
+    parsed = read_page(page)
+    assert parsed.loads == []
+    names = [tag for tag, _ in parsed.elements]
+    policies = [
+        number
+        for number, (tag, attributes) in enumerate(parsed.elements)
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert len(policies) == 1
+    assert parsed.elements[policies[0]][1]["content"] == CONTENT_POLICY
+    assert policies[0] < min(names.index("script"), names.index("style"))
+    assert "default-src 'none'" in CONTENT_POLICY and "http" not in CONTENT_POLICY
+
+
+def test_every_chart_is_there_once_with_one_copy_of_vega(page: str) -> None:
+    scripts = read_page(page).scripts
+    charts = [json.loads(text) for attributes, text in scripts if "data-chart" in attributes]
+    assert len(charts) == 2
+    assert all("vconcat" in chart or "hconcat" in chart for chart in charts)
+    assert sum(len(text) > 300_000 for _, text in scripts) == 1
+    assert len(page) < 3_000_000
+
+
+def test_a_page_without_charts_carries_no_vega() -> None:
+    html = page_of(notebook_of(new_output("stream", name="stdout", text="some text")))
+    assert "some text" in html and "vegaEmbed" not in html
+
+
+@pytest.fixture(scope="module")
+def things_with_evil_names() -> dict[str, Any]:
+    names = [EVIL, EVIL_IMAGE]
+    frame = pd.DataFrame(
+        {
+            "symbol": [names[k % 2] for k in range(40)],
+            "ts": pd.to_datetime(np.arange(40), unit="s", utc=True),
+            "x": np.linspace(0, 1, 40),
+        }
+    )
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    text = f"PATTERN SEQ({quoted[0]} a, {quoted[1]} b) WHERE a.x < b.x WITHIN 5 seconds"
+    pattern = cep.parse(text)
+    statistics = cep.measure_statistics(pattern, stream)
+    tree = cep.plan(pattern, statistics, algorithm="DP-B")
+    order = cep.plan(pattern, statistics, algorithm="DP-LD")
+    result = cep.evaluate(pattern, stream, tree)
+    return {
+        "pattern": pattern,
+        "stream": stream,
+        "statistics": statistics,
+        "tree plan": tree,
+        "order plan": order,
+        "result": result,
+        "comparison": cep.compare(
+            pattern, stream, statistics=statistics, generators=["GREEDY"], repetitions=1
+        ),
+        "table": frame,
+        "text": text,
+    }
+
+
+@pytest.mark.kernel
+def test_names_in_results_are_text_and_never_markup(things_with_evil_names: dict) -> None:
+    named = 0
+    for what, thing in things_with_evil_names.items():
+        parsed = read_page(page_of(notebook_of(shown(thing))))
+        assert not any("alert(1)" in text for _, text in parsed.scripts), what
+        assert not any("onerror" in attributes for _, attributes in parsed.elements), what
+        named += "alert(1)" in parsed.text
+    assert named >= 3  # and shown they are: in the pattern, the table and the text at least
+
+
+def test_names_in_charts_texts_and_sources_are_text_and_never_markup() -> None:
+    generators = OURS | {EVIL: "order", "</script><img src=x onerror=alert(2)>": "tree"}
+    stream = new_output("stream", name="stdout", text=f"{EVIL}\n{EVIL_IMAGE}\n")
+    error = new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL])
+    notebook = notebook_of(chart_output(generators), stream, error, source=f"x = '{EVIL}'")
+    notebook.metadata["title"] = EVIL
+    parsed = read_page(page_of(notebook))
+    assert not any("onerror" in attributes for _, attributes in parsed.elements)
+    carrying = [attributes for attributes, text in parsed.scripts if "alert(1)" in text]
+    assert [attributes.get("type") for attributes in carrying] == ["application/json"]
+    assert parsed.text.count("alert(1)") >= 4  # title, source, text, error
+
+
+def test_parameters_and_marked_cells_are_folded() -> None:
+    for tag in ("parameters", "injected-parameters", "fold"):
+        names = [tag for tag, _ in read_page(page_of(notebook_of(tags=(tag,)))).elements]
+        assert "details" in names
+    assert "details" not in [tag for tag, _ in read_page(page_of(notebook_of())).elements]
+
+
+def test_a_progress_bar_is_shown_as_it_ended() -> None:
+    text = "0%\r50%\r\x1b[32m100%\x1b[0m\ndone\r\n"
+    parsed = read_page(page_of(notebook_of(new_output("stream", name="stderr", text=text))))
+    assert "100%\ndone" in parsed.text
+    assert "50%" not in parsed.text and "[32m" not in parsed.text
+
+
+def test_the_notebook_stays_as_it_was() -> None:
+    notebook = notebook_of(chart_output(OURS), new_output("stream", name="stdout", text="a\rb"))
+    before = nbformat.writes(notebook)
+    page_of(notebook)
+    assert nbformat.writes(notebook) == before
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_charts_are_drawn_in_a_browser_without_a_network(page: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    opened = open_page(tmp_path / "page.html")
+    assert opened.console == []  # neither an error nor a request that the policy refused
+    parsed = read_page(opened.html)
+    drawn = [attributes for tag, attributes in parsed.elements
+             if tag in ("canvas", "svg") and "marks" in attributes.get("class", "")]  # fmt: skip
+    assert len(drawn) == 2
+    assert all(int(float(canvas["width"])) > 300 for canvas in drawn)
+    assert "could not be drawn" not in parsed.text
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_the_browser_would_report_a_request(page: str, tmp_path: Path) -> None:
+    asking = page.replace("<body", '<body><img src="https://elsewhere.example/x.png"', 1)
+    assert asking != page
+    (tmp_path / "page.html").write_text(asking, encoding="utf-8")
+    console = open_page(tmp_path / "page.html").console
+    assert any("elsewhere.example" in line and "Content Security Policy" in line
+               for line in console)  # fmt: skip
