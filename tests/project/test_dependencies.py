@@ -1,0 +1,114 @@
+"""pyproject.toml, environment.yml and constraints.txt say the same about what is needed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONDA: dict[str, Any] = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+PINS = [
+    Requirement(line)
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("#")
+]
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+DIRECT = [
+    Requirement(line)
+    for line in [*PROJECT["project"]["dependencies"], *(r for rs in EXTRAS.values() for r in rs)]
+]
+PYTHONS = ("3.11", "3.12", "3.13")
+
+
+def pins_for(name: str, python: str, platform: str) -> list[Requirement]:
+    """The pins of a package that hold on one Python and platform."""
+    where = {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": platform,
+        "platform_system": {"linux": "Linux", "darwin": "Darwin"}[platform],
+    }
+    return [
+        pin
+        for pin in PINS
+        if canonicalize_name(pin.name) == canonicalize_name(name)
+        and (pin.marker is None or pin.marker.evaluate(where))
+    ]
+
+
+def test_every_pin_is_one_exact_version_without_an_address() -> None:
+    assert len(PINS) > len(DIRECT)
+    for pin in PINS:
+        assert pin.url is None
+        assert re.fullmatch(r"==[\w.+!]+", str(pin.specifier)), str(pin)
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_requirement_has_one_pin_that_satisfies_it(python: str, platform: str) -> None:
+    for requirement in DIRECT:
+        pins = pins_for(requirement.name, python, platform)
+        assert len(pins) == 1, f"{requirement.name} on {platform} with {python}: {pins}"
+        version = next(iter(pins[0].specifier)).version
+        assert requirement.specifier.contains(version), f"{requirement} against {pins[0]}"
+
+
+def test_what_is_installed_needs_nothing_unpinned() -> None:
+    """Follows the requirements of what is installed here, down to the last one."""
+    from importlib.metadata import distribution
+
+    waiting = [("cepbench", extra) for extra in ("", *EXTRAS)]
+    seen = set(waiting)
+    pinned = {canonicalize_name(pin.name) for pin in PINS}
+    missing = set()
+    while waiting:
+        name, extra = waiting.pop()
+        for line in distribution(name).requires or []:
+            requirement = Requirement(line)
+            if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+                continue
+            if canonicalize_name(requirement.name) not in pinned:
+                missing.add(f"{requirement.name}, needed by {name}")
+                continue
+            for wanted in ("", *requirement.extras):
+                step = (requirement.name, wanted)
+                if step not in seen:
+                    seen.add(step)
+                    waiting.append(step)
+    assert missing == set()
+    assert len(seen) > len(DIRECT)
+
+
+def test_conda_supplies_python_java_and_make_and_pip_the_rest() -> None:
+    assert CONDA["name"] == PROJECT["project"]["name"]
+    assert CONDA["channels"] == ["conda-forge"]
+    plain = [entry for entry in CONDA["dependencies"] if isinstance(entry, str)]
+    by_pip = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
+    names = {re.split(r"[<>=! ]", entry)[0] for entry in plain}
+    assert names == {"python", "openjdk", "make", "pip"}
+    # One source of what is needed: whatever pyproject.toml lists, conda users get too.
+    assert by_pip == [["-c constraints.txt", "-e .[dev]"]]
+    assert set(EXTRAS) == {"dev"}
+
+
+def test_conda_and_pyproject_agree_on_python() -> None:
+    conda = next(e for e in CONDA["dependencies"] if isinstance(e, str) and e.startswith("python>"))
+    ours = SpecifierSet(PROJECT["project"]["requires-python"])
+    theirs = SpecifierSet(conda.removeprefix("python"))
+    assert all(theirs.contains(Version(python)) for python in PYTHONS)
+    for minor in range(8, 20):
+        python = Version(f"3.{minor}")
+        assert ours.contains(python) or not theirs.contains(python), f"conda may bring {python}"
+    lowest = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert PROJECT["tool"]["ruff"]["target-version"] == "py" + lowest.replace(".", "")
+    assert PROJECT["tool"]["mypy"]["python_version"] == lowest

@@ -1,0 +1,93 @@
+"""The index says what, when, where and with what; every text in it is text."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy
+import pytest
+
+import cepbench as cep
+from cepbench.reporting.index import Page, Report, index_html, machine, versions
+from tests.reporting.chromium import open_page
+from tests.reporting.offline import read_page
+
+EVIL = "<script>alert(1)</script>"
+
+
+def report_of(*pages: Page, seed: int = 17) -> Report:
+    started = datetime(2020, 2, 29, 23, 59, tzinfo=timezone(timedelta(hours=-5)))
+    return Report("quick", seed, started, 125.4, pages)
+
+
+def page(folder: Path, name: str = "Figures") -> Page:
+    picture = folder / f"{name[:3]}_1.png".replace("<", "")
+    picture.write_bytes(b"\x89PNG\r\n")
+    return Page(
+        title=name,
+        summary=f"About {name}",
+        link="figures.html",
+        seconds=61.0,
+        parameters={"profile": "quick", "pattern": name},
+        pictures=[picture],
+        files=["figures/a b.parquet"],
+    )
+
+
+def test_the_index_says_what_when_and_with_what(tmp_path: Path) -> None:
+    html = index_html(report_of(page(tmp_path)))
+    parsed = read_page(html)
+    text = " ".join(parsed.text.split())
+    for expected in (
+        "Figures", "About Figures", "ran for 1 min 1 s", "2020-03-01 04:59 UTC", "2 min 5 s",
+        f"python {platform.python_version()}",
+        f"cepbench {cep.__version__}", f"numpy {numpy.__version__}", "pyspark",
+    ):  # fmt: skip
+        assert expected in text, expected
+    for name, value in {"profile": "quick", "seed": "17"}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in html
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert "figures.html" in links and "figures/a%20b.parquet" in links
+    pictures = [attributes["src"] for tag, attributes in parsed.elements if tag == "img"]
+    assert len(pictures) == 1 and pictures[0].startswith("data:image/png;base64,")
+
+
+def test_the_index_loads_nothing_and_forbids_it(tmp_path: Path) -> None:
+    parsed = read_page(index_html(report_of(page(tmp_path))))
+    assert parsed.loads == []
+    assert parsed.scripts == []
+    policies = [a["content"] for tag, a in parsed.elements if "http-equiv" in a]
+    assert len(policies) == 1 and policies[0].startswith("default-src 'none'")
+
+
+def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
+    parsed = read_page(index_html(report_of(page(tmp_path, EVIL))))
+    assert parsed.scripts == []
+    assert parsed.text.count(EVIL) == 3  # title, summary, parameter
+
+
+def test_a_report_without_a_notebook_s_words_is_whole() -> None:
+    plain = Page(title="T", summary="", link="t.html", seconds=0.2, parameters={})
+    text = read_page(index_html(report_of(plain))).text
+    assert "ran for 0 s" in text and "files" not in text
+
+
+def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
+    assert set(machine()) == {"processor", "cores"}
+    assert platform.node() == "" or platform.node() not in "".join(machine().values())
+    assert all(version[0].isdigit() for version in versions().values())
+
+
+def test_the_time_is_in_utc() -> None:
+    report = Report("quick", 0, datetime(2021, 5, 6, 7, 8, tzinfo=UTC), 1.0, ())
+    assert "2021-05-06 07:08 UTC" in index_html(report)
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_the_index_opens_in_a_browser_without_a_network(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(index_html(report_of(page(tmp_path))), encoding="utf-8")
+    opened = open_page(tmp_path / "index.html")
+    assert opened.console == []
+    assert "About Figures" in opened.html
