@@ -34,6 +34,8 @@ class SweepConfig:
         Patterns of each size in each set.
     window : str
         The text after WITHIN.
+    attribute : str
+        What the patterns' predicates compare.
     max_partial_matches : float or None
         Keeps patterns out whose plans may hold more partial matches; see
         :func:`cepbench.experiments.workload.draw_workload`. A result must say so.
@@ -55,6 +57,7 @@ class SweepConfig:
     sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
     patterns: int = 100
     window: str = "20 minutes"
+    attribute: str = "difference"
     max_partial_matches: float | None = None
     algorithms: tuple[str, ...] | None = None
     evaluators: tuple[str, ...] | None = None

@@ -19,7 +19,6 @@ from typing import Any
 import pandas as pd
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.detector import warm_up
@@ -32,7 +31,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import measure_statistics
+from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -131,20 +130,19 @@ def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[Patt
         patterns=config.patterns,
         seed=config.seed,
         window=config.window,
+        attribute=config.attribute,
         max_partial_matches=config.max_partial_matches,
     )
 
 
 def _cardinalities(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
-    """Events of each identifier in one window, on average over windows in which anything is."""
+    """Events of each identifier in one window, on average over the time in which anything is."""
     seconds = parse(f"PATTERN SEQ(A a) WITHIN {config.window}").window.seconds
-    events = spark.read.parquet(config.data)
-    window = F.floor(F.col("ts").cast("timestamp").cast("double") / seconds)
-    windows = events.select(window).distinct().count()
-    if not windows:
+    rates = arrival_rates(spark, config.data, progress=False)
+    rates = rates[rates["events"] > 0]
+    if rates.empty:
         raise ExperimentError(f"{config.data} holds no events")
-    counts = events.groupBy("symbol").count().collect()
-    return {row["symbol"]: row["count"] / windows for row in sorted(counts)}
+    return {str(symbol): float(rate * seconds) for symbol, rate in rates["rate"].items()}
 
 
 def _statistics(
