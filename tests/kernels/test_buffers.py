@@ -122,10 +122,10 @@ def test_rows_are_as_in_lists(steps) -> None:
 def test_memory_stays_where_rows_come_and_go() -> None:
     stored = Stored()
     sizes = []
-    for tick in range(150):
+    for tick in range(60):
         for node in range(len(SHAPES)):
             stored.add(node, [(5, tick), (0, tick)])
             stored.expire(node, tick - 10)
         sizes.append(len(stored.ints))
-    assert sizes[-1] == sizes[50]
+    assert sizes[-1] == sizes[30]
     assert sizes[-1] < 12 * sum(len(rows) * SHAPES[n][0] for n, rows in enumerate(stored.rows))

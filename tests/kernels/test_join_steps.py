@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cepbench.evaluators import detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.join import first_above, first_at_least, widened
+from cepbench.kernels.rows import widened
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
