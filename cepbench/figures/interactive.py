@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,13 +51,14 @@ def bars_by_set(
     rows = rows_by_set(summary, metric, statistic)
     log = needs_log(rows)
     sets = list(rows["pattern_set"].unique())
+    title = axis_title(metric, statistic)
     panels = []
     for kind, part in panels_of(rows).items():
         pick = _pick(kind)
         order = [label for label, _, _ in series_of(part)]
         x = alt.X("pattern_set:N", sort=sets, title=None, axis=alt.Axis(labelAngle=0))
         # One scale for both panels: a reader compares them.
-        y = _y(rows, metric, statistic, log)
+        y = _y(rows, title, log)
         offset = alt.XOffset("series:N", sort=order)
         base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=_picked(pick))
         if log:
@@ -65,7 +67,7 @@ def bars_by_set(
             )
         else:
             body = base.mark_bar().encode(y=y, color=_colour(part), tooltip=_tooltip(metric))
-        panels.append(_panel(kind, pick, body, _interval(base, alt.value("#333333"))))
+        panels.append(_panel(kind, pick, body, _interval(base, title, alt.value("#333333"))))
     return _joined(panels, chart_title(metric))
 
 
@@ -76,19 +78,20 @@ def lines_by_size(
     rows = rows_by_size(summary, metric, pattern_set, statistic)
     log = needs_log(rows)
     sizes = [int(size) for size in sorted(rows["size"].unique())]
+    title = axis_title(metric, statistic)
     panels = []
     for kind, part in panels_of(rows).items():
         pick = _pick(kind)
         x = alt.X("size:O", title="pattern size (participating events)", sort=sizes,
                   axis=alt.Axis(labelAngle=0))  # fmt: skip
-        y = _y(rows, metric, statistic, log)
+        y = _y(rows, title, log)
         base = alt.Chart(_data(part)).encode(x=x, color=_colour(part), opacity=_picked(pick))
         dash = list(style_of(part["algorithm"].iloc[0], kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=y)
         points = base.mark_point(filled=True, size=70, opacity=1).encode(
             y=y, shape=_shape(part), tooltip=_tooltip(metric)
         )
-        panels.append(_panel(kind, pick, line, _interval(base, _colour(part)), points))
+        panels.append(_panel(kind, pick, line, _interval(base, title, _colour(part)), points))
     return _joined(panels, chart_title(metric, pattern_set))
 
 
@@ -115,19 +118,25 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
     return plain
 
 
-def _y(rows: pd.DataFrame, metric: str, statistic: str, log: bool) -> alt.Y:
+def _y(rows: pd.DataFrame, title: str, log: bool) -> alt.Y:
     scale: dict[str, Any] = {"type": "log" if log else "linear"}
     low, high = rows[["low", "value"]].min().min(), rows[["high", "value"]].max().max()
     if log:
         scale |= {"domain": [float(low) * 0.8, float(high) * 1.25], "nice": False}
     elif pd.notna(high):
         scale |= {"domain": [0, float(high)], "nice": True}
-    return alt.Y(
-        "value:Q",
-        title=axis_title(metric, statistic),
-        scale=alt.Scale(**scale),
-        axis=alt.Axis(format="~s", tickCount=6),
-    )
+    axis: dict[str, Any] = {"format": "~s", "tickCount": 6}
+    if log:
+        axis["values"] = _log_ticks(*scale["domain"])
+    return alt.Y("value:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, and 2 and 5 times them where there are few: Vega's own choice leaves gaps."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def _legend() -> alt.Legend:
@@ -157,10 +166,10 @@ def _picked(pick: alt.Parameter) -> Any:
     return alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12))
 
 
-def _interval(base: alt.Chart, colour: Any) -> alt.Chart:
-    return base.mark_rule(strokeWidth=1.2).encode(
-        y=alt.Y("low:Q", title=None), y2="high:Q", color=colour
-    )
+def _interval(base: alt.Chart, title: str, colour: Any) -> alt.Chart:
+    # The same title in every layer: Vega-Lite would write different ones side by side.
+    low = alt.Y("low:Q", title=title)
+    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2="high:Q", color=colour)
 
 
 def _tooltip(metric: str) -> list[alt.Tooltip]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from cepbench.experiments.summary import paired_ratios
 
@@ -155,6 +156,12 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     shown = shown.rename(columns={"value": "measured (95 %)"})
     shown.columns = [name.replace("_", " ") for name in shown.columns]
     return shown.astype(object).where(shown.notna(), "all")
+
+
+def for_readers(table: pd.DataFrame) -> Styler:
+    """The table of :func:`readable` for a notebook's cell: texts to the left, names escaped."""
+    styler = readable(table).style.hide(axis="index").format(escape="html")
+    return styler.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
 
 
 def _measured(

@@ -64,8 +64,8 @@ def _prepare(notebook: NotebookNode) -> int:
     """Charts as elements that the page's script fills, texts as a terminal would show them."""
     charts = 0
     for cell in notebook.cells:
-        outputs = []
-        for output in cell.get("outputs", []):
+        outputs: list[NotebookNode] = []
+        for output in _joined(cell.get("outputs", [])):
             if output.output_type == "stream":
                 output.text = _as_in_terminal(output.text)
                 if not output.text.strip():
@@ -77,6 +77,22 @@ def _prepare(notebook: NotebookNode) -> int:
         if "outputs" in cell:
             cell.outputs = outputs
     return charts
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Pieces of one text put together: a progress bar comes in as many as it has steps."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and output.output_type == last.output_type == "stream"
+            and output.name == last.name
+        ):
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _chart(number: int, specification: dict[str, Any]) -> str:

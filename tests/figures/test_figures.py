@@ -152,12 +152,27 @@ def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: floa
     scales = {encoding["scale"]["type"] for encoding in encodings_in(specification, "y")
               if "scale" in encoding}  # fmt: skip
     assert scales == {"log" if spread > 1 else "linear"}
+    # One title in all layers, or Vega-Lite would leave the axis without any.
+    titles = {encoding["title"] for encoding in encodings_in(specification, "y")}
+    assert titles == {"mean events per second"}
     colours: dict[str, str] = {}
     for encoding in encodings_in(specification, "color"):
         if "scale" in encoding:
             scale = encoding["scale"]
             colours.update(zip(scale["domain"], scale["range"], strict=True))
     assert colours == {name: style_of(name, plans).colour for name, plans in generators.items()}
+
+
+@pytest.mark.parametrize("spread", [40.0, 1e3, 1e7])
+def test_a_logarithmic_axis_has_round_ticks_inside_its_range(spread: float) -> None:
+    drawing = interactive.bars_by_set(summary_of(OURS, spread), "events_per_second")
+    encoding = next(e for e in encodings_in(drawing.to_dict(), "y") if "scale" in e)
+    low, high = encoding["scale"]["domain"]
+    ticks = encoding["axis"]["values"]
+    assert 2 <= len(ticks) <= 12
+    for tick in ticks:
+        assert low <= tick <= high
+        assert f"{tick:.0e}"[0] in "125" and float(f"{tick:.0e}") == tick
 
 
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:

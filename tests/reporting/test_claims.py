@@ -14,6 +14,7 @@ from cepbench.reporting.claims import (
     COMPARABLE,
     Claim,
     compare_with_paper,
+    for_readers,
     gains_by_size,
     readable,
 )
@@ -157,3 +158,12 @@ def test_tables_for_people_have_no_raw_missing_values() -> None:
     assert "2.00 (2.00 to 2.00)" in set(table["measured (95 %)"])
     assert "–" in set(table["measured (95 %)"])  # of claims about others
     assert "all" in set(table["size"])
+
+
+def test_names_in_tables_for_people_are_escaped() -> None:
+    table = pd.DataFrame(
+        {"ratio": ["<b>mine</b>"], "value": [1.0], "low": [0.9], "high": [1.1], "size": [3]}
+    )
+    html = for_readers(table).to_html()
+    assert "&lt;b&gt;mine&lt;/b&gt;" in html and "<b>" not in html
+    assert "1.00 (0.90 to 1.10)" in html

@@ -171,6 +171,17 @@ def test_a_progress_bar_is_shown_as_it_ended() -> None:
     assert "50%" not in parsed.text and "[32m" not in parsed.text
 
 
+def test_pieces_of_one_progress_bar_are_one_line() -> None:
+    pieces = [
+        new_output("stream", name="stderr", text=text)
+        for text in ("\rsweep: 1%", "\rsweep: 50%", "\rsweep: 100%", "\n")
+    ]
+    after = new_output("stream", name="stdout", text="done\n")
+    parsed = read_page(page_of(notebook_of(*pieces, after)))
+    assert parsed.text.count("sweep:") == 1 and "sweep: 100%" in parsed.text
+    assert "done" in parsed.text
+
+
 def test_the_notebook_stays_as_it_was() -> None:
     notebook = notebook_of(chart_output(OURS), new_output("stream", name="stdout", text="a\rb"))
     before = nbformat.writes(notebook)
