@@ -1,0 +1,50 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "CONTRIBUTING.md", "docs/architecture.md")
+}
+
+
+@pytest.mark.kernel
+def test_the_example_runs_and_shows_its_own_generator_among_all() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-W", "error", "-c", code],
+        capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_target_that_is_mentioned_exists(name: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    mentioned = set(re.findall(r"(?:^|`|\s)make ([a-z]+)\b(?=`|\s+#| PROFILE|\n)", DOCUMENTS[name]))
+    assert mentioned <= targets
+    if name == "README.md":
+        assert {"report", "test", "help", "lab", "bench"} <= mentioned
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_file_that_is_mentioned_exists(name: str) -> None:
+    text = DOCUMENTS[name]
+    links = set(re.findall(r"\]\(([^)#:]+)\)", text))
+    paths = set(re.findall(r"`((?:notebooks|tests|docs|cepbench|planners|\.ci)/[\w./]*)`", text))
+    for path in {*links, *paths}:
+        assert (ROOT / path).exists() or (ROOT / "cepbench" / path).exists(), path
+    assert name != "README.md" or {"docs/architecture.md", "CITATION.cff"} <= links
