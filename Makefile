@@ -4,6 +4,7 @@
 PROFILE ?= quick
 WORKERS ?= 2
 PYTEST_ARGS ?=
+REPORT_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -54,7 +55,7 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
 
 report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (days)
-	$(BIN)/python -m cepbench.reporting --profile $(PROFILE)
+	$(BIN)/python -m cepbench.reporting --profile $(PROFILE) $(REPORT_ARGS)
 
 lint: $(BUILT)  ## style, types, and notebooks without outputs
 	$(BIN)/ruff check

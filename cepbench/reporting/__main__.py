@@ -20,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", choices=NOTEBOOKS, action="append", help="one notebook; may be repeated"
     )
+    parser.add_argument(
+        "--fresh", action="store_true", help="measure again what an earlier report has finished"
+    )
     given = parser.parse_args(arguments)
     try:
         index = build_report(
@@ -28,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=given.seed,
             notebooks=given.notebooks,
             stems=given.only or NOTEBOOKS,
+            parameters={"fresh": True} if given.fresh else None,
             say=lambda line: print(line, flush=True),
         )
     except CepbenchError as error:
