@@ -133,7 +133,6 @@ def things_with_evil_names() -> dict[str, Any]:
     }
 
 
-@pytest.mark.kernel
 def test_names_in_results_are_text_and_never_markup(things_with_evil_names: dict) -> None:
     named = 0
     for what, thing in things_with_evil_names.items():
