@@ -331,7 +331,7 @@ def _scratch(layout: JoinLayout) -> tables.Scratch:
         stack=new_stack(),
         low=np.empty(columns, np.int64),
         high=np.empty(columns, np.int64),
-        walk=np.empty(tables.WALK, np.int64),
+        rectangle=np.empty(tables.RECTANGLE, np.int64),
     )
 
 

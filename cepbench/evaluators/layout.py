@@ -40,7 +40,7 @@ class _Node:
     order: list[tuple[str, str]] = field(default_factory=list)
     distinct: list[tuple[str, str]] = field(default_factory=list)
     drives: tuple[bool, bool] = (False, False)
-    arrival: bool = False
+    is_sorted: bool = True
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,15 @@ def _find_conditions(
         return not any(all((x, y) in before for x in mine) for y in other)
 
     node.drives = (can_be_last(left, right), can_be_last(right, left))
+    # Rows that drive alone, in order of time, make rows in the same order.
+    driver = nodes[node.left if node.drives[0] else node.right]
+    node.is_sorted = not all(node.drives) and driver.is_sorted
 
 
 def _pass_needs_down(node: _Node, nodes: list[_Node]) -> None:
     """Let the children keep what this join reads and what its parents asked it to keep."""
-    for child, drives in zip((nodes[node.left], nodes[node.right]), node.drives, strict=True):
+    for child in (nodes[node.left], nodes[node.right]):
         mine = set(child.variables)
-        # Drivers of two sides are taken in order of arrival; so are the rows that they make.
-        child.arrival = all(node.drives) or (node.arrival and drives)
         child.timestamps |= mine & (
             node.timestamps | {name for pair in node.order for name in pair}
         )
@@ -177,7 +178,7 @@ class _Writer:
         self.reports = positions
         self.programs = ProgramWriter(code)
         self.root = len(nodes) - 1
-        # Column numbers by what they hold: ("timestamp", a), ("position", a), ("arrival", "").
+        # Column numbers by what they hold: ("timestamp", a), ("position", a).
         self.ints: list[dict[tuple[str, str], int]] = []
         self.floats: list[dict[Derived, int]] = []
         self.table = np.full((len(nodes), tables.NODE_COLUMNS), -1, np.int64)
@@ -232,14 +233,11 @@ class _Writer:
         if node.left < 0:
             (name,) = node.variables
             columns = {("timestamp", name): 0, ("position", name): 1}
-            row[tables.EARLIEST], row[tables.LATEST], row[tables.ARRIVAL] = 0, 0, 1
+            row[tables.EARLIEST], row[tables.LATEST] = 0, 0
             count = 2
         else:
             row[tables.EARLIEST], row[tables.LATEST] = 0, 1
             count = 2
-            if node.arrival:
-                row[tables.ARRIVAL] = count
-                count += 1
             for name in node.variables:
                 others = [other for other in node.variables if other != name]
                 if all((name, other) in self.before for other in others):
@@ -254,6 +252,7 @@ class _Writer:
                     columns["position", name] = count
                     count += 1
         row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
+        row[tables.SORTED] = node.is_sorted
         self.ints.append(columns)
         ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
         self.floats.append({value: column for column, value in enumerate(ordered)})
@@ -262,12 +261,11 @@ class _Writer:
         """The rules of each kind, in the order of their numbers."""
         if node.left < 0:
             return [[] for _ in range(tables.RULE_KINDS)]
-        bounds = [self._bounds(node, driver_side=0), self._bounds(node, driver_side=1)]
+        bounds = [self._bounds(node, outer_side=0), self._bounds(node, outer_side=1)]
         tested = []
-        for side in (0, 1):
-            sibling = node.right if side == 0 else node.left
-            latest = int(self.table[sibling, tables.LATEST])
-            columns = {column for _, column, _ in bounds[side]} - {latest}
+        for rules, inner in zip(bounds, (node.right, node.left), strict=True):
+            found = set() if not self.nodes[inner].is_sorted else {self.table[inner, tables.LATEST]}
+            columns = {column for _, column, _ in rules} - found
             tested.append([(column, 0, 0) for column in sorted(columns)])
         compared, programs = self._conditions(node)
         distinct = [
@@ -301,26 +299,25 @@ class _Writer:
             ]
         return [ints, floats]
 
-    def _bounds(self, node: _Node, *, driver_side: int) -> list[tuple[int, int, int]]:
-        """What a driver on one side says about the timestamps of its siblings."""
-        if not node.drives[driver_side]:
-            return []
-        driver, sibling = (node.left, node.right) if driver_side == 0 else (node.right, node.left)
-        mine, its = self.ints[driver], self.ints[sibling]
-        latest = int(self.table[sibling, tables.LATEST])
-        earliest = int(self.table[sibling, tables.EARLIEST])
+    def _bounds(self, node: _Node, *, outer_side: int) -> list[tuple[int, int, int]]:
+        """What an outer row on one side says about the timestamps of inner rows."""
+        outer, inner = (node.left, node.right) if outer_side == 0 else (node.right, node.left)
+        mine, its = self.ints[outer], self.ints[inner]
         bounds = []
         for x, y in node.order:
-            if x in self.nodes[driver].variables:
+            if x in self.nodes[outer].variables:
                 bounds.append((tables.AFTER, its["timestamp", y], mine["timestamp", x]))
-                continue
-            source, bounded = mine["timestamp", y], its["timestamp", x]
-            # Where siblings never drive, only those older than the driver are looked at anyway.
-            known = source == self.table[driver, tables.LATEST] and not node.drives[1 - driver_side]
-            if not (known and bounded == latest):
-                bounds.append((tables.BEFORE, bounded, source))
-        if earliest != latest:
-            bounds.append((tables.WITHIN, earliest, 0))
+            else:
+                bounds.append((tables.BEFORE, its["timestamp", x], mine["timestamp", y]))
+        earliest, latest = (int(self.table[inner, c]) for c in (tables.EARLIEST, tables.LATEST))
+        if node.drives[outer_side]:
+            newest = int(self.table[outer, tables.LATEST])
+            bounds.append((tables.SINCE, earliest, newest))
+            if earliest != latest and self.nodes[inner].is_sorted:
+                # It follows, and narrows the range.
+                bounds.append((tables.SINCE, latest, newest))
+        if node.drives[1 - outer_side]:
+            bounds.append((tables.UNTIL, latest, int(self.table[outer, tables.EARLIEST])))
         return bounds
 
     def _conditions(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.borrow import borrowed
 from cepbench.kernels.buffers import expire, make_room
-from cepbench.kernels.jit import njit
-from cepbench.kernels.join import has_drivers, join_node
+from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.join import join_node
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -24,8 +23,6 @@ from cepbench.kernels.tables import (
     PEAK_EVENTS,
     PEAK_PARTIAL_MATCHES,
     START,
-    Plan,
-    Scratch,
 )
 
 _NEVER = np.iinfo(np.int64).max
@@ -39,8 +36,7 @@ def advance(
     """Take in a batch of events and find the matches that they complete.
 
     Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
-    before its parent does; since a join looks at each pair in order of arrival, the length of the
-    step does not change what is found, only how soon rows are forgotten, and so how many are
+    before its parent does, and each pair of rows meets once; the length of the step does not change what is found, only how soon rows are forgotten, and so how many are
     still looked at in vain.
 
     Parameters
@@ -75,15 +71,11 @@ def advance(
     outcome : int
         ``OK`` or ``TOO_MANY``.
     """
-    plan, scratch = borrowed_plan(plan), borrowed_scratch(scratch)
-    state, counts, peaks = borrowed(state), borrowed(counts), borrowed(peaks)
-    events, values = borrowed(events), borrowed(values)
     leaves = len(starts) - 1
     root = len(plan.nodes) - 1
     taken = starts.copy()
     matches = np.empty((leaves, 1024 if positions else 0), np.int64)
     before = counts[root, CREATED]
-    # The owners, ``ints`` and ``floats``, are returned and so outlive what is borrowed from them.
     outcome = OK
     while outcome == OK:
         now = _next_timestamp(taken, starts, events)
@@ -100,15 +92,12 @@ def advance(
             source = value_starts[leaf] + first - starts[leaf]
             _take(
                 leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf], plan,
-                state, counts, borrowed(ints), borrowed(floats),
+                state, counts, ints, floats,
             )  # fmt: skip
             taken[leaf] = last
             now = max(now, events[0, last - 1])
         free = limit
         for node in range(leaves, root + 1):
-            if not has_drivers(node, plan, state):
-                state[node, FRESH] = state[node, END]
-                continue
             is_root = node == root
             ints, floats, matches, outcome = join_node(
                 node, is_root and not positions, _NEVER if is_root else free, plan, state, counts,
@@ -117,39 +106,12 @@ def advance(
             if outcome != OK:
                 break
             free -= state[node, END] - state[node, START]
-        _finish_step(
-            now - plan.window, leaves, plan, state, counts, peaks, borrowed(ints), borrowed(floats)
-        )
+        _finish_step(now - plan.window, leaves, plan, state, counts, peaks, ints, floats)
     state[root, END] = 0
     return ints, floats, matches, counts[root, CREATED] - before, outcome
 
 
-@njit
-def borrowed_plan(plan):
-    """The plan with borrowed arrays."""
-    return Plan(
-        borrowed(plan.nodes),
-        borrowed(plan.spans),
-        borrowed(plan.rules),
-        borrowed(plan.constants),
-        plan.window,
-    )
-
-
-@njit
-def borrowed_scratch(scratch):
-    """The working space with borrowed arrays."""
-    return Scratch(
-        borrowed(scratch.mask),
-        borrowed(scratch.chosen),
-        borrowed(scratch.stack),
-        borrowed(scratch.low),
-        borrowed(scratch.high),
-        borrowed(scratch.walk),
-    )
-
-
-@njit
+@njit_in_place
 def _next_timestamp(taken, starts, events):
     earliest = _NEVER
     for leaf in range(len(starts) - 1):
@@ -158,7 +120,7 @@ def _next_timestamp(taken, starts, events):
     return earliest
 
 
-@njit
+@njit_in_place
 def _first_after(horizon, events, first, last):
     """The first event of ``first..last`` that is later than ``horizon``, else ``last``."""
     while first < last and events[0, first] <= horizon:
@@ -166,7 +128,7 @@ def _first_after(horizon, events, first, last):
     return first
 
 
-@njit
+@njit_in_place
 def _take(leaf, first, last, events, values, source, stride, plan, state, counts, ints, floats):
     """Store the events ``first..last`` of a leaf."""
     more = last - first
@@ -183,7 +145,7 @@ def _take(leaf, first, last, events, values, source, stride, plan, state, counts
     counts[leaf, CREATED] += more
 
 
-@njit
+@njit_in_place
 def _finish_step(oldest, leaves, plan, state, counts, peaks, ints, floats):
     """Count what is stored, then forget what no event still to come can extend."""
     events = rows = size = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.jit import njit
+from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.tables import (
     CAPACITY,
     EARLIEST,
@@ -36,7 +36,7 @@ def make_room(node, extra, nodes, state, ints, floats):
     return _grow(node, 2 * (live + extra), nodes, state, ints, floats)
 
 
-@njit
+@njit_in_place
 def _move_to_front(node, nodes, state, ints, floats):
     start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
     for column in range(nodes[node, INTS]):
@@ -93,13 +93,12 @@ def _grow(grown, new_capacity, nodes, state, ints, floats):
     return new_ints, new_floats
 
 
-@njit
+@njit_in_place
 def expire(node, oldest, nodes, state, ints, floats):
     """Forget rows whose earliest timestamp is before ``oldest``; gives how many live on.
 
-    Rows are ordered by their latest timestamp, so expired ones may lie between others. They are
-    squeezed out once they are more than the living, which keeps the cost per row constant and the
-    memory within twice of what is needed.
+    Expired rows may lie between others. They are squeezed out once they are more than the living,
+    which keeps the cost per row constant and the memory within twice of what is needed.
     """
     start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
     base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
@@ -119,23 +118,39 @@ def expire(node, oldest, nodes, state, ints, floats):
     return live
 
 
-@njit
+@njit_in_place
 def _squeeze(node, oldest, live, nodes, state, ints, floats):
     start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    keep = np.empty(live, np.int64)
-    kept = 0
-    base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
-    for row in range(start, end):
-        if ints[base + row] >= oldest:
-            keep[kept] = row
-            kept += 1
+    earliest = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
     for column in range(nodes[node, INTS]):
-        base = state[node, INT_OFFSET] + column * capacity
-        for row in range(live):
-            ints[base + row] = ints[base + keep[row]]
+        if column != nodes[node, EARLIEST]:
+            base = state[node, INT_OFFSET] + column * capacity
+            _squeeze_column(ints, base, ints, earliest, start, end, oldest)
     for column in range(nodes[node, FLOATS]):
         base = state[node, FLOAT_OFFSET] + column * capacity
-        for row in range(live):
-            floats[base + row] = floats[base + keep[row]]
+        _squeeze_column(floats, base, ints, earliest, start, end, oldest)
+    # Last of all, as it tells for the other columns which rows are kept.
+    _squeeze_column(ints, earliest, ints, earliest, start, end, oldest)
     state[node, START] = 0
     state[node, END] = live
+
+
+@njit_in_place
+def _squeeze_column(column, base, ints, earliest, start, end, oldest):
+    kept = base
+    for row in range(start, end):
+        # Always written, kept only if it lives: no branch to mispredict.
+        column[kept] = column[base + row]
+        kept += int(ints[earliest + row] >= oldest)
+
+
+@njit
+def widened(matches, end, more):
+    """``matches`` with room for ``more`` columns after ``end``."""
+    if end + more <= matches.shape[1]:
+        return matches
+    wider = np.empty((matches.shape[0], 2 * (end + more)), np.int64)
+    for row in range(matches.shape[0]):
+        for column in range(end):
+            wider[row, column] = matches[row, column]
+    return wider

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.jit import njit
+from cepbench.kernels.jit import njit_in_place
 
 #: Candidates that are tested together; a column of them stays in the first-level cache.
 BLOCK = 1024
@@ -24,21 +24,21 @@ KEEP_IF_TRUE = 15  # ends a clause: candidates whose truth value is 0 are droppe
 STACK = 64
 
 
-@njit
+@njit_in_place
 def keep_between(mask, column, low, high):
-    """Drop candidates whose value is outside of [low, high]."""
+    """Drop candidates whose value is outside of [low, high)."""
     for row in range(len(column)):
-        mask[row] &= (column[row] >= low) & (column[row] <= high)
+        mask[row] &= (column[row] >= low) & (column[row] < high)
 
 
-@njit
+@njit_in_place
 def keep_other(mask, column, value):
     """Drop candidates whose value equals ``value``."""
     for row in range(len(column)):
         mask[row] &= column[row] != value
 
 
-@njit
+@njit_in_place
 def keep_compared(mask, operator, value, column):
     """Drop candidates for which ``value operator column`` is not true (never is with a NaN)."""
     if operator == LESS:
@@ -61,7 +61,7 @@ def keep_compared(mask, operator, value, column):
             mask[row] &= (value < column[row]) | (value > column[row])
 
 
-@njit
+@njit_in_place
 def _compare(operator, left, right):
     """Leave ``left operator right`` in ``left``."""
     if operator == LESS:
@@ -84,7 +84,7 @@ def _compare(operator, left, right):
             left[row] = (left[row] < right[row]) | (left[row] > right[row])
 
 
-@njit
+@njit_in_place
 def _calculate(opcode, left, right):
     """Leave the result of an arithmetic or logical instruction in ``left``."""
     if opcode == ADD:
@@ -104,7 +104,7 @@ def _calculate(opcode, left, right):
             left[row] = max(left[row], right[row])
 
 
-@njit
+@njit_in_place
 def run_program(
     mask,
     plan,

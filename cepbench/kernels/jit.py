@@ -51,10 +51,24 @@ _CACHE = str(_writable_cache())
 
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first call without the GIL, or load it from the disk cache."""
+    return _compiled(function)
+
+
+def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As :func:`njit`, for functions that neither make arrays nor return any.
+
+    Numba counts a reference, with an atomic instruction, whenever an array is sliced, bound to a
+    name or taken from a tuple. In loops that do little else this is most of the time. Who only
+    writes in place can do without: the caller holds the arrays.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     # A function's cache is located when it is decorated; other people's stay where they were.
     theirs = _settings.CACHE_DIR
     _settings.CACHE_DIR = _CACHE
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return numba.njit(cache=True, nogil=True, **options)(function)
     finally:
         _settings.CACHE_DIR = theirs

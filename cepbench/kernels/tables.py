@@ -31,7 +31,7 @@ class Scratch(NamedTuple):
     stack: np.ndarray  #: float64 (STACK, BLOCK)
     low: np.ndarray  #: int64, one an integer column of any node
     high: np.ndarray  #: the same
-    walk: np.ndarray  #: int64 (WALK,)
+    rectangle: np.ndarray  #: int64 (RECTANGLE,); see :mod:`cepbench.kernels.join`
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
@@ -41,7 +41,7 @@ INTS = 2  # number of integer columns
 FLOATS = 3  # number of float columns
 EARLIEST = 4  # integer column with the smallest timestamp of the row
 LATEST = 5  # the same for the largest timestamp
-ARRIVAL = 6  # the largest position: the order in which rows come into being
+SORTED = 6  # 1 if rows are stored in order of their largest timestamp
 LEFT_DRIVES = 7  # 1 if a row of the left child can hold the last event of a joined row
 RIGHT_DRIVES = 8
 KEPT = 9  # 1 if rows wait here for rows of the sibling that are still to come
@@ -50,22 +50,20 @@ NODE_COLUMNS = 10
 # Rules of a node: RULES[SPANS[node, kind] : SPANS[node, kind + 1]], three numbers each.
 COPY_INT = 0  # (side, column of the child, own column)
 COPY_FLOAT = 1
-BOUNDS_LEFT = 2  # (kind, column of the sibling, column of the driver); driver is a left row
-BOUNDS_RIGHT = 3  # the same where the driver is a right row
-TESTED_LEFT = 4  # (column of the sibling, -, -): bounded but not sorted; driver is a left row
+BOUNDS_LEFT = 2  # (kind, column of the inner row, column of the outer row); outer is a left row
+BOUNDS_RIGHT = 3  # the same where the outer row is a right row
+TESTED_LEFT = 4  # (column of the inner row, -, -): bounded but not sorted; outer is a left row
 TESTED_RIGHT = 5
 DISTINCT = 6  # (left, right, -): integer columns that must differ
 COMPARE = 7  # (left, right, operator): float columns, left operator right
 PROGRAM = 8  # (opcode, argument, -): see kernels.filters
 RULE_KINDS = 9
 
-# Kinds of bounds on a column of the sibling.
-AFTER = 0  # greater than the driver's column
-BEFORE = 1  # smaller than the driver's column
-WITHIN = 2  # not before the driver's latest timestamp minus the window
-
-#: Numbers of a walk over the drivers of a node; see :mod:`cepbench.kernels.join`.
-WALK = 10
+# Kinds of bounds on a column of the inner row.
+AFTER = 0  # greater than the outer row's column
+BEFORE = 1  # smaller than the outer row's column
+SINCE = 2  # not before the outer row's column minus the window
+UNTIL = 3  # not after the outer row's column plus the window
 
 # What changes: STATE[node, ...].
 INT_OFFSET = 0
@@ -89,6 +87,10 @@ PEAK_EVENTS = 1
 PEAK_BYTES = 2
 PEAKS = 3
 
+#: Numbers that say what is to be joined next.
+RECTANGLE = 7
+
 # Outcome of a run.
 OK = 0
 TOO_MANY = 1
+NO_ROOM = 2  # only within the kernels: more room is made, and the run goes on

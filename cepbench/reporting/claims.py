@@ -19,6 +19,10 @@ from cepbench.experiments.summary import paired_ratios
 COMPARABLE = 1.25
 
 
+#: Resampling fewer patterns than this says nothing about others.
+FEWEST = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A sentence of [kolchinsky2018]_, section 6.3, as a ratio that can be measured.
@@ -187,6 +191,8 @@ def _verdict(claim: Claim, found: dict[str, float | int]) -> str:
     low, high = found["low"], found["high"]
     if not found["patterns"]:
         return "not measured"
+    if found["patterns"] < FEWEST:
+        return f"undecided: fewer than {FEWEST} patterns"
     if claim.expects == "same":
         if low >= 1 / COMPARABLE and high <= COMPARABLE:
             return "as in the paper"

@@ -130,6 +130,7 @@ def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) 
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+        "spark.python.daemon.module": "cepbench.spark.daemon",
     }
     if is_local:
         # Few fat partitions: a Python task costs some 40 ms before it does anything.

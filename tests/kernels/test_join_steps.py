@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from cepbench.evaluators import detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.rows import widened
+from cepbench.kernels.join import first_at_least, moved_to_least
+from cepbench.kernels.buffers import widened
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
@@ -28,10 +29,12 @@ def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject) -> 
     high = data.draw(st.integers(low, len(column)))
     value = data.draw(st.integers(-4, 4))
     array = np.array(column, np.int64)
-    at_least = [i for i in range(low, high) if column[i] >= value]
-    above = [i for i in range(low, high) if column[i] > value]
-    assert first_at_least(array, low, high, value) == min(at_least, default=high)
-    assert first_above(array, low, high, value) == min(above, default=high)
+    row = data.draw(st.integers(low, high))
+    base = data.draw(st.integers(0, 2))
+    array = np.array([9] * base + column + [-9], np.int64)
+    expected = next((i for i in range(low, high) if column[i] >= value), high)
+    assert first_at_least(array, base, low, high, value) == expected
+    assert moved_to_least(array, base, row, low, high, value) == expected
 
 
 def test_room_for_more_matches() -> None:
