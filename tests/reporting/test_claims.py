@@ -12,6 +12,7 @@ from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.reporting.claims import (
     CLAIMS,
     COMPARABLE,
+    FEWEST,
     Claim,
     compare_with_paper,
     for_readers,
@@ -87,7 +88,7 @@ def test_claims_are_different_ones_about_generators_that_exist() -> None:
 @EVERY_CLAIM
 def test_a_claim_holds_where_the_paper_s_ratio_is_measured(claim: Claim) -> None:
     ratio = as_the_paper_has_it(claim)
-    around = [ratio * 0.97, ratio * 1.03] * 2
+    around = [ratio * 0.97, ratio * 1.03] * 3
     assert verdicts(claim, results_with(claim, around)) == {"as in the paper"}
 
 
@@ -95,12 +96,12 @@ def test_a_claim_holds_where_the_paper_s_ratio_is_measured(claim: Claim) -> None
 def test_a_claim_fails_where_the_opposite_is_measured(claim: Claim) -> None:
     ratio = 1 / as_the_paper_has_it(claim) if claim.expects != "same" else 2 * COMPARABLE
     expected = "differs" if claim.expects == "same" else "the other way round"
-    assert verdicts(claim, results_with(claim, [ratio] * 4)) == {expected}
+    assert verdicts(claim, results_with(claim, [ratio] * 6)) == {expected}
 
 
 @EVERY_CLAIM
 def test_a_claim_is_undecided_where_patterns_contradict_each_other(claim: Claim) -> None:
-    found = verdicts(claim, results_with(claim, [0.1, 10.0, 0.1, 10.0]))
+    found = verdicts(claim, results_with(claim, [0.1, 10.0] * 4))
     expected = "undecided" if claim.expects == "same" else "undecided: the interval holds 1"
     assert found == {expected}
 
@@ -115,6 +116,14 @@ def test_a_claim_that_cannot_be_measured_says_so(claim: Claim) -> None:
     assert verdicts(claim, unfinished) == {"not measured"}
 
 
+@EVERY_CLAIM
+def test_a_claim_is_undecided_on_few_patterns(claim: Claim) -> None:
+    # Over all sizes, patterns of both sizes count.
+    few = FEWEST - 1 if claim.size else (FEWEST - 1) // 2
+    found = verdicts(claim, results_with(claim, [as_the_paper_has_it(claim)] * few))
+    assert found == {f"undecided: fewer than {FEWEST} patterns"}
+
+
 @pytest.mark.parametrize(
     ("ratio", "verdict"),
     [
@@ -127,12 +136,12 @@ def test_a_claim_that_cannot_be_measured_says_so(claim: Claim) -> None:
 def test_a_range_of_the_paper_is_held_against_the_interval(ratio: float, verdict: str) -> None:
     claim = next(c for c in CLAIMS if c.pattern_sets == ("sequence",) and c.size is None)
     assert (claim.low, claim.high) == (1.7, 2.7)
-    assert verdicts(claim, results_with(claim, [ratio] * 3)) == {verdict}
+    assert verdicts(claim, results_with(claim, [ratio] * 6)) == {verdict}
 
 
 def test_less_memory_than_the_paper_s_range_counts_as_a_larger_effect() -> None:
     claim = next(c for c in CLAIMS if c.metric == "peak_bytes" and c.low == 0.65)
-    found = {ratio: verdicts(claim, results_with(claim, [ratio] * 3)) for ratio in (0.3, 0.7, 0.95)}
+    found = {ratio: verdicts(claim, results_with(claim, [ratio] * 6)) for ratio in (0.3, 0.7, 0.95)}
     assert found == {
         0.3: {"same direction, larger"},
         0.7: {"as in the paper"},
