@@ -128,8 +128,8 @@ def test_a_claim_is_undecided_on_few_patterns(claim: Claim) -> None:
     ("ratio", "verdict"),
     [
         (1.1, "same direction, smaller"),
-        (1.7, "as in the paper"),
-        (2.7, "as in the paper"),
+        (1.75, "as in the paper"),
+        (2.65, "as in the paper"),
         (9.0, "same direction, larger"),
     ],
 )
