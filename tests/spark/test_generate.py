@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
+from pyspark.sql import functions as F
 
 from cepbench import EventStream
 from cepbench.errors import DatasetError
@@ -68,12 +69,10 @@ def test_the_declaration(spark: SparkSession, data: Path) -> None:
 
 
 def test_spark_reads_it_too(spark: SparkSession, data: Path) -> None:
-    frame = spark.read.parquet(str(data))
-    counts = {row["symbol"]: row["count"] for row in frame.groupBy("symbol").count().collect()}
-    assert counts == EventStream.from_parquet(data).counts_by_type()
-    first = frame.orderBy("ts", "sequence").first()
-    assert first is not None
-    assert pd.Timestamp(first["ts"]).value == EventStream.from_parquet(data).timestamps[0]
+    found = spark.read.parquet(str(data)).groupBy("symbol").agg(F.count("*"), F.min("ts")).collect()
+    stream = EventStream.from_parquet(data)
+    assert {symbol: count for symbol, count, _ in found} == stream.counts_by_type()
+    assert pd.Timestamp(min(first for *_, first in found)).value == stream.timestamps[0]
 
 
 def test_a_finished_data_set_is_reused_and_others_are_refused(

