@@ -12,6 +12,7 @@ edits them under a running session.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from pyspark.daemon import manager
 
@@ -22,7 +23,8 @@ def load() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numba
 
-    numba.njit(lambda: 0)()
+    nothing: Any = numba.njit(lambda: 0)
+    nothing()
 
 
 if __name__ == "__main__":
