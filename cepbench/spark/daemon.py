@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from typing import Any
-from typing import Any
 
 from pyspark.daemon import manager
 
@@ -24,7 +23,6 @@ def load() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numba
 
-    njit: Any = numba.njit
     nothing: Any = numba.njit(lambda: 0)
     nothing()
 
