@@ -332,6 +332,7 @@ def _scratch(layout: JoinLayout) -> tables.Scratch:
         low=np.empty(columns, np.int64),
         high=np.empty(columns, np.int64),
         rectangle=np.empty(tables.RECTANGLE, np.int64),
+        progress=np.empty(tables.PROGRESS, np.int64),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.buffers import expire, make_room
+from cepbench.kernels.buffers import expire, make_room, widened
 from cepbench.kernels.jit import njit, njit_in_place
-from cepbench.kernels.join import join_node
+from cepbench.kernels.join import FOUND, TURN, join_node
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -17,6 +17,7 @@ from cepbench.kernels.tables import (
     INT_OFFSET,
     INTS,
     KEPT,
+    NO_ROOM,
     OK,
     PEAK,
     PEAK_BYTES,
@@ -26,6 +27,11 @@ from cepbench.kernels.tables import (
 )
 
 _NEVER = np.iinfo(np.int64).max
+
+# How far a step has come: PROGRESS[...].
+_NODE = 0  # whose turn it is, leaves first; -1 before the step
+_NOW = 1  # the latest timestamp taken
+_HORIZON = 2  # the latest timestamp to be taken
 
 
 @njit
@@ -76,39 +82,71 @@ def advance(
     taken = starts.copy()
     matches = np.empty((leaves, 1024 if positions else 0), np.int64)
     before = counts[root, CREATED]
-    outcome = OK
-    while outcome == OK:
-        now = _next_timestamp(taken, starts, events)
-        if now == _NEVER:
-            break
-        horizon = now + step - 1
-        for leaf in range(leaves):
-            first = taken[leaf]
-            last = _first_after(horizon, events, first, starts[leaf + 1])
-            state[leaf, FRESH] = state[leaf, END]
-            if first == last:
-                continue
-            ints, floats = make_room(leaf, last - first, plan.nodes, state, ints, floats)
-            source = value_starts[leaf] + first - starts[leaf]
-            _take(
-                leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf], plan,
-                state, counts, ints, floats,
-            )  # fmt: skip
-            taken[leaf] = last
-            now = max(now, events[0, last - 1])
-        free = limit
-        for node in range(leaves, root + 1):
-            is_root = node == root
-            ints, floats, matches, outcome = join_node(
-                node, is_root and not positions, _NEVER if is_root else free, plan, state, counts,
-                ints, floats, scratch, matches,
-            )  # fmt: skip
-            if outcome != OK:
-                break
-            free -= state[node, END] - state[node, START]
-        _finish_step(now - plan.window, leaves, plan, state, counts, peaks, ints, floats)
+    scratch.progress[_NODE] = -1
+    scratch.rectangle[TURN] = -1
+    outcome = NO_ROOM
+    while outcome == NO_ROOM:
+        outcome = _run(
+            plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, taken,
+            values, value_starts, positions, matches,
+        )  # fmt: skip
+        if outcome == NO_ROOM:
+            node = scratch.progress[_NODE]
+            more = scratch.rectangle[FOUND]
+            if node == root:
+                matches = widened(matches, state[root, END], more)
+            else:
+                ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
     state[root, END] = 0
     return ints, floats, matches, counts[root, CREATED] - before, outcome
+
+
+@njit_in_place
+def _run(
+    plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, taken, values,
+    value_starts, positions, matches,
+):  # fmt: skip
+    """Take step after step until the batch ends, or some node has no room left."""
+    leaves = len(starts) - 1
+    root = len(plan.nodes) - 1
+    at = scratch.progress
+    while True:
+        if at[_NODE] < 0:
+            now = _next_timestamp(taken, starts, events)
+            if now == _NEVER:
+                return OK
+            at[_NODE], at[_NOW], at[_HORIZON] = 0, now, now + step - 1
+        while at[_NODE] < leaves:
+            leaf = at[_NODE]
+            first = taken[leaf]
+            last = _first_after(at[_HORIZON], events, first, starts[leaf + 1])
+            if state[leaf, END] + last - first > state[leaf, CAPACITY]:
+                scratch.rectangle[FOUND] = last - first
+                return NO_ROOM
+            state[leaf, FRESH] = state[leaf, END]
+            if first < last:
+                source = value_starts[leaf] + first - starts[leaf]
+                _take(
+                    leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf],
+                    plan, state, counts, ints, floats,
+                )  # fmt: skip
+                taken[leaf] = last
+                at[_NOW] = max(at[_NOW], events[0, last - 1])
+            at[_NODE] += 1
+        while at[_NODE] <= root:
+            node = at[_NODE]
+            free = limit
+            for other in range(leaves, root):
+                free -= state[other, END] - state[other, START] if other != node else 0
+            outcome = join_node(
+                node, node == root and not positions, _NEVER if node == root else free, plan,
+                state, counts, ints, floats, scratch, matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
+            at[_NODE] += 1
+        _finish_step(at[_NOW] - plan.window, leaves, plan, state, counts, peaks, ints, floats)
+        at[_NODE] = -1
 
 
 @njit_in_place

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.buffers import make_room, widened
 from cepbench.kernels.filters import (
     BLOCK,
     FLIPPED,
@@ -19,7 +18,7 @@ from cepbench.kernels.filters import (
     keep_other,
     run_program,
 )
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.rows import append, copy_ints, spans_of_fresh
 from cepbench.kernels.tables import (
     AFTER,
@@ -43,6 +42,7 @@ from cepbench.kernels.tables import (
     OK,
     PROGRAM,
     RIGHT,
+    RIGHT_DRIVES,
     SINCE,
     SORTED,
     START,
@@ -58,20 +58,22 @@ _OUTER_COST = 32
 
 
 # A rectangle of pairs to be joined, and how far it has come, as an integer array.
-_SIDE = 0  # of the outer rows: 0 the left child, 1 the right one
-_OUTER = 1  # the next outer row
-_OUTER_LAST = 2
-_INNER_FIRST = 3
-_INNER_LAST = 4
-_INNER = 5  # the next inner row of that outer row, or -1 for the first in its range
-_FOUND = 6  # how many rows there is no room for
+TURN = 0  # whose fresh rows drive: 0 the left child's, 1 the right one's; -1 for none yet
+FOUND = 1  # how many rows there was no room for
+_SIDE = 2  # of the outer rows: 0 the left child, 1 the right one
+_OUTER = 3  # the next outer row
+_OUTER_LAST = 4
+_INNER_FIRST = 5
+_INNER_LAST = 6
+_INNER = 7  # the next inner row of that outer row, or -1 for the first in its range
 
 
-@njit
+@njit_in_place
 def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch, matches):
     """Join the fresh rows of both children of an inner node, into rows of its own.
 
-    Rows of the root are matches: they go to ``matches``, or are just counted.
+    Rows of the root are matches: they go to ``matches``, or are just counted. Where there is no
+    room for more rows, it stops, and goes on from there when called again.
 
     Parameters
     ----------
@@ -82,62 +84,52 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
         How many rows may be stored.
     plan : Plan
     state, counts : int64 arrays
-        Written in place.
     ints, floats : 1-d arrays
         The arenas.
     scratch : Scratch
+        ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
     matches : int64 array, shape (columns of the root, capacity)
 
     Returns
     -------
-    ints, floats, matches : arrays
-        Maybe new ones.
     outcome : int
-        ``OK`` or ``TOO_MANY``.
+        ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
     """
+    rectangle = scratch.rectangle
     is_root = node == len(plan.nodes) - 1
-    state[node, FRESH] = state[node, END]
-    before = counts[node, CREATED]
-    outcome = OK
-    for side in range(2):
-        if not _lay_out(node, side, is_root, plan, state, scratch.rectangle):
-            continue
-        while True:
-            capacity = matches.shape[1] if is_root else state[node, CAPACITY]
-            outcome = _join_rectangle(
-                node, counting, limit, capacity, plan, state, counts, ints, floats, scratch,
-                matches,
-            )  # fmt: skip
-            if outcome != NO_ROOM:
-                break
-            if is_root:
-                matches = widened(matches, state[node, END], scratch.rectangle[_FOUND])
-            else:
-                more = scratch.rectangle[_FOUND]
-                ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
+    if rectangle[TURN] < 0:
+        state[node, FRESH] = state[node, END]
+        _lay_out(node, 0, is_root, plan, state, rectangle)
+    while True:
+        outcome = _join_rectangle(
+            node, counting, limit, plan, state, counts, ints, floats, scratch, matches
+        )
         if outcome != OK:
+            return outcome
+        if rectangle[TURN] == 1:
             break
+        _lay_out(node, 1, is_root, plan, state, rectangle)
+    rectangle[TURN] = -1
     if not is_root:
-        created = counts[node, CREATED] - before
+        created = state[node, END] - state[node, FRESH]
         counts[node, LIFETIME] += plan.window * created - spans_of_fresh(node, plan, state, ints)
-    return ints, floats, matches, outcome
+    return OK
 
 
 @njit_in_place
 def _lay_out(node, side, is_root, plan, state, rectangle):
-    """What the fresh rows of one side have to meet; False if there is nothing."""
+    """What the fresh rows of one side have to meet; maybe no rows at all."""
     nodes = plan.nodes
-    if nodes[node, LEFT_DRIVES + side] == 0:
-        return False
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    both_drive = nodes[node, LEFT_DRIVES + 1 - side] == 1
+    both_drive = nodes[node, LEFT_DRIVES] + nodes[node, RIGHT_DRIVES] == 2
     first, last = state[x, FRESH], state[x, END]
     inner_first, inner_last = state[y, START], state[y, END]
+    rectangle[TURN] = side
     if both_drive and side == 1:
         # Two fresh rows have met when it was the left side's turn.
         inner_last = state[y, FRESH]
-    if first == last or inner_first == inner_last:
-        return False
+    if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
+        last = first
     # Only if the drivers are taken one after the other, rows come out sorted by time.
     if (is_root or both_drive) and _better_turned(
         node, side, last - first, inner_last - inner_first, plan
@@ -148,7 +140,6 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
     rectangle[_OUTER], rectangle[_OUTER_LAST] = first, last
     rectangle[_INNER_FIRST], rectangle[_INNER_LAST] = inner_first, inner_last
     rectangle[_INNER] = -1
-    return True
 
 
 @njit_in_place
@@ -169,12 +160,13 @@ def is_exact(node, side, plan):
 
 @njit_in_place
 def _join_rectangle(
-    node, counting, limit, capacity, plan, state, counts, ints, floats, scratch, matches
+    node, counting, limit, plan, state, counts, ints, floats, scratch, matches
 ):  # fmt: skip
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     low, high = scratch.low, scratch.high
     is_root = node == len(plan.nodes) - 1
+    capacity = matches.shape[1] if is_root else state[node, CAPACITY]
     side = rectangle[_SIDE]
     y = plan.nodes[node, RIGHT - side]
     is_sorted, latest = plan.nodes[y, SORTED] == 1, plan.nodes[y, LATEST]
@@ -207,7 +199,7 @@ def _join_rectangle(
             if end - state[node, START] + found > limit:
                 return TOO_MANY
             if end + found > capacity:
-                rectangle[_OUTER], rectangle[_INNER], rectangle[_FOUND] = outer, begin, found
+                rectangle[_OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
                 return NO_ROOM
             if is_root:
                 for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
@@ -303,7 +295,7 @@ def test(node, side, outer, begin, size, plan, state, ints, floats, scratch):
 def count(mask, size):
     total = 0
     for row in range(size):
-        total += mask[row]
+        total += int(mask[row])
     return total
 
 

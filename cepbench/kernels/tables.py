@@ -32,6 +32,7 @@ class Scratch(NamedTuple):
     low: np.ndarray  #: int64, one an integer column of any node
     high: np.ndarray  #: the same
     rectangle: np.ndarray  #: int64 (RECTANGLE,); see :mod:`cepbench.kernels.join`
+    progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.advance`
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
@@ -88,7 +89,10 @@ PEAK_BYTES = 2
 PEAKS = 3
 
 #: Numbers that say what is to be joined next.
-RECTANGLE = 7
+RECTANGLE = 8
+
+#: Numbers that say how far a step has come.
+PROGRESS = 3
 
 # Outcome of a run.
 OK = 0
