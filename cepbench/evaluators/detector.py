@@ -282,7 +282,7 @@ class Detector:
         if outcome == tables.TOO_MANY:
             self._ended = "has stored too many partial matches"
             raise PartialMatchLimitError(self._too_many())
-        return matches[:, :found], int(found)
+        return matches[:, :found], found
 
     def _too_many(self) -> str:
         first = len(self._layout.leaves)

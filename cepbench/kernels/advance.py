@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.buffers import expire, make_room, widened
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.buffers import expire, has_room, make_room, widened
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.join import FOUND, TURN, join_node
 from cepbench.kernels.tables import (
     CAPACITY,
@@ -24,6 +24,8 @@ from cepbench.kernels.tables import (
     PEAK_EVENTS,
     PEAK_PARTIAL_MATCHES,
     START,
+    Plan,
+    Scratch,
 )
 
 _NEVER = np.iinfo(np.int64).max
@@ -34,11 +36,22 @@ _NOW = 1  # the latest timestamp taken
 _HORIZON = 2  # the latest timestamp to be taken
 
 
-@njit
 def advance(
-    plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, values,
-    value_starts, positions,
-):  # fmt: skip
+    plan: Plan,
+    step: int,
+    limit: int,
+    state: np.ndarray,
+    counts: np.ndarray,
+    peaks: np.ndarray,
+    ints: np.ndarray,
+    floats: np.ndarray,
+    scratch: Scratch,
+    events: np.ndarray,
+    starts: np.ndarray,
+    values: np.ndarray,
+    value_starts: np.ndarray,
+    positions: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Take in a batch of events and find the matches that they complete.
 
     Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
@@ -91,14 +104,13 @@ def advance(
             values, value_starts, positions, matches,
         )  # fmt: skip
         if outcome == NO_ROOM:
-            node = scratch.progress[_NODE]
-            more = scratch.rectangle[FOUND]
+            node, more = int(scratch.progress[_NODE]), int(scratch.rectangle[FOUND])
             if node == root:
-                matches = widened(matches, state[root, END], more)
+                matches = widened(matches, int(state[root, END]), more)
             else:
                 ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
     state[root, END] = 0
-    return ints, floats, matches, counts[root, CREATED] - before, outcome
+    return ints, floats, matches, int(counts[root, CREATED] - before), int(outcome)
 
 
 @njit_in_place
@@ -120,7 +132,7 @@ def _run(
             leaf = at[_NODE]
             first = taken[leaf]
             last = _first_after(at[_HORIZON], events, first, starts[leaf + 1])
-            if state[leaf, END] + last - first > state[leaf, CAPACITY]:
+            if not has_room(leaf, last - first, plan.nodes, state, ints, floats):
                 scratch.rectangle[FOUND] = last - first
                 return NO_ROOM
             state[leaf, FRESH] = state[leaf, END]

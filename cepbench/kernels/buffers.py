@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.tables import (
     CAPACITY,
     EARLIEST,
@@ -19,21 +19,19 @@ from cepbench.kernels.tables import (
 )
 
 
-@njit
-def make_room(node, extra, nodes, state, ints, floats):
-    """See that ``extra`` more rows fit at ``node``; gives the two arenas, maybe new ones.
+@njit_in_place
+def has_room(node, extra, nodes, state, ints, floats):
+    """See that ``extra`` more rows fit at ``node``; False if they do not.
 
-    Row numbers of ``node`` may change (START, END and FRESH move together), those of the other
-    nodes never do.
+    Row numbers of ``node`` may change (START, END and FRESH move together).
     """
     start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
     if end + extra <= capacity:
-        return ints, floats
-    live = end - start
-    if 2 * (live + extra) <= capacity:
-        _move_to_front(node, nodes, state, ints, floats)
-        return ints, floats
-    return _grow(node, 2 * (live + extra), nodes, state, ints, floats)
+        return True
+    if 2 * (end - start + extra) > capacity:
+        return False
+    _move_to_front(node, nodes, state, ints, floats)
+    return True
 
 
 @njit_in_place
@@ -50,47 +48,6 @@ def _move_to_front(node, nodes, state, ints, floats):
     state[node, START] = 0
     state[node, END] = end - start
     state[node, FRESH] -= start
-
-
-@njit
-def _grow(grown, new_capacity, nodes, state, ints, floats):
-    """Lay out both arenas anew, with more room at one node; the root's rows lie elsewhere."""
-    int_size = 0
-    float_size = 0
-    for node in range(len(nodes) - 1):
-        capacity = new_capacity if node == grown else state[node, CAPACITY]
-        int_size += nodes[node, INTS] * capacity
-        float_size += nodes[node, FLOATS] * capacity
-    new_ints = np.empty(int_size, np.int64)
-    new_floats = np.empty(float_size, np.float64)
-    int_offset = 0
-    float_offset = 0
-    for node in range(len(nodes) - 1):
-        old = state[node, CAPACITY]
-        capacity = new_capacity if node == grown else old
-        # Only the grown node's rows move to the front: its caller looks them up anew.
-        shift = state[node, START] if node == grown else 0
-        first, last = state[node, START], state[node, END]
-        for column in range(nodes[node, INTS]):
-            source = state[node, INT_OFFSET] + column * old
-            target = int_offset + column * capacity - shift
-            for row in range(first, last):
-                new_ints[target + row] = ints[source + row]
-        for column in range(nodes[node, FLOATS]):
-            source = state[node, FLOAT_OFFSET] + column * old
-            target = float_offset + column * capacity - shift
-            for row in range(first, last):
-                new_floats[target + row] = floats[source + row]
-        state[node, INT_OFFSET] = int_offset
-        state[node, FLOAT_OFFSET] = float_offset
-        state[node, CAPACITY] = capacity
-        if node == grown:
-            state[node, START] -= shift
-            state[node, END] -= shift
-            state[node, FRESH] -= shift
-        int_offset += nodes[node, INTS] * capacity
-        float_offset += nodes[node, FLOATS] * capacity
-    return new_ints, new_floats
 
 
 @njit_in_place
@@ -144,13 +101,43 @@ def _squeeze_column(column, base, ints, earliest, start, end, oldest):
         kept += int(ints[earliest + row] >= oldest)
 
 
-@njit
-def widened(matches, end, more):
-    """``matches`` with room for ``more`` columns after ``end``."""
-    if end + more <= matches.shape[1]:
-        return matches
-    wider = np.empty((matches.shape[0], 2 * (end + more)), np.int64)
-    for row in range(matches.shape[0]):
-        for column in range(end):
-            wider[row, column] = matches[row, column]
+def make_room(
+    grown: int,
+    extra: int,
+    nodes: np.ndarray,
+    state: np.ndarray,
+    ints: np.ndarray,
+    floats: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both arenas laid out anew, with room for ``extra`` more rows at one node.
+
+    Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
+    of the node, and no others, move to the front.
+    """
+    # The root's rows are matches and lie elsewhere.
+    inner = slice(0, len(nodes) - 1)
+    old = state.copy()
+    live = old[grown, END] - old[grown, START]
+    state[grown, CAPACITY] = 2 * (live + extra)
+    state[grown, [START, END, FRESH]] -= old[grown, START]
+    arenas = []
+    for arena, offset, width in ((ints, INT_OFFSET, INTS), (floats, FLOAT_OFFSET, FLOATS)):
+        sizes = state[inner, CAPACITY] * nodes[inner, width]
+        state[inner, offset] = np.cumsum(sizes) - sizes
+        larger = np.empty(sizes.sum(), arena.dtype)
+        for node in range(len(nodes) - 1):
+            for column in range(nodes[node, width]):
+                source = old[node, offset] + column * old[node, CAPACITY]
+                target = state[node, offset] + column * state[node, CAPACITY]
+                larger[target + state[node, START] : target + state[node, END]] = arena[
+                    source + old[node, START] : source + old[node, END]
+                ]
+        arenas.append(larger)
+    return arenas[0], arenas[1]
+
+
+def widened(matches: np.ndarray, end: int, extra: int) -> np.ndarray:
+    """``matches`` with room for ``extra`` columns and more after ``end``."""
+    wider = np.empty((len(matches), 2 * (end + extra)), matches.dtype)
+    wider[:, :end] = matches[:, :end]
     return wider

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.buffers import has_room
 from cepbench.kernels.filters import (
     BLOCK,
     FLIPPED,
@@ -166,7 +167,6 @@ def _join_rectangle(
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     low, high = scratch.low, scratch.high
     is_root = node == len(plan.nodes) - 1
-    capacity = matches.shape[1] if is_root else state[node, CAPACITY]
     side = rectangle[_SIDE]
     y = plan.nodes[node, RIGHT - side]
     is_sorted, latest = plan.nodes[y, SORTED] == 1, plan.nodes[y, LATEST]
@@ -198,7 +198,12 @@ def _join_rectangle(
             end = state[node, END]
             if end - state[node, START] + found > limit:
                 return TOO_MANY
-            if end + found > capacity:
+            if is_root:
+                has_space = end + found <= matches.shape[1]
+            else:
+                has_space = has_room(node, found, plan.nodes, state, ints, floats)
+                end = state[node, END]
+            if not has_space:
                 rectangle[_OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
                 return NO_ROOM
             if is_root:

@@ -17,7 +17,6 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.kernel
 def test_the_example_runs_and_shows_its_own_generator_among_all() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     done = subprocess.run(
