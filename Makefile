@@ -41,7 +41,7 @@ $(BUILT): pyproject.toml constraints.txt
 	else \
 		echo "make: $(PYTHON) cannot make virtual environments: its venv or ensurepip is missing." >&2; \
 		echo "      On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; fi
-	@echo "installing into $(VENV) (about a minute) ..."
+	@echo "installing into $(VENV) (a few minutes) ..."
 # uv is faster, but reads none of pip's settings: whoever has any gets pip.
 	@if command -v uv >/dev/null 2>&1 && [ -z "$$($(BIN)/python -m pip config list 2>/dev/null)" ] \
 		&& uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; then :; \
