@@ -31,6 +31,7 @@ from cepbench.evaluators.snapshot import (
 from cepbench.kernels import tables
 from cepbench.kernels.advance import advance
 from cepbench.kernels.filters import BLOCK
+from cepbench.kernels.join import OUTER_BLOCK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
 from cepbench.patterns.parse import parse
@@ -329,8 +330,10 @@ def _scratch(layout: JoinLayout) -> tables.Scratch:
         mask=np.empty(BLOCK, np.uint8),
         chosen=np.empty(BLOCK, np.int64),
         stack=new_stack(),
-        low=np.empty(columns, np.int64),
-        high=np.empty(columns, np.int64),
+        low=np.empty((columns, OUTER_BLOCK), np.int64),
+        high=np.empty((columns, OUTER_BLOCK), np.int64),
+        starts=np.empty(OUTER_BLOCK, np.int64),
+        stops=np.empty(OUTER_BLOCK, np.int64),
         rectangle=np.empty(tables.RECTANGLE, np.int64),
         progress=np.empty(tables.PROGRESS, np.int64),
     )

@@ -67,8 +67,9 @@ def expire(node, oldest, nodes, state, ints, floats):
         state[node, FRESH] = end
         return end - start
     live = 0
-    for row in range(start, end):
-        live += ints[base + row] >= oldest
+    earliest = ints[base + start : base + end]
+    for row in range(end - start):
+        live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
         _squeeze(node, oldest, live, nodes, state, ints, floats)
     state[node, FRESH] = state[node, END]

@@ -54,6 +54,9 @@ from cepbench.kernels.tables import (
 _LOWEST = np.iinfo(np.int64).min
 _HIGHEST = np.iinfo(np.int64).max
 
+#: Outer rows whose bounds are found together.
+OUTER_BLOCK = 256
+
 #: What an outer row costs, in inner rows tested: rectangles are joined along their shorter side.
 _OUTER_COST = 32
 
@@ -165,108 +168,135 @@ def _join_rectangle(
 ):  # fmt: skip
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
-    low, high = scratch.low, scratch.high
+    starts, stops = scratch.starts, scratch.stops
     is_root = node == len(plan.nodes) - 1
     side = rectangle[_SIDE]
-    y = plan.nodes[node, RIGHT - side]
-    is_sorted, latest = plan.nodes[y, SORTED] == 1, plan.nodes[y, LATEST]
-    base = state[y, INT_OFFSET] + latest * state[y, CAPACITY]
     exact = is_exact(node, side, plan)
-    inner_first, inner_last = rectangle[_INNER_FIRST], rectangle[_INNER_LAST]
-    start, stop = inner_first, inner_last
     resumed = rectangle[_INNER]
-    for outer in range(rectangle[_OUTER], rectangle[_OUTER_LAST]):
-        set_bounds(node, side, outer, plan, state, ints, low, high)
-        if is_sorted:
-            if outer == rectangle[_OUTER]:
-                start = stop = first_at_least(ints, base, inner_first, inner_last, low[latest])
-            # The next outer row is about as old as the last one, so that a few steps do.
-            start = moved_to_least(ints, base, start, inner_first, inner_last, low[latest])
-            stop = moved_to_least(ints, base, stop, inner_first, inner_last, high[latest])
+    for first in range(rectangle[_OUTER], rectangle[_OUTER_LAST], OUTER_BLOCK):
+        outers = min(OUTER_BLOCK, rectangle[_OUTER_LAST] - first)
+        set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
+        find_ranges(node, side, outers, plan, state, ints, scratch)
         if exact and counting:
-            counts[node, CREATED] += max(0, stop - start)
+            counts[node, CREATED] += total_length(starts, stops, outers)
             continue
-        for begin in range(start if resumed < 0 else resumed, stop, BLOCK):
-            size = min(BLOCK, stop - begin)
-            if not exact:
-                test(node, side, outer, begin, size, plan, state, ints, floats, scratch)
-            if counting:
-                counts[node, CREATED] += count(mask, size)
-                counts[node, COMPARED] += size
-                continue
-            found = choose(exact, begin, size, mask, chosen)
-            end = state[node, END]
-            if end - state[node, START] + found > limit:
-                return TOO_MANY
-            if is_root:
-                has_space = end + found <= matches.shape[1]
-            else:
-                has_space = has_room(node, found, plan.nodes, state, ints, floats)
+        for row in range(outers):
+            outer, stop = first + row, stops[row]
+            for begin in range(starts[row] if resumed < 0 else resumed, stop, BLOCK):
+                size = min(BLOCK, stop - begin)
+                if not exact:
+                    test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+                if counting:
+                    counts[node, CREATED] += count(mask, size)
+                    counts[node, COMPARED] += size
+                    continue
+                found = choose(exact, begin, size, mask, chosen)
                 end = state[node, END]
-            if not has_space:
-                rectangle[_OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
-                return NO_ROOM
-            if is_root:
-                for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
-                    column = matches[plan.rules[rule, 2], end : end + found]
-                    copy_ints(rule, node, side, outer, chosen, plan, state, ints, column)
-            elif found > 0:
-                append(found, node, side, outer, chosen, plan, state, ints, floats)
-            state[node, END] = end + found
-            counts[node, CREATED] += found
-            counts[node, COMPARED] += 0 if exact else size
-        resumed = -1
+                if end - state[node, START] + found > limit:
+                    return TOO_MANY
+                if is_root:
+                    has_space = end + found <= matches.shape[1]
+                else:
+                    has_space = has_room(node, found, plan.nodes, state, ints, floats)
+                    end = state[node, END]
+                if not has_space:
+                    rectangle[_OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
+                    return NO_ROOM
+                if is_root:
+                    for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                        column = matches[plan.rules[rule, 2], end : end + found]
+                        copy_ints(rule, node, side, outer, chosen, plan, state, ints, column)
+                elif found > 0:
+                    append(found, node, side, outer, chosen, plan, state, ints, floats)
+                state[node, END] = end + found
+                counts[node, CREATED] += found
+                counts[node, COMPARED] += 0 if exact else size
+            resumed = -1
     return OK
 
 
 @njit_in_place
-def set_bounds(node, side, outer, plan, state, ints, low, high):
-    """What the outer row says about the timestamps of inner rows: ``low`` <= t < ``high``."""
+def set_bounds(node, side, first, outers, plan, state, ints, low, high):
+    """What outer rows say about timestamps of inner rows: ``low[column] <= t < high[column]``.
+
+    For ``outers`` rows from ``first`` on.
+    """
     x = plan.nodes[node, LEFT + side]
-    capacity = state[x, CAPACITY]
-    base = state[x, INT_OFFSET] + outer
-    first, last = plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1]
-    for rule in range(first, last):
-        low[plan.rules[rule, 1]] = _LOWEST
-        high[plan.rules[rule, 1]] = _HIGHEST
-    for rule in range(first, last):
+    rules = range(plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1])
+    for rule in rules:
+        low[plan.rules[rule, 1], :outers] = _LOWEST
+        high[plan.rules[rule, 1], :outers] = _HIGHEST
+    for rule in rules:
         kind, bounded = plan.rules[rule, 0], plan.rules[rule, 1]
-        value = ints[base + plan.rules[rule, 2] * capacity]
-        if kind == AFTER:
-            low[bounded] = max(low[bounded], value + 1)
-        elif kind == BEFORE:
-            high[bounded] = min(high[bounded], value)
-        elif kind == SINCE:
-            low[bounded] = max(low[bounded], value - plan.window)
+        begin = state[x, INT_OFFSET] + plan.rules[rule, 2] * state[x, CAPACITY] + first
+        column = ints[begin : begin + outers]
+        lowest, highest = low[bounded, :outers], high[bounded, :outers]
+        if kind in (AFTER, SINCE):
+            shift = 1 if kind == AFTER else -plan.window
+            for row in range(outers):
+                lowest[row] = max(lowest[row], column[row] + shift)
         else:
-            high[bounded] = min(high[bounded], value + plan.window + 1)
+            shift = 0 if kind == BEFORE else plan.window + 1
+            for row in range(outers):
+                highest[row] = min(highest[row], column[row] + shift)
 
 
 @njit_in_place
-def first_at_least(ints, base, low, high, value):
-    """The first row in [low, high) whose value is not smaller than ``value``, else ``high``."""
+def find_ranges(node, side, outers, plan, state, ints, scratch):
+    """For each outer row the inner rows that may join it, as far as they are sorted by time."""
+    starts, stops = scratch.starts, scratch.stops
+    first, last = scratch.rectangle[_INNER_FIRST], scratch.rectangle[_INNER_LAST]
+    y = plan.nodes[node, RIGHT - side]
+    if plan.nodes[y, SORTED] == 0:
+        starts[:outers] = first
+        stops[:outers] = last
+        return
+    latest = plan.nodes[y, LATEST]
+    base = state[y, INT_OFFSET] + latest * state[y, CAPACITY]
+    column = ints[base + first : base + last]
+    first_at_least(column, first, scratch.low[latest], starts, outers)
+    first_at_least(column, first, scratch.high[latest], stops, outers)
+
+
+@njit_in_place
+def first_at_least(column, offset, values, found, count):
+    """For each of ``count`` values the first row of a sorted column that is not smaller.
+
+    ``offset`` is added to the numbers of rows that are ``found``; it is ``offset + len(column)``
+    where all are smaller. Quick where values that follow each other are of about the same size.
+    """
+    low, high = 0, len(column)
     while low < high:
         middle = (low + high) // 2
-        if ints[base + middle] >= value:
+        if column[middle] >= values[0]:
             high = middle
         else:
             low = middle + 1
-    return low
+    row = low
+    for number in range(count):
+        value = values[number]
+        while row > 0 and column[row - 1] >= value:
+            row -= 1
+        while row < len(column) and column[row] < value:
+            row += 1
+        found[number] = row + offset
 
 
 @njit_in_place
-def moved_to_least(ints, base, row, first, last, value):
-    """As :func:`first_at_least` in [first, last), looking near ``row`` first."""
-    while row > first and ints[base + row - 1] >= value:
-        row -= 1
-    while row < last and ints[base + row] < value:
-        row += 1
-    return row
+def total_length(starts, stops, outers):
+    """How many rows lie in all ranges together."""
+    total = 0
+    for row in range(outers):
+        total += max(0, stops[row] - starts[row])
+    return total
 
 
 @njit_in_place
-def test(node, side, outer, begin, size, plan, state, ints, floats, scratch):
-    """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join."""
+def test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch):
+    """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join.
+
+    ``row`` is the outer row's place in its block.
+    """
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
@@ -277,7 +307,8 @@ def test(node, side, outer, begin, size, plan, state, ints, floats, scratch):
     for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
         column = rules[rule, 0]
         first = y_ints + column * y_capacity
-        keep_between(mask, ints[first : first + size], scratch.low[column], scratch.high[column])
+        low, high = scratch.low[column, row], scratch.high[column, row]
+        keep_between(mask, ints[first : first + size], low, high)
     for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
         mine, its = rules[rule, side], rules[rule, 1 - side]
         first = y_ints + its * y_capacity

@@ -76,10 +76,12 @@ def copy_ints(rule, node, side, outer, chosen, plan, state, ints, column):
 @njit_in_place
 def spans_of_fresh(node, plan, state, ints):
     """The sum over fresh rows of latest minus earliest timestamp."""
-    capacity, base = state[node, CAPACITY], state[node, INT_OFFSET]
+    capacity, fresh = state[node, CAPACITY], state[node, END] - state[node, FRESH]
+    base = state[node, INT_OFFSET] + state[node, FRESH]
     first = base + plan.nodes[node, EARLIEST] * capacity
     last = base + plan.nodes[node, LATEST] * capacity
+    earliest, latest = ints[first : first + fresh], ints[last : last + fresh]
     total = 0
-    for row in range(state[node, FRESH], state[node, END]):
-        total += ints[last + row] - ints[first + row]
+    for row in range(fresh):
+        total += latest[row] - earliest[row]
     return total

@@ -29,8 +29,10 @@ class Scratch(NamedTuple):
     mask: np.ndarray  #: uint8 (BLOCK,)
     chosen: np.ndarray  #: int64 (BLOCK,)
     stack: np.ndarray  #: float64 (STACK, BLOCK)
-    low: np.ndarray  #: int64, one an integer column of any node
+    low: np.ndarray  #: int64 (integer columns of any node, OUTER_BLOCK)
     high: np.ndarray  #: the same
+    starts: np.ndarray  #: int64 (OUTER_BLOCK,)
+    stops: np.ndarray  #: the same
     rectangle: np.ndarray  #: int64 (RECTANGLE,); see :mod:`cepbench.kernels.join`
     progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.advance`
 
