@@ -6,7 +6,7 @@ import numpy as np
 
 from cepbench.kernels.buffers import expire, has_room, make_room, widened
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.join import FOUND, TURN, join_node
+from cepbench.kernels.join import FOUND, TURN, has_drivers, join_node
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -147,6 +147,10 @@ def _run(
             at[_NODE] += 1
         while at[_NODE] <= root:
             node = at[_NODE]
+            if not has_drivers(node, plan, state):
+                state[node, FRESH] = state[node, END]
+                at[_NODE] += 1
+                continue
             free = limit
             for other in range(leaves, root):
                 free -= state[other, END] - state[other, START] if other != node else 0

@@ -73,6 +73,16 @@ _INNER = 7  # the next inner row of that outer row, or -1 for the first in its r
 
 
 @njit_in_place
+def has_drivers(node, plan, state):
+    """Whether any row has come into being that may drive the join at ``node``."""
+    for side in range(2):
+        child = plan.nodes[node, LEFT + side]
+        if plan.nodes[node, LEFT_DRIVES + side] == 1 and state[child, FRESH] < state[child, END]:
+            return True
+    return False
+
+
+@njit_in_place
 def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch, matches):
     """Join the fresh rows of both children of an inner node, into rows of its own.
 
@@ -105,11 +115,12 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
         state[node, FRESH] = state[node, END]
         _lay_out(node, 0, is_root, plan, state, rectangle)
     while True:
-        outcome = _join_rectangle(
-            node, counting, limit, plan, state, counts, ints, floats, scratch, matches
-        )
-        if outcome != OK:
-            return outcome
+        if rectangle[_OUTER] < rectangle[_OUTER_LAST]:
+            outcome = _join_rectangle(
+                node, counting, limit, plan, state, counts, ints, floats, scratch, matches
+            )
+            if outcome != OK:
+                return outcome
         if rectangle[TURN] == 1:
             break
         _lay_out(node, 1, is_root, plan, state, rectangle)
@@ -134,6 +145,9 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
         inner_last = state[y, FRESH]
     if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
         last = first
+    rectangle[_OUTER] = rectangle[_OUTER_LAST] = first
+    if first == last:
+        return
     # Only if the drivers are taken one after the other, rows come out sorted by time.
     if (is_root or both_drive) and _better_turned(
         node, side, last - first, inner_last - inner_first, plan

@@ -14,7 +14,7 @@ from cepbench.evaluators import detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.buffers import widened
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.join import first_at_least, moved_to_least
+from cepbench.kernels.join import first_at_least, total_length
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
@@ -23,18 +23,26 @@ from tests.naive.matcher import naive_matches
 pytestmark = pytest.mark.kernel
 
 
-@given(st.lists(st.integers(-3, 3), max_size=12).map(sorted), st.data())
-def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject) -> None:
-    low = data.draw(st.integers(0, len(column)))
-    high = data.draw(st.integers(low, len(column)))
-    value = data.draw(st.integers(-4, 4))
-    array = np.array(column, np.int64)
-    row = data.draw(st.integers(low, high))
-    base = data.draw(st.integers(0, 2))
-    array = np.array([9] * base + column + [-9], np.int64)
-    expected = next((i for i in range(low, high) if column[i] >= value), high)
-    assert first_at_least(array, base, low, high, value) == expected
-    assert moved_to_least(array, base, row, low, high, value) == expected
+@given(
+    st.lists(st.integers(-3, 3), max_size=12).map(sorted),
+    st.lists(st.integers(-4, 4), min_size=1, max_size=6),
+    st.integers(0, 5),
+)
+def test_searches_in_a_sorted_column(column: list[int], values: list[int], offset: int) -> None:
+    found = np.full(len(values) + 1, -1)
+    first_at_least(
+        np.array(column, np.int64), offset, np.array(values, np.int64), found, len(values)
+    )
+    for row, value in zip(found, values, strict=False):
+        assert row == offset + sum(entry < value for entry in column)
+    assert found[-1] == -1
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))
+def test_lengths_of_ranges(ranges: list[tuple[int, int]]) -> None:
+    starts, stops = (np.array([r[k] for r in ranges], np.int64) for k in range(2))
+    expected = sum(max(0, stop - start) for start, stop in ranges)
+    assert total_length(starts, stops, len(ranges)) == expected
 
 
 def test_room_for_more_matches() -> None:
