@@ -88,7 +88,7 @@ class SweepConfig:
 
         Few patterns of each size, and none over many frequent identifiers.
         """
-        return cls.from_dict({"data": data, "patterns": 8, "max_partial_matches": 1e4, **changes})
+        return cls.from_dict({"data": data, "patterns": 16, "max_partial_matches": 1e6, **changes})
 
     @classmethod
     def full(cls, data: Any, **changes: Any) -> Self:

@@ -55,8 +55,8 @@ def advance(
     """Take in a batch of events and find the matches that they complete.
 
     Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
-    before its parent does, and each pair of rows meets once; the length of the step does not change what is found, only how soon rows are forgotten, and so how many are
-    still looked at in vain.
+    before its parent does, and each pair of rows meets once. The length of the step does not change
+    what is found, only how soon rows are forgotten, and so how many are still looked at in vain.
 
     Parameters
     ----------

@@ -63,6 +63,8 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
             'stroke="currentColor" stroke-opacity="0.45"/>'
         )
+    # Beside a node, away from the line to its parent, which would cross the text.
+    beside = {child: ("end", "start")[number % 2] for number, (_, child) in enumerate(edges)}
     for index, (_, _, name, label) in enumerate(placed):
         x, y = at(index)
         tip = html.escape(": ".join(text for text in (name, label) if text))
@@ -72,9 +74,11 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
                 f"{html.escape(shown[index])}</text>{_text(x, y + 30, label)}</g>"
             )
         else:
-            above = _text(x, y - 8, label) if roomy else ""
+            anchor = beside.get(index, "middle")
+            shift = {"end": -8, "start": 8, "middle": 0}[anchor]
+            near = _text(x + shift, y - (2 if shift else 8), label, anchor) if roomy else ""
             parts.append(
-                f'<g><title>{tip}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>{above}</g>'
+                f'<g><title>{tip}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>{near}</g>'
             )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
@@ -84,10 +88,13 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
     )
 
 
-def _text(x: float, y: float, text: str) -> str:
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
     if not text:
         return ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="10" opacity="0.75">{html.escape(text)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="10" opacity="0.75" text-anchor="{anchor}">'
+        f"{html.escape(text)}</text>"
+    )
 
 
 def _shortened(name: str) -> str:

@@ -239,7 +239,12 @@ def _ingest(
     if declaration is None:
         items = [(number, file, day) for number, (file, day) in enumerate(files)]
         found = run_job(
-            spark, partial(_stage, form, path, sort), items, name="ingest", progress=progress
+            spark,
+            partial(_stage, form, path, sort),
+            items,
+            name="ingest",
+            unit="file",
+            progress=progress,
         )
         reports = [report for report, _ in found]
         reasons = sum((counts for _, counts in found), Counter())

@@ -36,6 +36,7 @@ def run_job(
     items: Sequence[Item],
     *,
     name: str,
+    unit: str = "part",
     partitions: int | None = None,
     finished: Callable[[], int] | None = None,
     progress: bool = True,
@@ -48,8 +49,8 @@ def run_job(
     function : callable
         Runs in the workers.
     items : sequence
-    name : str
-        Shown on the bar.
+    name, unit : str
+        Shown on the bar: what is done, and what it counts.
     partitions : int, optional
         Number of tasks; the results do not depend on it. By default a few a core.
     finished : callable, optional
@@ -85,7 +86,9 @@ def run_job(
 
     thread = InheritableThread(target=run)
     thread.start()
-    bar = tqdm(total=len(items), desc=name, unit="part", delay=_SHORT_SECONDS, disable=not progress)
+    bar = tqdm(
+        total=len(items), desc=name, unit=f" {unit}s", delay=_SHORT_SECONDS, disable=not progress
+    )
     try:
         with bar:
             while thread.is_alive():

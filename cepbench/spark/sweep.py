@@ -73,7 +73,8 @@ def run_sweep(
     Returns
     -------
     DataFrame
-        As :func:`cepbench.experiments.store.read_results` returns it.
+        As :func:`cepbench.experiments.store.read_results` returns it, pattern sets in the order
+        of the configuration.
 
     Raises
     ------
@@ -119,7 +120,10 @@ def run_sweep(
             store.compact()
         results = read_results(path)
     check_agreement(results)
-    return results
+    order = {name: rank for rank, name in enumerate(config.pattern_sets)}
+    return results.sort_values(
+        "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
 
 
 def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
@@ -181,6 +185,7 @@ def _run(
             partial(_measure_one, job),
             pending,
             name="sweep",
+            unit="pattern",
             partitions=len(pending),
             finished=lambda: (count_rows(job.folder) - before) // cells,
             progress=progress,

@@ -32,9 +32,8 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of real sample files; tests that need it are skipped where it is absent."""
-    root = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("CEPBENCH_REAL_DATA") or root.parent / "shared" / "data")
-    if not (folder / "nasdaq_minute_bars.txt").exists():
-        pytest.skip(f"no real data in {folder}; set CEPBENCH_REAL_DATA")
-    return folder
+    """The folder of real sample files; tests that need it are skipped where none is named."""
+    named = os.environ.get("CEPBENCH_REAL_DATA")
+    if not named:
+        pytest.skip("CEPBENCH_REAL_DATA names no folder of real data")
+    return Path(named)
