@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # A kernel's first call compiles it, which no deadline should count.
 _COMMON = {
@@ -16,7 +16,14 @@ _COMMON = {
 }
 # The same examples on every machine: a change fails by what it changes. `thorough` looks for more.
 settings.register_profile("usual", max_examples=60, derandomize=True, **_COMMON)
-settings.register_profile("interpreted", max_examples=15, derandomize=True, **_COMMON)
+# Shrinking takes minutes here; the same test compiled gives the small example.
+settings.register_profile(
+    "interpreted",
+    max_examples=15,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    **_COMMON,
+)
 settings.register_profile("thorough", max_examples=2_000, **_COMMON)
 
 _INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -145,7 +145,7 @@ def compare(
     check_agreement(rows)
     table = [_side(runs) for _, runs in rows.groupby(["algorithm", "evaluator"], sort=False)]
     comparison = Comparison(table, columns=list(COLUMNS))
-    comparison.pattern = str(pattern)
+    comparison.pattern = pattern.describe()
     return comparison
 
 
