@@ -14,7 +14,7 @@ from cepbench.evaluators import detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.buffers import widened
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.join import first_at_least, total_length
+from cepbench.kernels.join import OUTER_BLOCK, first_at_least, total_length
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
@@ -92,3 +92,48 @@ def test_more_candidates_than_a_block_holds(tree, operator: str, condition, hold
     assert sorted(result.matches.to_numpy().tolist()) == sorted(expected.tolist())
     counted = evaluate(pattern, stream, TreePlan(tree), output="count")
     assert counted.metrics.matches == len(expected)
+
+
+@pytest.mark.parametrize("operator", ["SEQ", "AND"])
+@pytest.mark.parametrize("tree", [(("a", "b"), "c"), ("c", ("b", "a")), (("c", "b"), "a")])
+def test_more_outer_rows_than_a_block_holds(operator: str, tree: tuple) -> None:
+    """All in one step: few a, many b, and some c among them, which see them sorted by time."""
+    # Where there is no room for a row, a new block begins: so many that others are passed too.
+    counts = {"A": 60, "B": 5 * OUTER_BLOCK, "C": 4}
+    rng = np.random.default_rng(8)
+    kinds = rng.permutation(np.repeat(list(counts), list(counts.values())))
+    events = pd.DataFrame(
+        {
+            "type": kinds,
+            "time": np.sort(rng.integers(0, 90, len(kinds))),
+            "x": rng.normal(size=len(kinds)).round(1),
+        }
+    )
+    pattern = parse(f"PATTERN {operator}(A a, B b, C c) WHERE a.x < b.x WITHIN 800 units")
+    result = evaluate(pattern, stream_of(events), TreePlan(tree), evaluator="tree")
+    time, x = events["time"].to_numpy(), events["x"].to_numpy()
+    rows = [np.flatnonzero(kinds == kind) for kind in counts]
+    a, b, c = np.ix_(*rows)
+    holds = x[a] < x[b]
+    if operator == "SEQ":
+        holds = holds & (time[a] < time[b]) & (time[b] < time[c])
+    expected = np.argwhere(np.broadcast_to(holds, tuple(map(len, rows))))
+    assert len(expected) > 10_000
+    found = {tuple(row) for row in result.matches.to_numpy().tolist()}
+    assert len(found) == len(result.matches)
+    assert found == {(rows[0][i], rows[1][j], rows[2][k]) for i, j, k in expected}
+
+
+@pytest.mark.parametrize("operator", ["SEQ", "AND"])
+def test_outer_rows_of_later_blocks_are_counted_by_their_own_values(operator: str) -> None:
+    count = 2 * OUTER_BLOCK + 88
+    rng = np.random.default_rng(4)
+    kinds = rng.permutation(np.repeat(["A", "B"], count))
+    time, x = np.sort(rng.integers(0, 90, 2 * count)), rng.normal(size=2 * count)
+    stream = stream_of(pd.DataFrame({"type": kinds, "time": time, "x": x}))
+    pattern = parse(f"PATTERN {operator}(A a, B b) WHERE a.x < b.x WITHIN 800 units")
+    holds = x[kinds == "A"][:, None] < x[kinds == "B"][None, :]
+    if operator == "SEQ":
+        holds &= time[kinds == "A"][:, None] < time[kinds == "B"][None, :]
+    counted = evaluate(pattern, stream, TreePlan(("a", "b")), output="count")
+    assert counted.metrics.matches == holds.sum() > count
