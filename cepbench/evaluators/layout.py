@@ -214,14 +214,13 @@ class _Writer:
             constants=np.array(self.programs.constants, np.float64),
             window=self.pattern.window.length,
         )
-        # A condition without any variable is checked once, with the first.
         alone = [
             tuple(
                 clause
                 for clause in self.pattern.conditions
-                if set(clause.variables) <= {variable.name} and (clause.variables or number == 0)
+                if set(clause.variables) == {variable.name}
             )
-            for number, variable in enumerate(leaves)
+            for variable in leaves
         ]
         values = tuple(tuple(self.floats[number]) for number in range(len(leaves)))
         names = tuple(node.variables for node in self.nodes)
