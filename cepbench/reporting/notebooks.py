@@ -67,16 +67,19 @@ def run_notebook(
                 f"{', '.join(known) or 'none at all'}"
             )
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _quiet_kernels():
+    with _quiet_kernels() as runtime:
         try:
             return papermill.execute_notebook(
                 path,
                 target,
                 dict(parameters),
                 cwd=path.parent,
+                start_timeout=300,  # a busy machine imports slowly
                 progress_bar=False,
-                # Files instead of ports: no other user of the machine can reach the kernel.
-                config=Config({"KernelManager": {"transport": "ipc"}}),
+                # Files instead of ports: no other user of the machine can reach the kernel. In
+                # a folder of its own: by default they are ``kernel-ipc-1`` … in the notebook's
+                # folder, where two kernels that start at once take each other's.
+                config=Config({"KernelManager": {"transport": "ipc", "ip": f"{runtime}/kernel"}}),
             )
         except PapermillExecutionError as error:
             raise ReportError(
@@ -86,8 +89,8 @@ def run_notebook(
 
 
 @contextmanager
-def _quiet_kernels() -> Iterator[None]:
-    """Kernels with their sockets in a folder of a short name, and without start-up chatter."""
+def _quiet_kernels() -> Iterator[str]:
+    """A folder of a short name for a kernel's sockets; no start-up chatter."""
     with tempfile.TemporaryDirectory(prefix="cep-") as runtime, warnings.catch_warnings():
         # A cell without an id is how papermill 2.7 injects parameters.
         warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
@@ -98,7 +101,7 @@ def _quiet_kernels() -> Iterator[None]:
         before = {name: os.environ.get(name) for name in settings}
         os.environ.update(settings)
         try:
-            yield
+            yield runtime
         finally:
             for name, value in before.items():
                 if value is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import nbformat
@@ -111,6 +112,13 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None
     with pytest.raises(ReportError, match=r"own.ipynb, cell \d+: ZeroDivisionError"):
         run_notebook(path, executed, {"n": 5})
     assert "so far 5" in executed.read_text(encoding="utf-8")
+
+
+def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
+    """A kernel's sockets are in a folder of its own, not beside the notebook, for all to take."""
+    path = write_notebook(tmp_path, "n = 1", "import os; print(os.listdir())")
+    executed = run_notebook(path, tmp_path / "out" / "own.ipynb", {})
+    assert set(ast.literal_eval(executed.cells[-1].outputs[0].text)) == {"own.ipynb", "out"}
 
 
 def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
