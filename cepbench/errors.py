@@ -23,6 +23,8 @@ class PatternError(CepbenchError):
         Where in ``text`` (both from 1).
     length : int, optional
         How many characters of the line are at fault.
+    culprit : object, optional
+        The variable or clause of a pattern object that is at fault.
     """
 
     def __init__(
@@ -33,7 +35,9 @@ class PatternError(CepbenchError):
         line: int | None = None,
         column: int | None = None,
         length: int = 1,
+        culprit: object = None,
     ) -> None:
+        self.culprit = culprit
         self.line = line
         self.column = column
         self.offending = ""
@@ -56,6 +60,14 @@ class PatternNameError(PatternError):
 
 class UnsupportedPatternError(PatternError):
     """The pattern is well formed but outside of what can be planned or evaluated."""
+
+
+class PatternOperatorError(PatternError):
+    """NOT, KL or an element of a Kleene set stands where it has no meaning."""
+
+
+class UnsatisfiablePatternError(PatternError):
+    """The pattern can have no match, whatever the stream."""
 
 
 class StreamError(CepbenchError):

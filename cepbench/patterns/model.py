@@ -1,21 +1,59 @@
-"""The pattern model: an operator over typed variables, conditions in CNF, and a window.
+"""The pattern model: operators over typed variables, conditions in CNF, a strategy and a window.
 
 Everything is frozen and compares by value; ``str`` writes text that parses back to an equal
-object. A ``Structure`` may hold structures, and an item may later be something other than a
-plain variable, so that negation, Kleene closure, disjunction and nesting have their place.
+object. Structures are in :mod:`cepbench.patterns.structure`, conditions in
+:mod:`cepbench.patterns.expressions`; both are importable from here.
 """
 
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
-from cepbench.errors import PatternError, UnsupportedPatternError
+from cepbench.errors import PatternError
+from cepbench.patterns.expressions import (
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Conjunct,
+    Constant,
+    Expression,
+    Negative,
+    attributes_of,
+    quoted_unless_plain,
+    terms_of,
+    without_implied,
+)
+from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+from cepbench.patterns.validity import check_clause, check_structures
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+__all__ = [
+    "ANY",
+    "NANOSECONDS",
+    "STRATEGIES",
+    "Aggregate",
+    "Arithmetic",
+    "Attribute",
+    "Clause",
+    "Comparison",
+    "Conjunct",
+    "Constant",
+    "Expression",
+    "Kind",
+    "Negative",
+    "Operator",
+    "Pattern",
+    "Strategy",
+    "Structure",
+    "Variable",
+    "Window",
+    "attributes_of",
+    "quoted_unless_plain",
+    "terms_of",
+    "without_implied",
+]
 
 #: Length of each time unit in nanoseconds; ``units`` counts ticks of an integer time column.
 NANOSECONDS = {
@@ -26,198 +64,47 @@ NANOSECONDS = {
     "days": 86_400 * 10**9,
 }
 
-_RESERVED = frozenset({"PATTERN", "WHERE", "WITHIN", "SEQ", "AND", "OR", "NOT"})
-
-
-class Operator(StrEnum):
-    """The n-ary operators of a pattern [kolchinsky2018]_, section 2.1."""
-
-    SEQ = "SEQ"
-    AND = "AND"
+#: Names of the event selection strategies [kolchinsky2018]_, section 5.2.
+STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity")
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """One item of a pattern: ``type name``, bound to one event of that type."""
+class Strategy:
+    """STRATEGY: which of the fitting events may form a match.
 
-    name: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{quoted_unless_plain(self.type)} {quoted_unless_plain(self.name)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """An operator over items, in the order in which they were written."""
-
-    operator: Operator
-    items: tuple[Variable | Structure, ...]
-
-    def __str__(self) -> str:
-        return f"{self.operator}({', '.join(map(str, self.items))})"
-
-    def variables(self) -> Iterator[Variable]:
-        """All variables, depth first, in the order in which they were written."""
-        for item in self.items:
-            if isinstance(item, Variable):
-                yield item
-            else:
-                yield from item.variables()
-
-    def precedence(self) -> set[tuple[str, str]]:
-        """All pairs (x, y) of names such that x's timestamp must be smaller than y's."""
-        pairs: set[tuple[str, str]] = set()
-        earlier: list[str] = []
-        for item in self.items:
-            if isinstance(item, Structure):
-                pairs |= item.precedence()
-                names = [variable.name for variable in item.variables()]
-            else:
-                names = [item.name]
-            if self.operator is Operator.SEQ:
-                pairs |= {(before, name) for before in earlier for name in names}
-            earlier += names
-        return pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """``variable.name``: an attribute of the event bound to a variable."""
-
-    variable: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{quoted_unless_plain(self.variable)}.{quoted_unless_plain(self.name)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number or a text."""
-
-    value: float | str
-
-    def __str__(self) -> str:
-        if isinstance(self.value, str):
-            return "'" + self.value.replace("'", "''") + "'"
-        if float(self.value).is_integer() and abs(self.value) < 1e15:
-            return str(int(self.value))
-        return repr(float(self.value))
-
-
-@dataclass(frozen=True, slots=True)
-class Negative:
-    """Unary minus."""
-
-    operand: Expression
-
-    def __str__(self) -> str:
-        # Brackets keep -(5), the negative of a constant, apart from the constant -5.
-        bare = isinstance(self.operand, Attribute)
-        return f"-{self.operand}" if bare else f"-({self.operand})"
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """``left operator right`` with one of ``+ - * /``."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-    def __str__(self) -> str:
-        def side(part: Expression, *, is_right: bool) -> str:
-            if not isinstance(part, Arithmetic):
-                return str(part)
-            tight = {"+": 1, "-": 1, "*": 2, "/": 2}
-            mine, its = tight[self.operator], tight[part.operator]
-            # The grammar associates to the left, so an equally tight right side needs brackets.
-            return f"({part})" if its < mine or (is_right and its == mine) else str(part)
-
-        left, right = side(self.left, is_right=False), side(self.right, is_right=True)
-        return f"{left} {self.operator} {right}"
-
-
-Expression = Attribute | Constant | Negative | Arithmetic
-
-
-def attributes_of(expression: Expression) -> Iterator[Attribute]:
-    """The attributes that an expression reads, left to right."""
-    match expression:
-        case Attribute():
-            yield expression
-        case Negative(operand):
-            yield from attributes_of(operand)
-        case Arithmetic(_, left, right):
-            yield from attributes_of(left)
-            yield from attributes_of(right)
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """``left operator right`` with one of ``< <= > >= = !=``.
-
-    False where either side is missing (NaN, null), as in SQL.
+    ``any``: every combination (skip-till-any-match). ``consuming``: an event is in at most one
+    match, which [kolchinsky2018]_ calls skip-till-next-match; matches are taken in the order of
+    the position of their last event, then of the tuple of their positions.
+    ``strict_contiguity``: the events of a match are neighbours in the stream;
+    ``partition_contiguity``: neighbours among the events that share the value of ``attribute``.
     """
 
-    operator: str
-    left: Expression
-    right: Expression
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.operator} {self.right}"
-
-    def attributes(self) -> Iterator[Attribute]:
-        """The attributes that either side reads, left to right."""
-        yield from attributes_of(self.left)
-        yield from attributes_of(self.right)
-
-
-#: A disjunction of comparisons; the empty one is never true.
-Conjunct = tuple[Comparison, ...]
-
-
-def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    """``conjuncts`` without those that repeat or are weaker than another one."""
-    written: dict[frozenset[Comparison], Conjunct] = {}
-    for conjunct in conjuncts:
-        written.setdefault(frozenset(conjunct), conjunct)
-    if frozenset() in written:
-        return ((),)
-    # Shorter ones first, as only they can imply; each under one comparison that whatever it
-    # implies must have too.
-    kept: set[frozenset[Comparison]] = set()
-    under: dict[Comparison, list[frozenset[Comparison]]] = {}
-    for candidate in sorted(written, key=len):
-        if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
-            kept.add(candidate)
-            under.setdefault(written[candidate][0], []).append(candidate)
-    return tuple(conjunct for found, conjunct in written.items() if found in kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """One conjunct of the WHERE clause: a disjunction of comparisons over at most two variables."""
-
-    comparisons: Conjunct
+    name: str = "any"
+    attribute: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
+        if self.name not in STRATEGIES:
+            raise PatternError(
+                f"unknown strategy {self.name!r}; use one of {', '.join(STRATEGIES)}"
+            )
+        if self.name == "partition_contiguity" and self.attribute is None:
+            raise PatternError(
+                "partition_contiguity needs the attribute that its partitions share; write "
+                "partition_contiguity(symbol) with the attribute in place of symbol"
+            )
+        if self.name != "partition_contiguity" and self.attribute is not None:
+            raise PatternError(
+                f"strategy {self.name} takes no attribute; leave out {self.attribute!r}"
+            )
 
     def __str__(self) -> str:
-        return " OR ".join(map(str, self.comparisons))
+        if self.attribute is None:
+            return self.name
+        return f"{self.name}({quoted_unless_plain(self.attribute)})"
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Names of the variables it mentions, each once, in order of first mention."""
-        found = (a.variable for comparison in self.comparisons for a in comparison.attributes())
-        return tuple(dict.fromkeys(found))
 
-    def attributes(self) -> Iterator[Attribute]:
-        """The attributes that any comparison reads."""
-        for comparison in self.comparisons:
-            yield from comparison.attributes()
+#: Skip-till-any-match, the strategy of a pattern that names none.
+ANY = Strategy("any")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,53 +147,63 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern: ``PATTERN structure WHERE conditions WITHIN window``.
+    """A pattern: ``PATTERN structure WHERE conditions STRATEGY strategy WITHIN window``.
 
     Attributes
     ----------
     structure : Structure
-        SEQ or AND over variables.
+        SEQ, AND and OR over variables, nested to any depth.
     conditions : tuple of Clause
         The WHERE clause in conjunctive normal form; empty if there is none. Conjuncts that repeat
         or are weaker than another one are left out.
     window : Window
         The WITHIN clause.
+    strategy : Strategy, default ANY
+        The STRATEGY clause.
+
+    Raises
+    ------
+    PatternError
+        If its parts do not fit together, see :mod:`cepbench.patterns.validity`.
     """
 
     structure: Structure
     conditions: tuple[Clause, ...]
     window: Window
+    strategy: Strategy = ANY
 
     def __post_init__(self) -> None:
-        names = self.names
-        if not names:
-            raise PatternError("a pattern needs at least one variable")
-        for name in names:
-            if names.count(name) > 1:
-                raise PatternError(f"variable {name!r} stands for two items; rename one of them")
+        scopes = check_structures(self.structure.alternatives())
+        variables = {variable.name: variable for variable in self.structure.variables()}
         kept = without_implied(clause.comparisons for clause in self.conditions)
         object.__setattr__(self, "conditions", tuple(map(Clause, kept)))
         for clause in self.conditions:
-            unknown = [name for name in clause.variables if name not in names]
-            if unknown:
-                raise PatternError(f"unknown variable {unknown[0]!r} in condition {clause}")
-            if len(clause.variables) > 2:
-                raise UnsupportedPatternError(
-                    f"condition {clause} ties {len(clause.variables)} variables together; "
-                    "a condition may mention at most two"
-                )
-            if not clause.variables:
-                raise PatternError(f"condition {clause} mentions no variable; leave it out")
+            check_clause(clause, variables, scopes)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables in the order in which they were written."""
-        return tuple(self.structure.variables())
+        """All variables, negated ones too, each once, in the order in which they were written."""
+        return tuple(dict.fromkeys(self.structure.variables()))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all variables in the order in which they were written."""
-        return tuple(variable.name for variable in self.structure.variables())
+        """Names of all variables, negated ones too, in the order in which they were written."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def positive(self) -> tuple[Variable, ...]:
+        """The plain and the Kleene variables: what a match binds to events."""
+        return tuple(v for v in self.variables if v.kind is not Kind.NEGATED)
+
+    @property
+    def positive_names(self) -> tuple[str, ...]:
+        """Names of the plain and the Kleene variables, the columns of a result's matches."""
+        return tuple(variable.name for variable in self.positive)
+
+    @property
+    def negated(self) -> tuple[Variable, ...]:
+        """The negated variables."""
+        return tuple(v for v in self.variables if v.kind is Kind.NEGATED)
 
     @property
     def operator(self) -> Operator:
@@ -317,6 +214,23 @@ class Pattern:
     def is_simple(self) -> bool:
         """Whether it has a single n-ary operator [kolchinsky2018]_, section 2.1."""
         return all(isinstance(item, Variable) for item in self.structure.items)
+
+    def branches(self) -> tuple[Pattern, ...]:
+        """The disjunctive normal form: patterns without OR whose matches make up this one's.
+
+        In the order of writing, each with this pattern's window and strategy and with the
+        conditions all of whose variables it has; ``(self,)`` if there is no OR
+        [kolchinsky2018]_, section 4.
+        """
+        structures = self.structure.alternatives()
+        if structures == (self.structure,):
+            return (self,)
+        found = []
+        for structure in structures:
+            names = {variable.name for variable in structure.variables()}
+            kept = tuple(c for c in self.conditions if names.issuperset(c.variables))
+            found.append(Pattern(structure, kept, self.window, self.strategy))
+        return tuple(dict.fromkeys(found))
 
     def clauses_between(self, first: str, second: str) -> tuple[Clause, ...]:
         """The conditions over exactly these two variables, or over one if both are the same."""
@@ -333,7 +247,8 @@ class Pattern:
             for clause in self.conditions
         ]
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
-        return f"PATTERN {self.structure}{where} WITHIN {self.window}"
+        strategy = f" STRATEGY {self.strategy}" if self.strategy != ANY else ""
+        return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}"
 
     def describe(self) -> str:
         """The pattern over several lines, one conjunct a line."""
@@ -341,14 +256,9 @@ class Pattern:
         for number, clause in enumerate(self.conditions):
             text = f"({clause})" if len(clause.comparisons) > 1 else f"{clause}"
             lines.append(f"{'WHERE  ' if number == 0 else '   AND '} {text}")
+        if self.strategy != ANY:
+            lines.append(f"STRATEGY {self.strategy}")
         return "\n".join([*lines, f"WITHIN  {self.window}"])
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(self.describe())}</pre>'
-
-
-def quoted_unless_plain(name: str) -> str:
-    """``name`` as the pattern language writes it: in double quotes unless it is an identifier."""
-    if _IDENTIFIER.match(name) and name.upper() not in _RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,231 @@
+"""Expressions and conditions of a WHERE clause, as frozen values that write themselves as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
+_RESERVED = frozenset({"PATTERN", "WHERE", "STRATEGY", "WITHIN", "SEQ", "AND", "OR", "NOT", "TRUE"})
+
+#: Which events of a Kleene variable's set an attribute is read from, and how that is written.
+ELEMENTS = {"each": "", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
+
+#: The functions over a Kleene variable's set.
+AGGREGATES = ("sum", "avg", "min", "max", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``variable.name``: an attribute of the event bound to a variable.
+
+    ``element`` matters where the variable is a Kleene one, bound to a set of events in order of
+    position: ``each`` (``b.x`` or ``b[i].x``; a condition must hold for every event of the set),
+    ``previous`` (``b[i-1].x``, the event before ``b[i]``), ``first`` (``b[1].x``) or ``last``
+    (``b[last].x``, ``b[b.LEN].x``). It is ``each`` for all other variables.
+    """
+
+    variable: str
+    name: str
+    element: str = "each"
+
+    def __str__(self) -> str:
+        variable = quoted_unless_plain(self.variable)
+        return f"{variable}{ELEMENTS[self.element]}.{quoted_unless_plain(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``function(variable[].name)``: one value over the whole set of a Kleene variable.
+
+    ``before`` says over the events before ``b[i]`` only, ``avg(b[..i-1].x)``: a condition with it
+    must hold for each i > 1. ``count`` is the number of events, whatever their values; the others
+    are missing if the value of any event is.
+    """
+
+    function: str
+    attribute: Attribute
+    before: bool = False
+
+    def __str__(self) -> str:
+        variable = quoted_unless_plain(self.attribute.variable)
+        span = "[..i-1]" if self.before else "[]"
+        return f"{self.function}({variable}{span}.{quoted_unless_plain(self.attribute.name)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number or a text."""
+
+    value: float | str
+
+    def __str__(self) -> str:
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        if float(self.value).is_integer() and abs(self.value) < 1e15:
+            return str(int(self.value))
+        return repr(float(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus."""
+
+    operand: Expression
+
+    def __str__(self) -> str:
+        # Brackets keep -(5), the negative of a constant, apart from the constant -5.
+        bare = isinstance(self.operand, Attribute | Aggregate)
+        return f"-{self.operand}" if bare else f"-({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``left operator right`` with one of ``+ - * /``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        def side(part: Expression, *, is_right: bool) -> str:
+            if not isinstance(part, Arithmetic):
+                return str(part)
+            tight = {"+": 1, "-": 1, "*": 2, "/": 2}
+            mine, its = tight[self.operator], tight[part.operator]
+            # The grammar associates to the left, so an equally tight right side needs brackets.
+            return f"({part})" if its < mine or (is_right and its == mine) else str(part)
+
+        left, right = side(self.left, is_right=False), side(self.right, is_right=True)
+        return f"{left} {self.operator} {right}"
+
+
+Expression = Attribute | Aggregate | Constant | Negative | Arithmetic
+
+
+def terms_of(expression: Expression) -> Iterator[Attribute | Aggregate]:
+    """The attributes and aggregates of an expression, left to right."""
+    match expression:
+        case Attribute() | Aggregate():
+            yield expression
+        case Negative(operand):
+            yield from terms_of(operand)
+        case Arithmetic(_, left, right):
+            yield from terms_of(left)
+            yield from terms_of(right)
+
+
+def attributes_of(expression: Expression) -> Iterator[Attribute]:
+    """The attributes that an expression reads, inside of aggregates too, left to right."""
+    for term in terms_of(expression):
+        yield term.attribute if isinstance(term, Aggregate) else term
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``left operator right`` with one of ``< <= > >= = !=``.
+
+    False where either side is missing (NaN, null), as in SQL.
+    """
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+    def terms(self) -> Iterator[Attribute | Aggregate]:
+        """The attributes and aggregates of either side, left to right."""
+        yield from terms_of(self.left)
+        yield from terms_of(self.right)
+
+    def attributes(self) -> Iterator[Attribute]:
+        """The attributes that either side reads, left to right."""
+        yield from attributes_of(self.left)
+        yield from attributes_of(self.right)
+
+
+#: A disjunction of comparisons; the empty one is never true.
+Conjunct = tuple[Comparison, ...]
+
+
+def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
+    """``conjuncts`` without those that repeat or are weaker than another one."""
+    written: dict[frozenset[Comparison], Conjunct] = {}
+    for conjunct in conjuncts:
+        written.setdefault(frozenset(conjunct), conjunct)
+    if frozenset() in written:
+        return ((),)
+    # Shorter ones first, as only they can imply; each under one comparison that whatever it
+    # implies must have too.
+    kept: set[frozenset[Comparison]] = set()
+    under: dict[Comparison, list[frozenset[Comparison]]] = {}
+    for candidate in sorted(written, key=len):
+        if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
+            kept.add(candidate)
+            under.setdefault(written[candidate][0], []).append(candidate)
+    return tuple(conjunct for found, conjunct in written.items() if found in kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One conjunct of the WHERE clause: a disjunction of comparisons over at most two variables.
+
+    Where it mentions a Kleene variable by ``each``, it must hold for each event of the set; where
+    also by ``previous`` or an aggregate ``before``, for each i > 1.
+    """
+
+    comparisons: Conjunct
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
+
+    def __str__(self) -> str:
+        return " OR ".join(map(str, self.comparisons))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables it mentions, each once, in order of first mention."""
+        found = (a.variable for comparison in self.comparisons for a in comparison.attributes())
+        return tuple(dict.fromkeys(found))
+
+    def terms(self) -> Iterator[Attribute | Aggregate]:
+        """The attributes and aggregates of all comparisons."""
+        for comparison in self.comparisons:
+            yield from comparison.terms()
+
+    def attributes(self) -> Iterator[Attribute]:
+        """The attributes that any comparison reads."""
+        for comparison in self.comparisons:
+            yield from comparison.attributes()
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each event of a Kleene variable's set can be tested by itself."""
+        return all(isinstance(t, Attribute) and t.element == "each" for t in self.terms())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it ranges over i > 1: it mentions ``b[i-1]`` or an aggregate before ``b[i]``."""
+        return any(_is_running(term) for term in self.terms())
+
+    def running_variables(self) -> set[str]:
+        """The variables over whose events i > 1 it ranges; at most one in a valid pattern."""
+        found = set()
+        for term in self.terms():
+            if _is_running(term):
+                found.add(term.attribute.variable if isinstance(term, Aggregate) else term.variable)
+        return found
+
+
+def _is_running(term: Attribute | Aggregate) -> bool:
+    return term.before if isinstance(term, Aggregate) else term.element == "previous"
+
+
+def quoted_unless_plain(name: str) -> str:
+    """``name`` as the pattern language writes it: in double quotes unless it is an identifier."""
+    if _IDENTIFIER.match(name) and name.rstrip("'").upper() not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
