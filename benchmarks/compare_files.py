@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     named = hashlib.sha256("\n".join(map(str, files)).encode()).hexdigest()[:8]
     data = options.out / f"data-{files[0].stem}-{named}"
     config = {
+        "pattern_sets": ["sequence", "conjunction"],
         "sizes": options.sizes,
         "patterns": options.patterns,
         "window": options.window,

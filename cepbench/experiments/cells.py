@@ -1,7 +1,8 @@
 """The results table: one row a cell, and what every row records.
 
-A cell is one run of one plan: pattern × plan generator × evaluator × repetition. A generator that
-refuses, a partial-match limit and a failure are rows too, told apart by ``status``.
+A cell is one run of one plan: pattern × plan generator × evaluator × selection strategy × weight of
+latency × repetition. A generator that refuses, a partial-match limit and a failure are rows too,
+told apart by ``status``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _CONFIGURATION = [
     ("algorithm", pa.string()),
     ("plans", pa.string()),
     ("evaluator", pa.string()),
+    ("strategy", pa.string()),
+    ("alpha", pa.float64()),
     ("repetition", pa.int64()),
     ("seed", pa.int64()),
     ("time_selectivity", pa.string()),
@@ -51,6 +54,9 @@ _PLAN = [
 ]
 _OUTCOME = [("status", pa.string()), ("reason", pa.string())]
 
+#: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
+LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
+
 #: What an evaluation measures, as :class:`cepbench.evaluators.result.Metrics` names it.
 METRICS = {
     "seconds": pa.float64(),
@@ -63,6 +69,7 @@ METRICS = {
     "peak_buffered_events": pa.int64(),
     "peak_bytes": pa.int64(),
     "comparisons": pa.int64(),
+    **dict.fromkeys(LATENCY, pa.float64()),
 }
 _PROVENANCE = [
     ("cepbench_version", pa.string()),
@@ -85,11 +92,19 @@ class Cell(NamedTuple):
     algorithm: str
     evaluator: str
     repetition: int
+    strategy: str = "any"
+    alpha: float = 0.0
 
 
 def cell_of(row: Mapping[str, Any]) -> Cell:
     """The cell that a results row fills."""
-    return Cell(row["algorithm"], row["evaluator"], int(row["repetition"]))
+    return Cell(
+        row["algorithm"],
+        row["evaluator"],
+        int(row["repetition"]),
+        row["strategy"],
+        float(row["alpha"]),
+    )
 
 
 @cache
@@ -149,7 +164,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def check_agreement(results: pd.DataFrame) -> None:
-    """Check that all finished runs of one pattern found the same number of matches.
+    """Check that all finished runs of a pattern under one strategy found as many matches.
 
     Plans change cost, never results; a difference is a defect of an evaluator.
 
@@ -159,12 +174,12 @@ def check_agreement(results: pd.DataFrame) -> None:
         Naming the first pattern and the two runs that differ.
     """
     finished = results[results["status"] == OK]
-    for pattern_id, rows in finished.groupby("pattern_id", sort=False):
+    for (pattern_id, strategy), rows in finished.groupby(["pattern_id", "strategy"], sort=False):
         differing = rows[rows["matches"] != rows["matches"].iloc[0]]
         if len(differing):
             one, other = rows.iloc[0], differing.iloc[0]
             raise ExperimentError(
-                f"pattern {pattern_id} has {one['matches']} matches by {one['algorithm']} in "
+                f"pattern {pattern_id} ({strategy}) has {one['matches']} matches by {one['algorithm']} in "
                 f"{one['evaluator']} (plan {one['plan']}) but {other['matches']} by "
                 f"{other['algorithm']} in {other['evaluator']} (plan {other['plan']}); every plan "
                 f"must give the same, so one evaluator is wrong. Pattern: {one['pattern']}"

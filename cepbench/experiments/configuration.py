@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -14,13 +15,16 @@ import pyarrow.dataset as arrow_dataset
 
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.experiments.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepConfig:
-    """The grid pattern × plan generator × evaluator × repetition, and the data it runs on.
+    """The grid of a sweep, and the data it runs on.
+
+    Its cells: pattern × plan generator × evaluator × strategy × weight of latency × repetition.
 
     Attributes
     ----------
@@ -39,6 +43,15 @@ class SweepConfig:
     max_partial_matches : float or None
         Keeps patterns out whose plans may hold more partial matches; see
         :func:`cepbench.experiments.workload.draw_workload`. A result must say so.
+    max_kleene_events : float
+        Most expected events per window of the identifier under KL; see there.
+    strategies : tuple of str
+        Selection strategies, as the pattern language writes them after STRATEGY.
+    alphas : tuple of float
+        Weights of the latency in the cost that plans are made for; see
+        :func:`cepbench.planners.generate.plan`.
+    latency : bool
+        Whether to measure detection latency, in a run after each run for throughput.
     algorithms : tuple of str or None
         Plan generators; all that are registered if None.
     evaluators : tuple of str or None
@@ -53,12 +66,16 @@ class SweepConfig:
     """
 
     data: str
-    pattern_sets: tuple[str, ...] = ("sequence", "conjunction")
+    pattern_sets: tuple[str, ...] = tuple(PATTERN_SETS)
     sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
     patterns: int = 100
     window: str = "20 minutes"
     attribute: str = "difference"
     max_partial_matches: float | None = None
+    max_kleene_events: float = MAX_KLEENE_EVENTS
+    strategies: tuple[str, ...] = ("any",)
+    alphas: tuple[float, ...] = (0.0,)
+    latency: bool = False
     algorithms: tuple[str, ...] | None = None
     evaluators: tuple[str, ...] | None = None
     repetitions: int = 3
@@ -67,9 +84,10 @@ class SweepConfig:
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
 
     def __post_init__(self) -> None:
-        for name in ("pattern_sets", "sizes", "algorithms", "evaluators"):
+        listed = ("pattern_sets", "sizes", "strategies", "alphas", "algorithms", "evaluators")
+        for name in listed:
             value = getattr(self, name)
-            if isinstance(value, str):
+            if isinstance(value, str | float | int):
                 raise ExperimentError(
                     f"{name} is {value!r}; it must be a list, such as [{value!r}]"
                 )
@@ -77,6 +95,15 @@ class SweepConfig:
                 object.__setattr__(self, name, tuple(value))
                 if len(set(value)) < len(value):
                     raise ExperimentError(f"{name} names something twice: {list(value)}")
+        for name in ("strategies", "alphas"):
+            if not getattr(self, name):
+                raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+        for alpha in self.alphas:
+            if not (isinstance(alpha, float | int) and 0 <= alpha < math.inf):
+                raise ExperimentError(
+                    f"alpha {alpha!r} weighs latency; it is a finite number, not negative"
+                )
+        object.__setattr__(self, "alphas", tuple(map(float, self.alphas)))
         for name in ("patterns", "repetitions"):
             if getattr(self, name) < 1:
                 raise ExperimentError(f"{name} is {getattr(self, name)}; it must be at least 1")

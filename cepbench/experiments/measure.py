@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,8 @@ from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanningRef
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.experiments.cells import ERROR, LIMIT, OK, REFUSED, Cell, provenance
+from cepbench.experiments.cells import ERROR, LATENCY, LIMIT, OK, REFUSED, Cell, provenance
+from cepbench.experiments.profiler import expected_last
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -40,12 +42,16 @@ class _Planned:
 
 
 def cells_of(
-    generators: Sequence[str | PlanGenerator], evaluators: Sequence[str] | None, repetitions: int
+    generators: Sequence[str | PlanGenerator],
+    evaluators: Sequence[str] | None,
+    repetitions: int,
+    strategies: Sequence[str] = ("any",),
+    alphas: Sequence[float] = (0.0,),
 ) -> list[Cell]:
     """All cells of one pattern, in the order of their measurement.
 
-    Repetitions are the outer loop, and every repetition starts one generator later, so that a
-    drift of the machine's speed falls on all generators alike and ratios are paired.
+    Repetitions are the outer loop, and every repetition starts one run later, so that a drift of
+    the machine's speed falls on all generators alike and ratios are paired.
 
     Parameters
     ----------
@@ -56,6 +62,10 @@ def cells_of(
         evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
         in [kolchinsky2018]_, section 6.2.
     repetitions : int
+    strategies : sequence of str
+        Selection strategies, as the pattern language writes them.
+    alphas : sequence of float
+        Weights of the latency in the cost of plans.
 
     Raises
     ------
@@ -69,7 +79,7 @@ def cells_of(
     for name in evaluators or ():
         if name not in EVALUATORS:
             raise ExperimentError(f"unknown evaluator {name!r}; there are {', '.join(EVALUATORS)}")
-    runs: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for generator in map(_resolved, generators):
         plans = generator.plans
         if evaluators is None:
@@ -81,12 +91,19 @@ def cells_of(
                 f"{generator.name} makes {plans} plans, which none of the evaluators "
                 f"{', '.join(evaluators or ())} runs; add {_made_for(plans)!r}"
             )
-        runs.extend((generator.name, evaluator) for evaluator in fitting)
+        pairs.extend((generator.name, evaluator) for evaluator in fitting)
+    runs = [
+        (*pair, strategy, float(alpha))
+        for strategy, alpha, pair in itertools.product(strategies, alphas, pairs)
+    ]
     cells: list[Cell] = []
     for repetition in range(repetitions):
         shift = repetition % max(1, len(runs))
         rotated = runs[shift:] + runs[:shift]
-        cells.extend(Cell(name, evaluator, repetition) for name, evaluator in rotated)
+        cells.extend(
+            Cell(name, evaluator, repetition, strategy, alpha)
+            for name, evaluator, strategy, alpha in rotated
+        )
     return cells
 
 
@@ -111,6 +128,9 @@ def measure_pattern(
     *,
     evaluators: Sequence[str] | None = None,
     repetitions: int = 3,
+    strategies: Sequence[str] = ("any",),
+    alphas: Sequence[float] = (0.0,),
+    latency: bool = False,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
@@ -136,6 +156,12 @@ def measure_pattern(
     evaluators : sequence of str, optional
         See :func:`cells_of`.
     repetitions : int
+    strategies, alphas
+        See :func:`cells_of`. Under AND, the event that is expected to arrive last is the one that
+        most matches on the beginning of the stream end with.
+    latency : bool
+        Whether every run is followed by another one, of which only detection latency is taken:
+        looking at the clock for every match would slow down the run that throughput is taken from.
     seed : int
         Of the plan generators that draw at random.
     time_selectivity : str
@@ -162,28 +188,36 @@ def measure_pattern(
     on a warm engine.
     """
     done = set(finished)
-    missing = [cell for cell in cells_of(generators, evaluators, repetitions) if cell not in done]
+    cells = cells_of(generators, evaluators, repetitions, strategies, alphas)
+    missing = [cell for cell in cells if cell not in done]
     if not missing:
         return
-    pattern = spec.pattern
-    needed = {cell.algorithm for cell in missing}
-    planned = {
-        generator.name: _planned(generator, pattern, statistics, seed, time_selectivity)
-        for generator in map(_resolved, generators)
-        if generator.name in needed
-    }
+    by_name = {generator.name: generator for generator in map(_resolved, generators)}
+    specs = {strategy: spec.under(strategy) for strategy in strategies}
+    patterns = {strategy: under.pattern for strategy, under in specs.items()}
     options = {"output": output, "partial_match_limit": partial_match_limit}
-    _warm_up(pattern, stream, planned, missing, options)
+    last = expected_last(spec.pattern, stream, statistics) if any(alphas) else None
+    planned = {
+        (name, strategy, alpha): _planned(
+            by_name[name], patterns[strategy], statistics, seed, time_selectivity, alpha, last
+        )
+        for name, strategy, alpha in dict.fromkeys(
+            (cell.algorithm, cell.strategy, cell.alpha) for cell in missing
+        )
+    }
+    _warm_up(patterns, stream, planned, missing, options)
     for cell in missing:
-        entry = planned[cell.algorithm]
+        entry = planned[cell.algorithm, cell.strategy, cell.alpha]
         row: dict[str, Any] = {
             "pattern_set": spec.pattern_set,
             "size": spec.size,
             "pattern_id": spec.pattern_id,
-            "pattern": spec.text,
+            "pattern": specs[cell.strategy].text,
             "algorithm": cell.algorithm,
             "plans": entry.plans,
             "evaluator": cell.evaluator,
+            "strategy": cell.strategy,
+            "alpha": cell.alpha,
             "repetition": cell.repetition,
             "seed": seed,
             "time_selectivity": time_selectivity,
@@ -205,15 +239,21 @@ def measure_pattern(
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
-            row |= _run(pattern, stream, entry.plan, cell.evaluator, options)
+            row |= _run(
+                patterns[cell.strategy], stream, entry.plan, cell.evaluator, options, latency
+            )
         yield row
 
 
 def plan_text(plan: Any) -> str:
-    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree."""
-    if plan.kind == "order":
-        return ", ".join(plan.order)
-    return _bracketed(plan.tree)
+    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree.
+
+    With a bar between the plans of several branches.
+    """
+    return " | ".join(
+        ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
+        for part in getattr(plan, "parts", (plan,))
+    )
 
 
 def _bracketed(tree: Any) -> str:
@@ -226,12 +266,19 @@ def _planned(
     statistics: Statistics,
     seed: int,
     time_selectivity: str,
+    alpha: float,
+    last: Any,
 ) -> _Planned:
     _load_kernels(generator)
     try:
         started = time.perf_counter()
         plan = make_plan(
-            pattern, statistics, generator, seed=seed, time_selectivity=time_selectivity
+            pattern,
+            statistics,
+            generator,
+            seed=seed,
+            time_selectivity=time_selectivity,
+            **({"alpha": alpha, "last": last} if alpha else {}),
         )
         seconds = time.perf_counter() - started
     except PlanningRefusedError as error:
@@ -251,32 +298,44 @@ def _load_kernels(generator: PlanGenerator) -> None:
 
 
 def _warm_up(
-    pattern: Pattern,
+    patterns: Mapping[str, Pattern],
     stream: EventStream,
-    planned: dict[str, _Planned],
+    planned: Mapping[tuple[str, str, float], _Planned],
     cells: Sequence[Cell],
     options: dict[str, Any],
 ) -> None:
     seen = set()
     for cell in cells:
-        plan = planned[cell.algorithm].plan
+        plan = planned[cell.algorithm, cell.strategy, cell.alpha].plan
         # An evaluator may hold separate kernels for both kinds of plan.
-        if plan is None or (cell.evaluator, plan.kind) in seen:
+        if plan is None or (cell.evaluator, plan.kind, cell.strategy) in seen:
             continue
-        seen.add((cell.evaluator, plan.kind))
-        _run(pattern, stream[:WARM_UP_EVENTS], plan, cell.evaluator, options)
+        seen.add((cell.evaluator, plan.kind, cell.strategy))
+        beginning = stream[:WARM_UP_EVENTS]
+        _run(patterns[cell.strategy], beginning, plan, cell.evaluator, options, latency=False)
 
 
 def _run(
-    pattern: Pattern, stream: EventStream, plan: Any, evaluator: str, options: dict[str, Any]
+    pattern: Pattern,
+    stream: EventStream,
+    plan: Any,
+    evaluator: str,
+    options: dict[str, Any],
+    latency: bool,
 ) -> dict[str, Any]:
     try:
         result = evaluate(pattern, stream, plan, evaluator=evaluator, **options)
+        measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
+        if latency:
+            timed = evaluate(pattern, stream, plan, evaluator=evaluator, latency=True, **options)
+            found = timed.metrics.to_dict()
+            # NaN, for a pattern without a match, is no JSON.
+            measured |= {k: found[k] if found[k] == found[k] else None for k in LATENCY}
     except PartialMatchLimitError as error:
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    return {"status": OK, "reason": None, **result.metrics.to_dict()}
+    return {"status": OK, "reason": None, **measured}
 
 
 def _reason(error: BaseException) -> str:

@@ -8,7 +8,7 @@ other patterns from the same set, and not how noisy the clock is.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ RESAMPLES = 2_000
 #: Share of the resamples that an interval covers.
 CONFIDENCE = 0.95
 
-_RUN = ["algorithm", "plans", "evaluator"]
+_RUN = ["algorithm", "plans", "evaluator", "strategy", "alpha"]
+_GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
 _AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 
 
@@ -57,7 +58,7 @@ def summarize(
     -------
     DataFrame
         Columns ``pattern_set``, ``size`` (missing: all sizes), ``algorithm``, ``plans``,
-        ``evaluator``, ``metric``, ``statistic`` (mean or median), ``value``, ``low``, ``high``
+        ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median), ``value``, ``low``, ``high``
         (95 % percentile bootstrap), ``patterns``, ``left_out``. Order: sets and generators as in
         ``results``, sizes ascending.
 
@@ -69,7 +70,7 @@ def summarize(
     observed = per_pattern(results, metrics)
     rows = []
     for key, group in _groups(observed, ["pattern_set", "size"]):
-        for (algorithm, plans, evaluator), cells in group.groupby(_RUN, sort=False):
+        for run, cells in group.groupby(_RUN, sort=False):
             for metric in metrics:
                 values = cells[metric].to_numpy(float)
                 values = values[~np.isnan(values)]
@@ -77,9 +78,7 @@ def summarize(
                     rows.append(
                         {
                             **key,
-                            "algorithm": algorithm,
-                            "plans": plans,
-                            "evaluator": evaluator,
+                            **dict(zip(_RUN, run, strict=True)),
                             "metric": metric,
                             "statistic": statistic,
                             **_with_interval(
@@ -102,6 +101,10 @@ def paired_ratios(
     *,
     evaluator: str | None = None,
     baseline_evaluator: str | None = None,
+    strategy: str | None = None,
+    baseline_strategy: str | None = None,
+    alpha: float | None = None,
+    baseline_alpha: float | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
@@ -117,12 +120,17 @@ def paired_ratios(
     metric : str
         Of :data:`SUMMARY_METRICS`.
     algorithm, baseline : str
-        Two plan generators; or one, with two evaluators.
+        Two plan generators; or one, with two evaluators, strategies or weights of latency.
     by : sequence of str
-        ``pattern_set`` and ``size``, one of them, or none; with ``size``, a row with missing
-        size over all sizes comes last.
+        Some of ``pattern_set``, ``strategy``, ``alpha`` and ``size``; with ``size``, a row with
+        missing size over all sizes comes last.
     evaluator, baseline_evaluator : str, optional
         Which runs to take if a generator's plans ran in several evaluators.
+    strategy, baseline_strategy : str, optional
+        Which if they ran under several strategies, unless grouped by them. The baseline's is by
+        default the same.
+    alpha, baseline_alpha : float, optional
+        Likewise for weights of latency.
     seed : int
         Of the resampling.
     resamples : int
@@ -139,13 +147,20 @@ def paired_ratios(
     ExperimentError
         If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
     """
-    unknown = [column for column in by if column not in ("pattern_set", "size")]
+    unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
-        raise ExperimentError(f"cannot group by {unknown[0]!r}; group by pattern_set and size")
+        raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
     observed = per_pattern(results, [metric])
-    above = _of_run(observed, algorithm, evaluator)
-    below = _of_run(observed, baseline, baseline_evaluator)
-    identity = ["pattern_set", "size", "pattern_id"]
+    chosen = {"evaluator": evaluator, "strategy": strategy, "alpha": alpha}
+    of_baseline = {
+        "evaluator": baseline_evaluator,
+        "strategy": strategy if baseline_strategy is None else baseline_strategy,
+        "alpha": alpha if baseline_alpha is None else baseline_alpha,
+    }
+    above = _of_run(observed, algorithm, chosen, by)
+    below = _of_run(observed, baseline, of_baseline, by)
+    grouped = [name for name in ("strategy", "alpha") if name in by]
+    identity = ["pattern_set", "size", "pattern_id", *grouped]
     pairs = above[[*identity, metric]].merge(
         below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
     )
@@ -155,8 +170,8 @@ def paired_ratios(
     pairs["log_ratio"] = np.where(
         usable, np.log(np.where(usable, over, 1) / np.where(usable, under, 1)), np.nan
     )
-    order = {name: rank for rank, name in enumerate(results["pattern_set"].unique())}
-    pairs = pairs.sort_values("pattern_set", key=lambda names: names.map(order), kind="stable")
+    for name in reversed(["pattern_set", *grouped]):
+        pairs = _in_order_of(results[name].unique(), pairs, name)
     rows = []
     for key, group in _groups(pairs, by):
         logs = group["log_ratio"].to_numpy(float)
@@ -191,7 +206,7 @@ def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans``,
-        ``evaluator`` and the metrics, which are missing unless every repetition ended well.
+        ``evaluator``, ``strategy``, ``alpha`` and the metrics, which are missing unless every repetition ended well.
     """
     unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
     if unknown:
@@ -255,10 +270,14 @@ def _groups(
     table: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Groups of rows by ``by`` with their keys; after the sizes comes one group of all sizes."""
-    sets = list(table["pattern_set"].unique()) if "pattern_set" in by else [None]
-    for pattern_set in sets:
-        key: dict[str, Any] = {} if pattern_set is None else {"pattern_set": pattern_set}
-        part = table if pattern_set is None else table[table["pattern_set"] == pattern_set]
+    outer = [name for name in by if name != "size"]
+    groups: Iterable[tuple[dict[str, Any], pd.DataFrame]] = [({}, table)]
+    if outer:
+        groups = (
+            (dict(zip(outer, key, strict=True)), part)
+            for key, part in table.groupby(outer, sort=False)
+        )
+    for key, part in groups:
         if "size" in by:
             for size in sorted(part["size"].unique()):
                 yield {**key, "size": int(size)}, part[part["size"] == size]
@@ -266,19 +285,34 @@ def _groups(
         yield key, part
 
 
-def _of_run(observed: pd.DataFrame, algorithm: str, evaluator: str | None) -> pd.DataFrame:
+def _in_order_of(values: Iterable[Any], table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Rows sorted by a column's place among ``values``; a merge sorts by name."""
+    order = {value: rank for rank, value in enumerate(values)}
+    return table.sort_values(name, key=lambda column: column.map(order), kind="stable")
+
+
+def _of_run(
+    observed: pd.DataFrame, algorithm: str, chosen: Mapping[str, Any], by: Sequence[str]
+) -> pd.DataFrame:
+    """The rows of one generator, narrowed until no pattern has two of them in one group."""
     runs = observed[observed["algorithm"] == algorithm]
     if runs.empty:
         known = ", ".join(observed["algorithm"].unique())
         raise ExperimentError(f"no results of plan generator {algorithm!r}; there are {known}")
-    ran = list(runs["evaluator"].unique())
-    if evaluator is None and len(ran) > 1:
-        raise ExperimentError(
-            f"{algorithm} ran in {' and '.join(ran)}; name one by evaluator= or baseline_evaluator="
-        )
-    if evaluator is not None and evaluator not in ran:
-        raise ExperimentError(f"{algorithm} did not run in {evaluator!r}, only in {', '.join(ran)}")
-    return runs if evaluator is None else runs[runs["evaluator"] == evaluator]
+    for name, value in chosen.items():
+        ran = list(runs[name].unique())
+        listed = [str(each) for each in ran]
+        if value is None and len(ran) > 1 and name not in by:
+            raise ExperimentError(
+                f"{algorithm} ran in {' and '.join(listed)}; name one by {name}= or baseline_{name}="
+            )
+        if value is not None:
+            if value not in ran:
+                raise ExperimentError(
+                    f"{algorithm} did not run in {name} {value!r}, only in {', '.join(listed)}"
+                )
+            runs = runs[runs[name] == value]
+    return runs
 
 
 def _typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:

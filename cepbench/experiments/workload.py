@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,14 @@ import numpy as np
 from cepbench.errors import ExperimentError
 from cepbench.patterns.model import Pattern, quoted_unless_plain
 from cepbench.patterns.parse import parse
+
+#: Most expected events per window of an identifier under KL, unless a workload says otherwise. Of N
+#: events in a window there are 2^N sets to list; with N from a Poisson law of mean m that is e^m on
+#: average, and now and then very much more.
+MAX_KLEENE_EVENTS = 4.0
+
+#: How many sequences a disjunction has.
+BRANCHES = 3
 
 #: Identifier tuples drawn at a time, and in all, before a bound on the work is called hopeless.
 _DRAWS_AT_ONCE = 256
@@ -34,7 +42,7 @@ class PatternSpec:
     pattern_set : str
         A key of :data:`PATTERN_SETS`.
     size : int
-        Number of participating events.
+        Number of participating events; under OR, of each branch.
     text : str
         The pattern in the pattern language.
     seed : int
@@ -51,6 +59,13 @@ class PatternSpec:
     def pattern(self) -> Pattern:
         """The parsed pattern."""
         return parse(self.text)
+
+    def under(self, strategy: str) -> PatternSpec:
+        """The same pattern under a selection strategy, as the language writes it after STRATEGY."""
+        if strategy == "any":
+            return self
+        before, _, window = self.text.rpartition(" WITHIN ")
+        return replace(self, text=f"{before} STRATEGY {strategy} WITHIN {window}")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
@@ -72,6 +87,7 @@ class Draw:
     attribute, window : str
         What predicates compare, and the text after WITHIN.
     max_partial_matches : float or None
+    max_kleene_events : float
         See :func:`draw_workload`.
     """
 
@@ -82,20 +98,42 @@ class Draw:
     attribute: str
     window: str
     max_partial_matches: float | None
+    max_kleene_events: float
 
 
 def _sequence(draw: Draw) -> str:
-    return _flat_pattern(draw, "SEQ", ordered=True)
+    return _flat_pattern(draw, "SEQ")
+
+
+def _negation(draw: Draw) -> str:
+    return _flat_pattern(draw, "SEQ", negated=int(draw.rng.integers(draw.size)))
 
 
 def _conjunction(draw: Draw) -> str:
-    return _flat_pattern(draw, "AND", ordered=False)
+    return _flat_pattern(draw, "AND")
 
 
-#: Pattern set -> the function that draws one pattern's text.
+def _kleene(draw: Draw) -> str:
+    return _flat_pattern(draw, "SEQ", kleene=int(draw.rng.integers(draw.size)))
+
+
+def _disjunction(draw: Draw) -> str:
+    names = _variable_names(BRANCHES * draw.size)
+    branches, conditions = [], []
+    for first in range(0, len(names), draw.size):
+        items, compared = _branch(draw, "SEQ", names[first : first + draw.size])
+        branches.append(f"SEQ({items})")
+        conditions += compared
+    return _text(draw, f"OR({', '.join(branches)})", conditions)
+
+
+#: Pattern set -> the function that draws one pattern's text, in the order of the paper's figures.
 PATTERN_SETS: dict[str, Callable[[Draw], str]] = {
     "sequence": _sequence,
+    "negation": _negation,
     "conjunction": _conjunction,
+    "kleene": _kleene,
+    "disjunction": _disjunction,
 }
 
 
@@ -109,6 +147,7 @@ def draw_workload(
     window: str = "20 minutes",
     attribute: str = "difference",
     max_partial_matches: float | None = None,
+    max_kleene_events: float = MAX_KLEENE_EVENTS,
 ) -> list[PatternSpec]:
     """Draw ``patterns`` patterns of each size for each pattern set.
 
@@ -117,9 +156,18 @@ def draw_workload(
     half the size" [kolchinsky2018]_ is rounded down because the example printed there has three
     events and one predicate.
 
-    Differs from the paper, if ``max_partial_matches`` is given: identifiers are then drawn again
-    until :func:`most_partial_matches` is no more than that, so patterns over many frequent
-    identifiers are missing. The paper states no such restriction; results must state it.
+    The sets: ``sequence`` and ``conjunction`` are flat. ``negation`` is a sequence with NOT on one
+    of its items, ``kleene`` one with KL on one, at any place with equal probability; the item is
+    one of the ``size`` participating events and may be in a predicate. ``disjunction`` is an OR of
+    three sequences over variables of their own, each with ``size`` events and ``size // 2``
+    predicates: the paper does not say whether its sizes count one sequence or all three, and
+    sequences of one or two events would leave nothing to plan.
+
+    Differs from the paper: the identifier under KL has no more than ``max_kleene_events`` expected
+    events per window, since every set of its events is a match of its own; the paper does not say
+    how it kept the number of sets down. If ``max_partial_matches`` is given, identifiers are drawn
+    again until :func:`most_partial_matches` of every branch is no more than that, so patterns over
+    many frequent identifiers are missing. Results must state both.
 
     Parameters
     ----------
@@ -136,7 +184,10 @@ def draw_workload(
     attribute : str
         What predicates compare.
     max_partial_matches : float, optional
-        Bound on the expected partial matches in any state of any plan, per window.
+        Bound on the expected partial matches in any state of any plan, per window. A negated
+        item is in none of them, one under KL counts with 2^(rW) sets.
+    max_kleene_events : float
+        Bound on the expected events per window of the identifier under KL.
 
     Returns
     -------
@@ -145,7 +196,7 @@ def draw_workload(
     Raises
     ------
     ExperimentError
-        If a set is unknown, there are fewer identifiers than a size, or the bound leaves none.
+        If a set is unknown, there are fewer identifiers than a size, or the bounds leave none.
 
     Notes
     -----
@@ -178,7 +229,14 @@ def draw_workload(
             for number in range(patterns):
                 rng = np.random.default_rng([seed, zlib.crc32(name.encode()), size, number])
                 draw = Draw(
-                    identifiers, expected, size, rng, attribute, window, max_partial_matches
+                    identifiers,
+                    expected,
+                    size,
+                    rng,
+                    attribute,
+                    window,
+                    max_partial_matches,
+                    max_kleene_events,
                 )
                 text = str(parse(PATTERN_SETS[name](draw)))
                 specs.append(PatternSpec(f"{name}-{size}-{number:04d}", name, size, text, seed))
@@ -214,14 +272,36 @@ def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndar
     return np.asarray(np.cumprod(falling, axis=-1).max(axis=-1))
 
 
-def _flat_pattern(draw: Draw, operator: str, *, ordered: bool) -> str:
-    """An operator over plain variables a, b, c, …, with predicates over random pairs."""
-    chosen = _identifiers_within_bound(draw, ordered=ordered)
+def _flat_pattern(
+    draw: Draw, operator: str, *, negated: int | None = None, kleene: int | None = None
+) -> str:
+    """An operator over variables a, b, c, …; the items of these numbers are under NOT or KL."""
     names = _variable_names(draw.size)
-    items = ", ".join(
-        f"{quoted_unless_plain(draw.identifiers[which])} {name}"
-        for which, name in zip(chosen, names, strict=True)
+    items, conditions = _branch(draw, operator, names, negated=negated, kleene=kleene)
+    return _text(draw, f"{operator}({items})", conditions)
+
+
+def _text(draw: Draw, structure: str, conditions: Sequence[str]) -> str:
+    return f"PATTERN {structure} WHERE {' AND '.join(conditions)} WITHIN {draw.window}"
+
+
+def _branch(
+    draw: Draw,
+    operator: str,
+    names: Sequence[str],
+    *,
+    negated: int | None = None,
+    kleene: int | None = None,
+) -> tuple[str, list[str]]:
+    """Items for these variables, as text, and predicates over random pairs of them."""
+    chosen = _identifiers_within_bounds(
+        draw, ordered=operator == "SEQ", negated=negated, kleene=kleene
     )
+    items = []
+    for place, (which, name) in enumerate(zip(chosen, names, strict=True)):
+        item = f"{quoted_unless_plain(draw.identifiers[which])} {name}"
+        wrapper = "NOT" if place == negated else "KL" if place == kleene else ""
+        items.append(f"{wrapper}({item})" if wrapper else item)
     pairs = [(first, second) for second in range(draw.size) for first in range(second)]
     picked = sorted(draw.rng.choice(len(pairs), size=draw.size // 2, replace=False).tolist())
     conditions = []
@@ -231,25 +311,37 @@ def _flat_pattern(draw: Draw, operator: str, *, ordered: bool) -> str:
         conditions.append(
             f"{names[first]}.{draw.attribute} {comparison} {names[second]}.{draw.attribute}"
         )
-    return f"PATTERN {operator}({items}) WHERE {' AND '.join(conditions)} WITHIN {draw.window}"
+    return ", ".join(items), conditions
 
 
-def _identifiers_within_bound(draw: Draw, *, ordered: bool) -> np.ndarray:
-    """Indices of different identifiers in random order; drawn again until within the bound."""
-    if draw.max_partial_matches is None:
+def _identifiers_within_bounds(
+    draw: Draw, *, ordered: bool, negated: int | None, kleene: int | None
+) -> np.ndarray:
+    """Indices of different identifiers in random order; drawn again until within the bounds."""
+    if draw.max_partial_matches is None and kleene is None:
         return draw.rng.choice(len(draw.identifiers), size=draw.size, replace=False)
+    bound = np.inf if draw.max_partial_matches is None else draw.max_partial_matches
     for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE):
         # Keeping only tuples without a repetition makes this a draw without replacement.
         shape = (_DRAWS_AT_ONCE, draw.size)
         tuples = draw.rng.integers(len(draw.identifiers), size=shape)
-        distinct = (np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1)
-        work = most_partial_matches(draw.cardinalities[tuples], ordered=ordered)
-        fitting = np.flatnonzero(distinct & (work <= draw.max_partial_matches))
+        fits = (np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1)
+        events = draw.cardinalities[tuples]
+        if kleene is not None:
+            fits &= events[:, kleene] <= draw.max_kleene_events
+            with np.errstate(over="ignore"):  # infinitely many sets are above any bound
+                events[:, kleene] = np.exp2(events[:, kleene])
+        if negated is not None:
+            events = np.delete(events, negated, axis=1)
+        fitting = np.flatnonzero(fits & (most_partial_matches(events, ordered=ordered) <= bound))
         if len(fitting):
             return tuples[fitting[0]]
+    limits = [f"max_partial_matches={bound:g}"] if np.isfinite(bound) else []
+    if kleene is not None:
+        limits.append(f"max_kleene_events={draw.max_kleene_events:g}")
     raise ExperimentError(
         f"none of {_MOST_DRAWS:,} draws of {draw.size} identifiers stays below "
-        f"max_partial_matches={draw.max_partial_matches:g}; raise it, use smaller patterns, or "
+        f"{' and '.join(limits)}; raise it, use smaller patterns, or "
         "use a data set with rarer identifiers"
     )
 

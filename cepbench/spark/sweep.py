@@ -92,7 +92,9 @@ def run_sweep(
     names = PLAN_GENERATORS if config.algorithms is None else config.algorithms
     generators = [find_generator(name) for name in names]
     config = replace(config, algorithms=tuple(generator.name for generator in generators))
-    cells = cells_of(generators, config.evaluators, config.repetitions)
+    cells = cells_of(
+        generators, config.evaluators, config.repetitions, config.strategies, config.alphas
+    )
     identity = identity_of(config, generators)
     with ResultsStore(path, identity) as store:
         if not store.is_complete:
@@ -136,6 +138,7 @@ def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[Patt
         window=config.window,
         attribute=config.attribute,
         max_partial_matches=config.max_partial_matches,
+        max_kleene_events=config.max_kleene_events,
     )
 
 
@@ -216,6 +219,9 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
                 cloudpickle.loads(job.generators),
                 evaluators=config.evaluators,
                 repetitions=config.repetitions,
+                strategies=config.strategies,
+                alphas=config.alphas,
+                latency=config.latency,
                 seed=config.seed,
                 time_selectivity=config.time_selectivity,
                 partial_match_limit=config.partial_match_limit,

@@ -18,6 +18,7 @@ def test_round_trip_through_json() -> None:
     for config in (
         SweepConfig.quick("data", seed=3, algorithms=["DP-B"]),
         SweepConfig.full(Path("data"), evaluators=("tree",)),
+        SweepConfig(data="data", strategies=["any", "consuming"], alphas=[0, 0.5], latency=True),
     ):
         assert SweepConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
@@ -37,6 +38,13 @@ def test_full_is_the_setup_of_the_paper() -> None:
         ({"seed": 1}, "needs 'data'"),
         ({"data": "x", "sizes": "3"}, "must be a list"),
         ({"data": "x", "sizes": [3, 3]}, "names something twice"),
+        ({"data": "x", "strategies": "any"}, "must be a list"),
+        ({"data": "x", "alphas": 0.5}, "must be a list"),
+        ({"data": "x", "alphas": [0, 0.0]}, "names something twice"),
+        ({"data": "x", "alphas": [-1.0]}, "alpha -1.0 weighs latency"),
+        ({"data": "x", "alphas": [float("inf")]}, "alpha inf weighs latency"),
+        ({"data": "x", "alphas": ["0"]}, "alpha '0' weighs latency"),
+        ({"data": "x", "strategies": []}, "strategies is empty"),
         ({"data": "x", "patterns": 0}, "at least 1"),
         ({"data": "x", "repetitions": 0}, "at least 1"),
     ],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from cepbench.errors import ExperimentError, PlanGeneratorError
 from cepbench.experiments import measure
 from cepbench.experiments.cells import (
     ERROR,
+    LATENCY,
     LIMIT,
     METRICS,
     OK,
@@ -25,9 +29,10 @@ from cepbench.experiments.cells import (
     results_frame,
 )
 from cepbench.experiments.compare import COLUMNS, compare
-from cepbench.experiments.measure import cells_of, measure_pattern
+from cepbench.experiments.measure import cells_of, measure_pattern, plan_text
 from cepbench.experiments.workload import PatternSpec
 from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, plan_generator
+from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -108,6 +113,19 @@ def test_named_evaluators_run_what_they_can() -> None:
         cells_of(["TRIVIAL"], None, 0)
 
 
+def test_strategies_and_weights_of_latency_make_cells() -> None:
+    strategies, alphas = ["any", "consuming"], [0, 0.5, 1]
+    cells = cells_of(["TRIVIAL", "DP-B"], None, 2, strategies, alphas)
+    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 3
+    first, second = cells[:12], cells[12:]
+    assert {cell.repetition for cell in first} == {0}
+    # The same runs again, a place later.
+    assert [cell._replace(repetition=1) for cell in [*first[1:], first[0]]] == second
+    assert {(cell.strategy, cell.alpha) for cell in cells} == {
+        (strategy, float(alpha)) for strategy in strategies for alpha in alphas
+    }
+
+
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
     algorithms = list(PLAN_GENERATORS)
     rows = list(
@@ -118,7 +136,9 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    assert not frame.drop(columns="reason").isna().any(axis=None)
+    assert not frame.drop(columns=["reason", *LATENCY]).isna().any(axis=None)
+    assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
+    assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
     assert (frame["events"] == len(stream)).all() and (frame["plan_seconds"] > 0).all()
     assert outcome(frame, "TRIVIAL")["plan"] == "a, b, c"
     assert outcome(frame, "DP-B")["plan"].count("(") == 2
@@ -177,6 +197,86 @@ def test_refusals_limits_and_failures_are_rows(
     assert list(limited["status"]) == [LIMIT] * 2
     assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
     assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
+
+
+def test_strategies_weights_and_latency_are_handed_on(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who gets what; with stand-ins, so that each call can be seen."""
+    plans: list[tuple[str, float]] = []
+    runs: list[tuple[str, float, bool]] = []
+
+    @dataclass(frozen=True)
+    class Plan:
+        weight: float
+        kind: str = "order"
+        order: tuple[str, ...] = ("a", "b", "c")
+        cost: float = 1.0
+        log_cost: float = 0.0
+
+        @property
+        def parts(self) -> tuple[Plan, ...]:
+            return (self,)
+
+    def planning(pattern: Any, *_: Any, alpha: float = 0.0, **__: Any) -> Plan:
+        plans.append((str(pattern.strategy), alpha))
+        return Plan(alpha)
+
+    def evaluating(pattern: Any, _: Any, plan: Plan, *, latency: bool = False, **__: Any) -> Any:
+        runs.append((str(pattern.strategy), plan.weight, latency))
+        metrics = dict.fromkeys(METRICS, 1) | dict.fromkeys(LATENCY, math.nan)
+        if latency:
+            # Slow, and without a value where a pattern has no match.
+            metrics |= {"seconds": 100, "latency_mean": 2.5, "latency_p95": 3.5}
+        return SimpleNamespace(metrics=SimpleNamespace(to_dict=lambda: metrics))
+
+    monkeypatch.setattr(measure, "make_plan", planning)
+    monkeypatch.setattr(measure, "evaluate", evaluating)
+    monkeypatch.setattr(measure, "_load_kernels", lambda generator: None)
+    strategies = ["any", "consuming"]
+    rows = list(
+        measure_pattern(
+            SPEC,
+            stream,
+            statistics,
+            ["TRIVIAL"],
+            repetitions=2,
+            strategies=strategies,
+            alphas=[0.0, 0.5],
+            latency=True,
+        )
+    )
+    combined = [(strategy, alpha) for strategy in strategies for alpha in (0.0, 0.5)]
+    assert plans == combined
+    timed = runs[2:]  # both strategies were warmed up
+    assert {run[:2] for run in timed} == set(combined) and len(timed) == 2 * 2 * 4
+    # Throughput comes first and is never taken from a run that looks at the clock.
+    assert [latency for *_, latency in timed] == [False, True] * 8
+    for row in rows:
+        assert row["seconds"] == 1
+        assert [row[name] for name in LATENCY] == [2.5, None, 3.5, None]
+        assert (row["strategy"], row["alpha"]) in combined
+        assert ("STRATEGY consuming" in row["pattern"]) == (row["strategy"] == "consuming")
+    assert len(results_frame(rows)) == 8
+
+
+def test_plans_on_one_line() -> None:
+    orders = [OrderPlan(["c", "a"]), OrderPlan(["b"])]
+    trees = [TreePlan((("a", "c"), "b")), TreePlan(("d", "e"))]
+    assert plan_text(orders[0]) == "c, a" and plan_text(trees[0]) == "((a, c), b)"
+    for parts, text in ((orders, "c, a | b"), (trees, "((a, c), b) | (d, e)")):
+        assert plan_text(SimpleNamespace(parts=tuple(parts))) == text
+
+
+def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:
+    rows = results_frame(
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=1)
+    )
+    other = rows.assign(strategy="consuming", matches=rows["matches"] + 5)
+    check_agreement(pd.concat([rows, other], ignore_index=True))
+    weighed = rows.assign(alpha=1.0, matches=rows["matches"] + 5)
+    with pytest.raises(ExperimentError, match=r"sequence-3-0000 \(any\) has \d+ matches"):
+        check_agreement(pd.concat([rows, weighed], ignore_index=True))
 
 
 def test_other_failures_are_rows(

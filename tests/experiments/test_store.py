@@ -54,6 +54,8 @@ def row(algorithm: str = "DP-B", repetition: int = 0, **more: object) -> dict[st
         "algorithm": algorithm,
         "evaluator": "tree",
         "repetition": repetition,
+        "strategy": "any",
+        "alpha": 0.0,
         **more,
     }
 
@@ -152,6 +154,22 @@ def test_a_cell_is_written_once(tmp_path: Path) -> None:
         journal.append(row(algorithm="GREEDY"))
         with pytest.raises(ExperimentError, match="already has a row"):
             journal.append(row())
+
+
+def test_strategies_and_weights_of_latency_are_cells_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        row(strategy=strategy, alpha=alpha)
+        for strategy in ("any", "consuming")
+        for alpha in (0, 0.5, 1.0)
+    ]
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        for each in rows:
+            journal.append(each)
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        assert journal.finished == {cell_of(each) for each in rows} and len(journal.finished) == 6
+        # 0 and 0.0 are one weight.
+        with pytest.raises(ExperimentError, match="already has a row"):
+            journal.append(row(alpha=0.0))
 
 
 def test_a_journal_is_open_in_one_process(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ def made_up_results(
                                 "algorithm": algorithm,
                                 "plans": plans,
                                 "evaluator": evaluator,
+                                "strategy": "any",
+                                "alpha": 0.0,
                                 "repetition": repetition,
                                 "status": LIMIT if fails else OK,
                                 "events_per_second": None if fails else float(rng.lognormal(10)),
@@ -153,7 +155,7 @@ def test_ratio_of_one_generator_in_two_evaluators() -> None:
     both = pd.concat([results, twice], ignore_index=True)
     with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
         paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY")
-    with pytest.raises(ExperimentError, match="did not run in 'nfa'"):
+    with pytest.raises(ExperimentError, match="did not run in evaluator 'nfa'"):
         paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", evaluator="nfa")
     ratios = paired_ratios(
         both,
@@ -164,6 +166,80 @@ def test_ratio_of_one_generator_in_two_evaluators() -> None:
         baseline_evaluator="lazy-nfa",
     )
     np.testing.assert_allclose(ratios[["value", "low", "high"]], 2.0)
+
+
+def several_strategies() -> pd.DataFrame:
+    """The made-up results under two strategies and two weights; the values differ by factors."""
+    parts = []
+    for strategy, factor in (("any", 1), ("consuming", 3)):
+        for alpha, more in ((0.0, 1), (0.5, 7)):
+            part = made_up_results(failing=FAILING).assign(strategy=strategy, alpha=alpha)
+            part["peak_bytes"] = part["peak_bytes"] * factor * more
+            parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_strategies_and_weights_are_apart_in_summaries() -> None:
+    together = summarize(several_strategies(), ["peak_bytes"])
+    alone = summarize(made_up_results(failing=FAILING), ["peak_bytes"])
+    assert len(together) == 4 * len(alone)
+    for strategy, factor in (("any", 1), ("consuming", 3)):
+        for alpha, more in ((0.0, 1), (0.5, 7)):
+            part = together[(together["strategy"] == strategy) & (together["alpha"] == alpha)]
+            numbers = ["value", "low", "high"]
+            np.testing.assert_allclose(part[numbers], alone[numbers] * factor * more)
+            assert list(part["left_out"]) == list(alone["left_out"])
+
+
+def test_ratios_between_strategies_and_weights() -> None:
+    results = several_strategies()
+    with pytest.raises(ExperimentError, match=r"ran in any and consuming; name one by strategy="):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY")
+    with pytest.raises(ExperimentError, match=r"ran in 0\.0 and 0\.5; name one by alpha="):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="any")
+    with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="any", alpha=2.0)
+    both = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="consuming", alpha=0.5)
+    plain_ratios = paired_ratios(made_up_results(failing=FAILING), "peak_bytes", "DP-B", "GREEDY")
+    pd.testing.assert_frame_equal(both, plain_ratios)
+    across = paired_ratios(
+        results,
+        "peak_bytes",
+        "DP-B",
+        "DP-B",
+        [],
+        strategy="consuming",
+        baseline_strategy="any",
+        alpha=0.5,
+        baseline_alpha=0.0,
+    )
+    np.testing.assert_allclose(across[["value", "low", "high"]], 21.0)
+    assert across["patterns"].tolist() == [23, 23] and across["left_out"].tolist() == [1, 1]
+
+
+def test_ratios_grouped_by_strategy_and_weight() -> None:
+    results = several_strategies()
+    results = results[::-1].reset_index(drop=True)  # groups come in the order of the results
+    grouped = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", ["strategy", "alpha"])
+    alone = paired_ratios(made_up_results(failing=FAILING), "peak_bytes", "DP-B", "GREEDY", [])
+    assert list(grouped.columns[:2]) == ["strategy", "alpha"]
+    keys = list(grouped[["strategy", "alpha"]].drop_duplicates().itertuples(index=False, name=None))
+    assert keys == [("consuming", 0.5), ("consuming", 0.0), ("any", 0.5), ("any", 0.0)]
+    for key in keys:
+        part = grouped[(grouped["strategy"] == key[0]) & (grouped["alpha"] == key[1])]
+        np.testing.assert_allclose(part["value"], alone["value"])
+        assert list(part["patterns"]) == list(alone["patterns"])
+    across = paired_ratios(
+        results,
+        "peak_bytes",
+        "DP-B",
+        "DP-B",
+        ["strategy"],
+        alpha=0.5,
+        baseline_alpha=0.0,
+    )
+    assert list(across["strategy"].unique()) == ["consuming", "any"]
+    np.testing.assert_allclose(across["value"], 7.0)
 
 
 def test_no_pattern_ended_well() -> None:

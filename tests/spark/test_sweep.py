@@ -21,7 +21,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, ExperimentError
-from cepbench.experiments.cells import ERROR, OK, REFUSED, RESULT_SCHEMA, Cell
+from cepbench.experiments.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.measure import cells_of
 from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
@@ -31,7 +31,7 @@ from cepbench.spark.sweep import run_sweep
 from cepbench.streams.event_stream import EventStream
 from tests.naive.matcher import naive_matches
 
-IDENTITY = ["pattern_id", "algorithm", "evaluator", "repetition"]
+IDENTITY = ["pattern_id", "algorithm", "evaluator", "repetition", "strategy", "alpha"]
 
 # A user's script: a generator of its own in __main__, slow enough that the sweep can be killed.
 SLOW_SWEEP = """
@@ -50,7 +50,7 @@ def slow(problem, rng):
 
 if __name__ == "__main__":
     config = SweepConfig(
-        data=sys.argv[1], sizes=[3, 4], patterns=4, repetitions=2,
+        data=sys.argv[1], pattern_sets=["sequence", "conjunction"], sizes=[3, 4], patterns=4, repetitions=2,
         algorithms=["SLOW", "DP-B"], window="1 minutes",
     )
     spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
@@ -97,7 +97,13 @@ def registered() -> Iterator[Callable[..., Any]]:
 
 
 def small(data: Path, **changes: Any) -> SweepConfig:
-    values = {"sizes": [3, 4], "patterns": 2, "repetitions": 2, "window": "1 minutes"}
+    values = {
+        "pattern_sets": ["sequence", "conjunction"],
+        "sizes": [3, 4],
+        "patterns": 2,
+        "repetitions": 2,
+        "window": "1 minutes",
+    }
     return SweepConfig.from_dict({"data": data, **values, **changes})
 
 
@@ -128,7 +134,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
-    assert not results.drop(columns="reason").isna().any(axis=None)
+    assert not results.drop(columns=["reason", *LATENCY]).isna().any(axis=None)
     identity = read_configuration(tmp_path / "out")
     assert identity["algorithms"] == algorithms
     assert identity["data_made_from"]["events"] == 30 * 55
