@@ -1,113 +1,198 @@
-"""All matches by trying every combination of events, straight from the definition of a match."""
+"""All matches by trying every combination of events, straight from the definition of a match.
+
+A pattern's structure is gone through as it was written: an OR tries one item after the other, and
+what was chosen at each OR says which branch a match is of. Nothing is rewritten beforehand.
+"""
 
 from __future__ import annotations
 
 import itertools
-import math
-import operator
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pandas as pd
 
-from cepbench.patterns.model import (
-    Arithmetic,
-    Attribute,
-    Constant,
-    Negative,
-    Operator,
-    Pattern,
-    Structure,
-)
+from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
+from tests.naive.selection import selected
+from tests.naive.values import Bound, Event, clause_true
 
-_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_COMPARISON = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-    "!=": operator.ne,
-}
+#: Positions of a match by variable: a number, or for a Kleene variable a tuple of them.
+Binding = dict[str, int | tuple[int, ...]]
+
+#: What was chosen at each OR, in the order in which they were written.
+Choices = tuple[int, ...]
 
 
-def naive_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, ...]]:
-    """Positions of every match, in the order of the pattern's variables.
+class Found(NamedTuple):
+    """One way to bind a part of a pattern."""
+
+    choices: Choices
+    part: Variable | Structure  # as written, but with one item for each OR
+    binding: Binding  # negated variables are not bound
+
+
+def naive_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple]:
+    """Positions of every match, in the order of the pattern's positive variables.
 
     ``events`` has the columns ``type``, ``time`` (integers) and the attributes; positions are row
-    numbers.
+    numbers, a Kleene variable's are a tuple, and those of a variable that a branch lacks None.
     """
+    return {positions for _, positions in labelled_matches(pattern, events)}
+
+
+def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, tuple]]:
+    """As :func:`naive_matches`, each with the number of the branch that it is of."""
     rows = events.to_dict("records")
-    candidates = [
-        [position for position, row in enumerate(rows) if row["type"] == variable.type]
-        for variable in pattern.variables
+    branch_of = _branches(pattern.structure)
+    found: dict[frozenset, tuple[int, Binding]] = {}
+    for label, part, binding in sorted(_ways(pattern.structure, rows), key=lambda way: way.choices):
+        if _is_match(pattern, part, binding, rows):
+            # The same events for the same variables are the same match, found in whatever branch.
+            found.setdefault(frozenset(binding.items()), (branch_of[label], binding))
+    order = list(dict.fromkeys(_positive(pattern.structure)))
+    return {
+        (branch, tuple(binding.get(name) for name in order))
+        for branch, binding in selected(pattern.strategy, order, list(found.values()), rows)
+    }
+
+
+def _branches(structure: Structure) -> dict[Choices, int]:
+    """The number of the branch that each choice comes to; equal branches have one number."""
+    numbers: dict[Variable | Structure, int] = {}
+    branch_of = {}
+    for choices, part in _all_choices(structure):
+        if isinstance(part, Variable):
+            part = Structure(Operator.SEQ, (part,))
+        branch_of[choices] = numbers.setdefault(part, len(numbers))
+    return branch_of
+
+
+def _all_choices(part: Variable | Structure) -> list[tuple[Choices, Variable | Structure]]:
+    """All that can be chosen at the ORs, the last one changing fastest, and what is left then."""
+    if isinstance(part, Variable):
+        return [((), part)]
+    if part.operator is Operator.OR:
+        return [
+            ((number, *choices), left)
+            for number, item in enumerate(part.items)
+            for choices, left in _all_choices(item)
+        ]
+    return [
+        (
+            tuple(itertools.chain(*(choices for choices, _ in chosen))),
+            Structure(part.operator, tuple(left for _, left in chosen)),
+        )
+        for chosen in itertools.product(*map(_all_choices, part.items))
     ]
-    found = set()
-    for positions in itertools.product(*candidates):
-        bound = {
-            name: rows[position] for name, position in zip(pattern.names, positions, strict=True)
-        }
-        times = [row["time"] for row in bound.values()]
-        if (
-            len(set(positions)) == len(positions)
-            and max(times) - min(times) <= pattern.window.length
-            and _in_order(pattern.structure, bound)
-            and all(
-                any(_true(comparison, bound) for comparison in clause.comparisons)
-                for clause in pattern.conditions
-            )
-        ):
-            found.add(positions)
-    return found
 
 
-def _in_order(item, bound) -> bool:
-    if not isinstance(item, Structure):
-        return True
-    if not all(_in_order(part, bound) for part in item.items):
+def _positive(part: Variable | Structure) -> Iterator[str]:
+    if isinstance(part, Structure):
+        for item in part.items:
+            yield from _positive(item)
+    elif part.kind is not Kind.NEGATED:
+        yield part.name
+
+
+def _ways(part: Variable | Structure, rows: list[Event]) -> Iterator[Found]:
+    """All ways to bind distinct events of the right types, whatever their order in time."""
+    if isinstance(part, Variable):
+        fitting = [position for position, row in enumerate(rows) if row["type"] == part.type]
+        if part.kind is Kind.NEGATED:
+            yield Found((), part, {})
+        elif part.kind is Kind.KLEENE:
+            for size in range(1, len(fitting) + 1):
+                for chosen in itertools.combinations(fitting, size):
+                    yield Found((), part, {part.name: chosen})
+        else:
+            for position in fitting:
+                yield Found((), part, {part.name: position})
+    elif part.operator is Operator.OR:
+        for number, item in enumerate(part.items):
+            for choices, chosen, binding in _ways(item, rows):
+                yield Found((number, *choices), chosen, binding)
+    else:
+        for ways in itertools.product(*(list(_ways(item, rows)) for item in part.items)):
+            positions = [p for way in ways for p in _positions(way.binding)]
+            if len(set(positions)) == len(positions):
+                yield Found(
+                    tuple(itertools.chain(*(way.choices for way in ways))),
+                    Structure(part.operator, tuple(way.part for way in ways)),
+                    {name: value for way in ways for name, value in way.binding.items()},
+                )
+
+
+def _is_match(
+    pattern: Pattern, part: Variable | Structure, binding: Binding, rows: list[Event]
+) -> bool:
+    positions = _positions(binding)
+    if not positions or not _fits(pattern, part, binding, rows, conditions_on=set(binding)):
         return False
-    if item.operator is not Operator.SEQ:
-        return True
-    return all(
-        max(_times(x, bound)) < min(_times(y, bound)) for x, y in itertools.pairwise(item.items)
+    for negated in _negated(part):
+        for position, row in enumerate(rows):
+            if row["type"] != negated.type or position in positions:
+                continue
+            added = {**binding, negated.name: position}
+            if _fits(pattern, part, added, rows, conditions_on={negated.name}):
+                return False
+    return True
+
+
+def _fits(
+    pattern: Pattern,
+    part: Variable | Structure,
+    binding: Binding,
+    rows: list[Event],
+    *,
+    conditions_on: set[str],
+) -> bool:
+    """Window, order and those conditions that mention one of the given variables."""
+    bound: Bound = {
+        name: [rows[p] for p in value] if isinstance(value, tuple) else rows[value]
+        for name, value in binding.items()
+    }
+    times = [rows[position]["time"] for position in _positions(binding)]
+    return (
+        max(times) - min(times) <= pattern.window.length
+        and _in_order(part, binding, rows)
+        and all(
+            clause_true(clause, bound)
+            for clause in pattern.conditions
+            if conditions_on & set(clause.variables) and set(clause.variables) <= set(binding)
+        )
     )
 
 
-def _times(item, bound) -> list[int]:
-    if isinstance(item, Structure):
-        return [time for part in item.items for time in _times(part, bound)]
-    return [bound[item.name]["time"]]
-
-
-def _value(expression, bound):
-    match expression:
-        case Attribute(variable, name):
-            value = bound[variable][name]
-            # Conditions are on floats, so that 1 / -0 is what it is for those.
-            return float(value) if isinstance(value, int) else value
-        case Constant(value):
-            return value
-        case Negative(operand):
-            return -_value(operand, bound)
-        case Arithmetic("/", left, right):
-            return _divide(_value(left, bound), _value(right, bound))
-        case Arithmetic(sign, left, right):
-            return _ARITHMETIC[sign](_value(left, bound), _value(right, bound))
-    raise AssertionError(expression)
-
-
-def _divide(left: float, right: float) -> float:
-    if right:
-        return left / right
-    if left == 0 or math.isnan(left):
-        return math.nan
-    return math.inf * math.copysign(1, left) * math.copysign(1, right)
-
-
-def _missing(value) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _true(comparison, bound) -> bool:
-    left, right = _value(comparison.left, bound), _value(comparison.right, bound)
-    if _missing(left) or _missing(right):
+def _in_order(part: Variable | Structure, binding: Binding, rows: list[Event]) -> bool:
+    """Whether each item of a SEQ is after all items before it that are bound."""
+    if isinstance(part, Variable):
+        return True
+    if not all(_in_order(item, binding, rows) for item in part.items):
         return False
-    return _COMPARISON[comparison.operator](left, right)
+    if part.operator is not Operator.SEQ:
+        return True
+    times = [_times(item, binding, rows) for item in part.items]
+    return all(max(x) < min(y) for x, y in itertools.combinations(filter(None, times), 2))
+
+
+def _times(part: Variable | Structure, binding: Binding, rows: list[Event]) -> list[int]:
+    if isinstance(part, Structure):
+        return [time for item in part.items for time in _times(item, binding, rows)]
+    if part.name not in binding:
+        return []
+    return [rows[position]["time"] for position in _positions({part.name: binding[part.name]})]
+
+
+def _negated(part: Variable | Structure) -> Iterator[Variable]:
+    if isinstance(part, Structure):
+        for item in part.items:
+            yield from _negated(item)
+    elif part.kind is Kind.NEGATED:
+        yield part
+
+
+def _positions(binding: Binding) -> list[int]:
+    positions: list[int] = []
+    for value in binding.values():
+        positions += value if isinstance(value, tuple) else (value,)
+    return positions

@@ -1,0 +1,130 @@
+"""Whether conditions are true of events given as plain dictionaries, one value at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from typing import Any
+
+from cepbench.patterns.model import (
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Negative,
+)
+
+#: An event is a row of the table of events; a Kleene variable is bound to a list of them.
+Event = dict[str, Any]
+Bound = dict[str, Event | list[Event]]
+
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_COMPARISON = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def clause_true(clause: Clause, bound: Bound) -> bool:
+    """Whether one of the comparisons is true, whichever elements of the sets it looks at.
+
+    A clause that speaks of ``b[i-1]`` or of what is before ``i`` looks at every element of ``b``
+    but the first, one that speaks of ``b`` plainly at every element.
+    """
+    first: dict[str, int] = {}
+    for comparison in clause.comparisons:
+        for side in (comparison.left, comparison.right):
+            for name, start in _elements_looked_at(side):
+                if isinstance(bound[name], list):
+                    first[name] = max(start, first.get(name, 0))
+    ranges = [range(start, len(bound[name])) for name, start in first.items()]
+    return all(
+        any(_true(c, bound, dict(zip(first, indices, strict=True))) for c in clause.comparisons)
+        for indices in itertools.product(*ranges)
+    )
+
+
+def _elements_looked_at(expression):
+    """Variables that are looked at element by element, and from which element on."""
+    match expression:
+        case Attribute(variable, _, "each"):
+            return [(variable, 0)]
+        case Attribute(variable, _, "previous"):
+            return [(variable, 1)]
+        case Aggregate(_, attribute, True):
+            return [(attribute.variable, 1)]
+        case Negative(operand):
+            return _elements_looked_at(operand)
+        case Arithmetic(_, left, right):
+            return _elements_looked_at(left) + _elements_looked_at(right)
+    return []
+
+
+def _true(comparison: Comparison, bound: Bound, at: dict[str, int]) -> bool:
+    left, right = _value(comparison.left, bound, at), _value(comparison.right, bound, at)
+    if _missing(left) or _missing(right):
+        return False
+    return _COMPARISON[comparison.operator](left, right)
+
+
+def _value(expression, bound: Bound, at: dict[str, int]):
+    match expression:
+        case Attribute(variable, name, element):
+            events = bound[variable]
+            if not isinstance(events, list):
+                return _plain(events[name])
+            if element == "each":
+                return _plain(events[at[variable]][name])
+            if element == "previous":
+                return _plain(events[at[variable] - 1][name])
+            return _plain(events[{"first": 0, "last": -1}[element]][name])
+        case Aggregate(function, attribute, before):
+            events = bound[attribute.variable]
+            assert isinstance(events, list)
+            if before:
+                events = events[: at[attribute.variable]]
+            return _aggregate(function, [_plain(event[attribute.name]) for event in events])
+        case Constant(value):
+            return value
+        case Negative(operand):
+            return -_value(operand, bound, at)
+        case Arithmetic("/", left, right):
+            return _divide(_value(left, bound, at), _value(right, bound, at))
+        case Arithmetic(sign, left, right):
+            return _ARITHMETIC[sign](_value(left, bound, at), _value(right, bound, at))
+    raise AssertionError(expression)
+
+
+def _aggregate(function: str, values: list[Any]) -> float:
+    if function == "count":
+        return float(len(values))
+    # What is calculated with a missing value is missing, as everywhere else.
+    if any(_missing(value) for value in values):
+        return math.nan
+    if function == "avg":
+        return sum(values) / len(values)
+    return {"sum": sum, "min": min, "max": max}[function](values)
+
+
+def _plain(value):
+    # Conditions are on floats, so that 1 / -0 is what it is for those.
+    return float(value) if isinstance(value, int) else value
+
+
+def _divide(left: float, right: float) -> float:
+    if right:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.inf * math.copysign(1, left) * math.copysign(1, right)
+
+
+def _missing(value) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
