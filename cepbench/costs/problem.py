@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.costs import order_throughput, tree_throughput
+from cepbench.costs import order_latency, order_throughput, tree_latency, tree_throughput
+from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
-from cepbench.patterns.model import Operator, Pattern
+from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.statistics.model import Statistics
 
 #: What a rate, cardinality, selectivity or window of zero counts as: the smallest normal float.
@@ -30,30 +31,40 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 class PlanningProblem:
     """What a plan generator sees. Variables are the indices 0 … n−1, in written order.
 
+    They are the positive variables of a pattern without OR: negated ones take no part in plans.
     Made by :meth:`from_pattern`; or from arrays, which are copied and then read-only.
 
     Attributes
     ----------
     names : tuple of str, length n
     log_cardinality : ndarray of float64, shape (n,)
-        ln(W·r): expected events per window before any filter.
+        ln(W·r): expected events per window before any filter; of a Kleene variable W·r·ln 2, for
+        each set of its events counts as one.
     log_selectivity : ndarray of float64, shape (n, n)
         Symmetric. On the diagonal the filters, elsewhere the conditions over two variables, with
-        the order in time of SEQ neighbours under ``time_selectivity="adjacent"``.
+        the order in time under ``time_selectivity="adjacent"``, and with contiguity.
     log_order_factor : ndarray of float64, shape (n + 1,)
         What any set of k variables is multiplied by: zeros, or −ln k! for a SEQ under
         ``time_selectivity="exact"``.
     operator : str
-        The pattern's operator, ``SEQ`` or ``AND``.
+        The pattern's outermost operator, ``SEQ`` or ``AND``.
     time_selectivity : str
         One of :data:`TIME_SELECTIVITIES`.
     window : float
         Length of the window in seconds (or ticks); only turns cardinalities into rates.
+    strategy : str
+        Name of the selection strategy. Under any but ``any`` events are used up: a set of
+        variables has the smallest of their cardinalities in place of the product.
+    alpha : float
+        Weight of latency in the cost, at least 0.
+    last : int or None
+        Index of the variable whose event arrives last; needed if ``alpha`` is not 0.
 
     Raises
     ------
     StatisticsError
-        If the arrays do not fit together or hold something that is not finite.
+        If the arrays do not fit together or hold something that is not finite, or ``alpha`` or
+        ``last`` makes no sense.
     """
 
     names: tuple[str, ...]
@@ -63,6 +74,9 @@ class PlanningProblem:
     operator: str = "AND"
     time_selectivity: str = "adjacent"
     window: float = 1.0
+    strategy: str = "any"
+    alpha: float = 0.0
+    last: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -82,75 +96,148 @@ class PlanningProblem:
             array.flags.writeable = False
             if array.shape != shape:
                 raise StatisticsError(f"{key} has shape {array.shape}; {n} variables need {shape}")
-            if not np.isfinite(array).all():
-                raise StatisticsError(
-                    f"{key} holds a value that is not finite; for zero use ln({SMALLEST:.3g})"
-                )
+            with np.errstate(over="ignore"):
+                # Sums have to be finite too.
+                if not math.isfinite(np.abs(array).sum()):
+                    raise StatisticsError(
+                        f"{key} holds a value that is not finite; for zero use ln({SMALLEST:.3g})"
+                    )
             object.__setattr__(self, key, array)
         if not np.array_equal(self.log_selectivity, self.log_selectivity.T):
             raise StatisticsError("log_selectivity is not symmetric; a pair has one selectivity")
+        if not (isinstance(self.alpha, int | float) and 0 <= self.alpha < math.inf):
+            raise StatisticsError(
+                f"alpha = {self.alpha!r}; the weight of latency is a number of at least 0"
+            )
+        if self.last is not None and self.last not in range(n):
+            raise StatisticsError(f"last = {self.last!r} is none of the indices 0 … {n - 1}")
+        if self.alpha and self.last is None:
+            raise StatisticsError(
+                f"alpha = {self.alpha:g} weighs latency, and latency depends on the variable whose "
+                "event arrives last, which this pattern leaves open; give its name as last=, as "
+                "OutputProfiler(pattern).add(matches).last_variable finds it"
+            )
 
     @classmethod
     def from_pattern(
-        cls, pattern: Pattern, statistics: Statistics, time_selectivity: str = "adjacent"
+        cls,
+        pattern: Pattern,
+        statistics: Statistics,
+        time_selectivity: str = "adjacent",
+        alpha: float = 0.0,
+        last: str | None = None,
     ) -> PlanningProblem:
         """The problem of planning ``pattern``, with SEQ as AND plus conditions on time.
 
         Parameters
         ----------
         pattern : Pattern
-            With a single operator.
+            Without OR: one of the ``branches()`` of a pattern.
         statistics : Statistics
         time_selectivity : {"adjacent", "exact"}
             ``adjacent`` is the paper's reduction [kolchinsky2018]_, section 4: one condition
-            ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours of a SEQ. ``exact`` counts
-            any k variables of a SEQ with 1/k!, the probability that k events that arrive
+            ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours of a SEQ; in nested patterns
+            for each two variables that have an order and none between them. ``exact`` counts any
+            k variables of a SEQ with 1/k!, the probability that k events that arrive
             independently come in one given order.
+        alpha : float
+            Weight of latency: the cost is Costtrpt + α·Costlat [kolchinsky2018]_, section 5.1.
+        last : str, optional
+            Name of the variable whose event is expected last, where the pattern does not say it.
+
+        Notes
+        -----
+        Negated variables are left out, a Kleene variable has the rate ``2^(r·W) / W``
+        [kolchinsky2018]_, section 4.
+
+        Strategies [kolchinsky2018]_, section 5.2: where events are used up a set of variables has
+        W·min(r). Under contiguity this holds too, and any two variables that may be neighbours in
+        time have one more condition, that their positions are next to each other: of as many
+        events of the stream (of a partition) as arrive within the window, one is. Under partition
+        contiguity every two variables are equal in the partition attribute: a measured selectivity
+        includes that, and a pair of which nothing is known has ``1 / statistics.partitions``.
 
         Raises
         ------
         UnsupportedPatternError
-            If operators are nested.
+            If the pattern has OR, or it nests SEQ and AND under ``time_selectivity="exact"``.
         StatisticsError
-            If a variable has no rate, or ``time_selectivity`` is unknown.
+            If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
+            unknown or makes no sense.
         """
         if time_selectivity not in TIME_SELECTIVITIES:
             raise StatisticsError(
                 f"unknown time_selectivity {time_selectivity!r}; "
                 f"use one of {', '.join(TIME_SELECTIVITIES)}"
             )
-        if not pattern.is_simple:
+        pattern, *others = pattern.branches()
+        if others:
             raise UnsupportedPatternError(
-                f"{pattern.structure} nests operators; only a single SEQ or AND can be planned"
+                "a pattern with OR is as many problems as it has branches; make them of "
+                "pattern.branches() one by one, as cep.plan does"
             )
-        names = pattern.names
+        order = TemporalOrder(pattern)
+        names = order.names
         n = len(names)
         window = pattern.window.seconds
-        cardinality = [statistics.cardinality(name, window) for name in names]
-        selectivity = [[statistics.selectivity(a, b) for b in names] for a in names]
-        log_selectivity = np.log(np.maximum(selectivity, SMALLEST))
+        log_selectivity = _log_selectivities(pattern, statistics, order)
         log_order_factor = np.zeros(n + 1)
-        if pattern.operator is Operator.SEQ:
-            if time_selectivity == "adjacent":
-                later = np.arange(1, n)
-                log_selectivity[later, later - 1] -= math.log(2.0)
-                log_selectivity[later - 1, later] -= math.log(2.0)
-            else:
-                log_order_factor[1:] = -np.cumsum(np.log(np.arange(1, n + 1)))
+        if time_selectivity == "adjacent":
+            _add_condition(log_selectivity, names, order.covering(), -math.log(2.0))
+        elif order.is_chain:
+            log_order_factor[1:] = -np.cumsum(np.log(np.arange(1, n + 1)))
+        elif not order.is_free:
+            raise UnsupportedPatternError(
+                f'time_selectivity="exact" needs a single SEQ or AND, and {pattern.structure} '
+                'nests them; use time_selectivity="adjacent"'
+            )
         return cls(
             names,
-            np.log(np.maximum(cardinality, SMALLEST)),
+            np.array([_log_cardinality(v, statistics, window) for v in pattern.positive]),
             log_selectivity,
             log_order_factor,
             str(pattern.operator),
             time_selectivity,
             window,
+            pattern.strategy.name,
+            alpha,
+            _last(order, last),
         )
 
     @property
     def n(self) -> int:
         """Number of variables."""
         return len(self.names)
+
+    @property
+    def consuming(self) -> bool:
+        """Whether events are used up, so that the smallest cardinality of a set counts."""
+        return self.strategy != "any"
+
+    @property
+    def log_factor(self) -> np.ndarray:
+        """ln of what each variable multiplies every set by, shape (n,)."""
+        return np.diagonal(self.log_selectivity).copy() if self.consuming else self.log_filtered
+
+    @property
+    def log_bound(self) -> np.ndarray:
+        """ln of the numbers of which the smallest multiplies a set too, shape (n,)."""
+        return self.log_cardinality.copy() if self.consuming else np.zeros(self.n)
+
+    @property
+    def log_alpha(self) -> float:
+        """ln α; minus infinity for 0."""
+        return math.log(self.alpha) if self.alpha else -math.inf
+
+    @property
+    def log_delay(self) -> np.ndarray:
+        """ln(α·W·r): what each variable costs an order in which it comes after ``last``."""
+        return self.log_cardinality + self.log_alpha
+
+    @property
+    def pivot(self) -> int:
+        """``last`` where it matters, −1 where it does not, as the kernels want it."""
+        return -1 if self.last is None or not self.alpha else self.last
 
     @property
     def log_filtered(self) -> np.ndarray:
@@ -165,15 +252,29 @@ class PlanningProblem:
         """ln of the expected number of partial matches over a set of variables."""
         index = np.fromiter(subset, dtype=np.intp)
         pairs = np.tril(self.log_selectivity[np.ix_(index, index)]).sum()
-        return float(self.log_cardinality[index].sum() + pairs + self.log_order_factor[len(index)])
+        counts = self.log_cardinality[index]
+        count = counts.min() if self.consuming and len(index) else counts.sum()
+        return float(count + pairs + self.log_order_factor[len(index)])
 
     def log_order_cost(self, order: Sequence[int]) -> float:
-        """ln Cost_ord of an order of indices; see :mod:`cepbench.costs.order_throughput`."""
-        return order_throughput.log_cost(self, order)
+        """ln of the cost of an order of indices, latency included if ``alpha`` is not 0.
+
+        See :mod:`cepbench.costs.order_throughput` and :mod:`cepbench.costs.order_latency`.
+        """
+        cost = order_throughput.log_cost(self, order)
+        if not self.alpha:
+            return cost
+        return float(np.logaddexp(cost, self.log_alpha + order_latency.log_cost(self, order)))
 
     def log_tree_cost(self, tree: Any) -> float:
-        """ln Cost_tree of nested pairs of indices; see :mod:`cepbench.costs.tree_throughput`."""
-        return tree_throughput.log_cost(self, tree)
+        """ln of the cost of nested pairs of indices, latency included if ``alpha`` is not 0.
+
+        See :mod:`cepbench.costs.tree_throughput` and :mod:`cepbench.costs.tree_latency`.
+        """
+        cost = tree_throughput.log_cost(self, tree)
+        if not self.alpha:
+            return cost
+        return float(np.logaddexp(cost, self.log_alpha + tree_latency.log_cost(self, tree)))
 
     def rate(self, i: int) -> float:
         """Variable i's arrival rate, events per second (or tick), before any filter.
@@ -199,12 +300,66 @@ class PlanningProblem:
         return _plain("partial_matches", self.log_partial_matches(subset))
 
     def order_cost(self, order: Sequence[int]) -> float:
-        """Cost_ord of an order of indices."""
+        """Cost of an order of indices; see :meth:`log_order_cost`."""
         return _plain("order_cost", self.log_order_cost(order))
 
     def tree_cost(self, tree: Any) -> float:
-        """Cost_tree of nested pairs of indices."""
+        """Cost of nested pairs of indices; see :meth:`log_tree_cost`."""
         return _plain("tree_cost", self.log_tree_cost(tree))
+
+
+def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:
+    expected = statistics.cardinality(variable.name, window)
+    if variable.kind is Kind.KLEENE:
+        return expected * math.log(2.0)
+    return math.log(max(expected, SMALLEST))
+
+
+def _log_selectivities(
+    pattern: Pattern, statistics: Statistics, order: TemporalOrder
+) -> np.ndarray:
+    """Filters, conditions over two variables and contiguity, but not the order in time."""
+    names = order.names
+    selectivity = np.array([[statistics.selectivity(a, b) for b in names] for a in names])
+    strategy = pattern.strategy
+    if strategy.name == "partition_contiguity":
+        for i, a in enumerate(names):
+            for j, b in enumerate(names):
+                if i != j and not statistics.has_selectivity(a, b):
+                    selectivity[i, j] = 1.0 / statistics.partition_count()
+    log_selectivity = np.log(np.maximum(selectivity, SMALLEST))
+    if strategy.name.endswith("_contiguity"):
+        events = statistics.stream_cardinality(
+            pattern.window.seconds, partition=strategy.name == "partition_contiguity"
+        )
+        # Among less than one event nothing is certain either.
+        _add_condition(log_selectivity, names, order.neighbouring(), -math.log(max(1.0, events)))
+    return log_selectivity
+
+
+def _add_condition(
+    log_selectivity: np.ndarray,
+    names: tuple[str, ...],
+    pairs: Iterable[tuple[str, str]],
+    log_value: float,
+) -> None:
+    for x, y in pairs:
+        i, j = names.index(x), names.index(y)
+        log_selectivity[i, j] += log_value
+        log_selectivity[j, i] += log_value
+
+
+def _last(order: TemporalOrder, wanted: str | None) -> int | None:
+    """Index of the variable whose event arrives last, if the pattern or the caller says which."""
+    possible = order.latest()
+    if wanted is None:
+        return order.names.index(possible[0]) if len(possible) == 1 else None
+    if wanted not in possible:
+        why = "the pattern puts another one after it" if wanted in order.names else "no such one"
+        raise StatisticsError(
+            f"last = {wanted!r}, but {why}; the last event may be of {', '.join(possible)}"
+        )
+    return order.names.index(wanted)
 
 
 def _plain(what: str, logarithm: float) -> float:

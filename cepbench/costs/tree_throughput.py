@@ -14,7 +14,8 @@ def log_node_sizes(problem: PlanningProblem, tree: Any) -> np.ndarray:
     """Logarithm of the expected number of partial matches of every node of a tree.
 
     PM(leaf) = W·r and PM(node) = PM(left) · PM(right) · SEL(left, right) [kolchinsky2018]_,
-    section 3.2.
+    section 3.2. Where events are used up, a node has the smallest W·r below it in place of their
+    product, as the prefixes of section 5.2 have.
 
     Differs from the paper: a leaf's filter is part of PM(leaf), as the evaluators apply it on
     arrival and as Cost_ord has it; the paper names no place for it.
@@ -30,20 +31,21 @@ def log_node_sizes(problem: PlanningProblem, tree: Any) -> np.ndarray:
     ndarray of float64, shape (2n − 1,)
         In post-order: left, right, node.
     """
-    filtered = problem.log_filtered
+    factor, bound = problem.log_factor, problem.log_bound
     sizes: list[float] = []
 
-    def visit(node: Any) -> tuple[list[int], float]:
+    def visit(node: Any) -> tuple[list[int], float, float]:
         if isinstance(node, tuple | list):
-            left, left_size = visit(node[0])
-            right, right_size = visit(node[1])
+            left, left_size, left_least = visit(node[0])
+            right, right_size, right_least = visit(node[1])
             joined = problem.log_selectivity[np.ix_(left, right)].sum()
             below, size = left + right, left_size + right_size + float(joined)
+            least = min(left_least, right_least)
         else:
-            below, size = [node], float(filtered[node])
-        # Kept out of `size`, for the factor of a node is not a product of its children's.
-        sizes.append(size + problem.log_order_factor[len(below)])
-        return below, size
+            below, size, least = [node], float(factor[node]), float(bound[node])
+        # Kept out of `size`, for these two of a node are not a product of its children's.
+        sizes.append(size + least + problem.log_order_factor[len(below)])
+        return below, size, least
 
     visit(tree)
     return np.array(sizes)
@@ -52,7 +54,7 @@ def log_node_sizes(problem: PlanningProblem, tree: Any) -> np.ndarray:
 def log_cost(problem: PlanningProblem, tree: Any) -> float:
     """Logarithm of Cost_tree: the sum over all nodes, leaves and root among them.
 
-    Source: [kolchinsky2018]_, section 3.2; see :func:`log_node_sizes` for the filters.
+    Source: [kolchinsky2018]_, sections 3.2 and 5.2; see :func:`log_node_sizes` for the filters.
 
     Parameters
     ----------

@@ -36,13 +36,17 @@ def _cheapest_split(best: np.ndarray, mask: int) -> tuple[int, float]:
 
 
 @njit
-def cheapest_tree(sizes: np.ndarray, n: int) -> np.ndarray:
-    """The tree of least Cost_tree.
+def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.ndarray:
+    """The tree of least Cost_tree, in which each sibling on the path up from ``last`` costs more.
 
     Parameters
     ----------
     sizes : ndarray of float64, shape (2^n,)
         ln PM of every set of variables.
+    log_alpha : float
+        ln of what the size of such a sibling is multiplied by, on top of its own cost.
+    last : int
+        Index of a variable; negative for none, and then ``log_alpha`` is not read.
     n : int
 
     Returns
@@ -50,19 +54,29 @@ def cheapest_tree(sizes: np.ndarray, n: int) -> np.ndarray:
     ndarray of int64, shape (n − 1, 2)
         Bit masks of each inner node and of its left child, parents first.
     """
+    # best[S]: ln of the least cost of a tree over S; half[S]: of the same as one of two halves of
+    # a set that holds `last`. One of the halves holds it, and the other one is its sibling.
     best = np.empty(1 << n)
+    half = np.empty(1 << n) if last >= 0 else best
     for mask in range(1, 1 << n):
+        with_last = last >= 0 and (mask >> last) & 1
         if mask & (mask - 1):
-            best[mask] = log_add(sizes[mask], _cheapest_split(best, mask)[1])
+            halves = half if with_last else best
+            best[mask] = log_add(sizes[mask], _cheapest_split(halves, mask)[1])
         else:
             best[mask] = sizes[mask]
+        if with_last:
+            half[mask] = best[mask]
+        elif last >= 0:
+            half[mask] = log_add(best[mask], log_alpha + sizes[mask])
     nodes = np.empty((n - 1, 2), dtype=np.int64)
     if n > 1:
         nodes[0, 0] = (1 << n) - 1
     known = 1
     for node in range(n - 1):
         mask = nodes[node, 0]
-        left = _cheapest_split(best, mask)[0]
+        halves = half if last >= 0 and (mask >> last) & 1 else best
+        left = _cheapest_split(halves, mask)[0]
         nodes[node, 1] = left
         for child in (left, mask ^ left):
             if child & (child - 1):

@@ -21,16 +21,16 @@ from cepbench.planners.registry import plan_generator
     max_size=20,
 )
 def dp_b(problem: PlanningProblem, rng: np.random.Generator) -> Any:
-    """The tree of least cost: bushy dynamic programming, O(3^n) steps, 16·2^n bytes.
+    """The tree of least cost: bushy dynamic programming, O(3^n) steps, 24·2^n bytes at most.
 
     The left child of a node holds the earliest written variable below the node. Of equally good
     splits the one whose left child has the smallest set is taken, sets being compared as binary
     numbers in which the first written variable is the lowest digit.
     """
     sizes = log_subset_sizes(
-        problem.log_filtered, problem.log_selectivity, problem.log_order_factor
+        problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
     )
-    left_of = dict(cheapest_tree(sizes, problem.n).tolist())
+    left_of = dict(cheapest_tree(sizes, problem.log_alpha, problem.pivot, problem.n).tolist())
 
     def build(mask: int) -> Any:
         if mask not in left_of:

@@ -28,6 +28,6 @@ def dp_ld(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     and there are no interesting orders.
     """
     sizes = log_subset_sizes(
-        problem.log_filtered, problem.log_selectivity, problem.log_order_factor
+        problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
     )
-    return cheapest_order(sizes, problem.n).tolist()
+    return cheapest_order(sizes, problem.log_delay, problem.pivot, problem.n).tolist()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from cepbench.costs.models import COST_MODELS
+from cepbench.costs.models import plan_notes
 from cepbench.costs.problem import PlanningProblem
-from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError
-from cepbench.patterns.model import Pattern
+from cepbench.errors import (
+    CepbenchError,
+    PlanGeneratorError,
+    PlanningRefusedError,
+    StatisticsError,
+)
+from cepbench.patterns.model import Kind, Pattern
 from cepbench.planners.registry import PlanGenerator, find_generator
-from cepbench.plans.model import OrderPlan, Plan, TreePlan
+from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.statistics.model import Statistics
-
-#: Which cost model stands behind the plans of each kind.
-_COST_MODEL = {"order": "order-throughput", "tree": "tree-throughput"}
 
 
 def plan(
@@ -28,8 +31,12 @@ def plan(
     *,
     seed: int = 0,
     time_selectivity: str = "adjacent",
-) -> Plan:
+    alpha: float = 0.0,
+    last: str | Sequence[str | None] | None = None,
+) -> AnyPlan:
     """Find an evaluation plan.
+
+    Each branch of a pattern with OR is planned by itself, with the same seed.
 
     Parameters
     ----------
@@ -43,11 +50,20 @@ def plan(
     time_selectivity : {"adjacent", "exact"}
         How the order in time of a SEQ enters the estimates; see
         :meth:`PlanningProblem.from_pattern`.
+    alpha : float
+        Weight of latency: the cost is Costtrpt + α·Costlat [kolchinsky2018]_, section 5.1.
+    last : str or sequence of (str or None), optional
+        The variable whose event is expected to arrive last, needed if ``alpha`` is not 0 and the
+        pattern leaves it open, as a conjunction does; see
+        :class:`~cepbench.statistics.output_profiler.OutputProfiler`. With OR either one name, for
+        the branches that have it, or one for each branch.
 
     Returns
     -------
     OrderPlan or TreePlan
-        With its estimated cost and partial matches.
+        Over the variables that a match binds, with its estimated cost and partial matches.
+    UnionPlan
+        Of one plan for each branch, if there are several.
 
     Raises
     ------
@@ -56,10 +72,19 @@ def plan(
     PlanningRefusedError
         If the pattern is beyond the generator's limits or the machine's memory.
     StatisticsError, UnsupportedPatternError
-        If no planning problem can be made of the pattern and the statistics.
+        If no planning problem can be made of the pattern and the statistics, or ``alpha`` or
+        ``last`` makes no sense.
     """
-    problem = PlanningProblem.from_pattern(pattern, statistics, time_selectivity)
-    return plan_problem(problem, algorithm, seed=seed)
+    branches = pattern.branches()
+    plans = []
+    for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True):
+        problem = PlanningProblem.from_pattern(
+            branch, statistics, time_selectivity, alpha, its_last
+        )
+        found = plan_problem(problem, algorithm, seed=seed)
+        remarks = _remarks(branch)
+        plans.append(replace(found, remarks=remarks) if remarks else found)
+    return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
 def plan_problem(
@@ -90,17 +115,44 @@ def plan_problem(
     indices = (_checked_order if generator.plans == "order" else _checked_tree)(
         found, problem, generator.name
     )
-    model = COST_MODELS[_COST_MODEL[generator.plans]]
-    notes: dict[str, Any] = {
-        "log_cost": model.log_cost(problem, indices),
-        "cost_model": model.name,
-        "algorithm": generator.name,
-        "seed": seed,
-        "estimates": tuple(model.log_node_sizes(problem, indices).tolist()),
-    }
+    notes = plan_notes(problem, generator.plans, indices)
+    notes |= {"algorithm": generator.name, "seed": seed}
     if generator.plans == "order":
         return OrderPlan([problem.names[i] for i in indices], **notes)
     return TreePlan(_named(indices, problem.names), **notes)
+
+
+def _last_by_branch(
+    last: str | Sequence[str | None] | None, branches: Sequence[Pattern]
+) -> list[str | None]:
+    if last is None:
+        return [None] * len(branches)
+    if isinstance(last, str):
+        found = [last if last in branch.positive_names else None for branch in branches]
+        if not any(found):
+            names = dict.fromkeys(name for branch in branches for name in branch.positive_names)
+            raise StatisticsError(
+                f"last = {last!r}, but the pattern binds no such variable; it binds "
+                f"{', '.join(names)}"
+            )
+        return found
+    if not isinstance(last, Sequence) or len(last) != len(branches):
+        raise StatisticsError(
+            f"last = {last!r}; give one name, or a list of one name or None for each of the "
+            f"pattern's {len(branches)} branches"
+        )
+    return list(last)
+
+
+def _remarks(branch: Pattern) -> tuple[str, ...]:
+    """What a plan does not show of its pattern."""
+    return tuple(
+        f"{variable}: checked on the way, no step of the plan"
+        if variable.kind is Kind.NEGATED
+        else f"{variable}: sets of events"
+        for variable in branch.variables
+        if variable.kind is not Kind.PLAIN
+    )
 
 
 def _seeded(seed: int) -> np.random.Generator:

@@ -15,17 +15,25 @@ from cepbench.planners.registry import plan_generator
     source="[swami1989]_ in [kolchinsky2018]_, section 6.1",
 )
 def greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
-    """Append the variable after which fewest partial matches are expected, in O(n²).
+    """Append the variable that adds least to the cost, in O(n²).
 
-    Of equally good variables the earlier written one is taken.
+    Without latency this is the one after which fewest partial matches are expected. Of equally
+    good variables the earlier written one is taken.
     """
-    # What each variable would multiply the present prefix by. The factor for the order in time
-    # depends on the prefix's length alone, so it cannot change the choice.
-    growth = problem.log_filtered.copy()
+    # What each variable would multiply the present prefix by, and the least cardinality with it.
+    growth = problem.log_factor
+    least = problem.log_bound
+    size = 0.0
     order: list[int] = []
-    for _ in range(problem.n):
-        chosen = int(np.argmin(growth))
+    for k in range(problem.n):
+        after = growth + least
+        if problem.pivot in order:
+            # Now the numbers matter, not only which is smaller.
+            after = np.logaddexp(size + after + problem.log_order_factor[k + 1], problem.log_delay)
+        chosen = int(np.argmin(after))
         order.append(chosen)
+        size += float(growth[chosen])
         growth += problem.log_selectivity[chosen]
         growth[order] = np.inf
+        least = np.minimum(least, least[chosen])
     return order

@@ -24,8 +24,8 @@ def ii_random(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     The neighbours of an order differ from it by a swap of two positions or by a cyclic shift of
     three. They are visited in random order, the first better one is taken, and so on until no
     neighbour is better; beyond 32 variables, until none of all swaps and of 10,000 random 3-cycles
-    is. A neighbour counts as better if it lowers the prefixes that it changes by one part in 10⁹,
-    so equal costs never move.
+    is. A neighbour counts as better if it lowers the prefixes and delays that it changes by one
+    part in 10⁹, so equal costs never move.
     """
     return _descent(problem, rng.permutation(problem.n), rng)
 
@@ -42,9 +42,12 @@ def _descent(problem: PlanningProblem, start: np.ndarray, rng: np.random.Generat
     descend(
         order,
         moves,
-        problem.log_filtered,
+        problem.log_factor,
+        problem.log_bound,
         problem.log_selectivity,
         problem.log_order_factor,
+        problem.log_delay,
+        problem.pivot,
     )
     return order.tolist()
 

@@ -34,9 +34,12 @@ def tree_over(problem: PlanningProblem, order: Sequence[int]) -> Any:
     """The cheapest tree whose leaves, left to right, are ``order``."""
     index = np.asarray(order, dtype=np.intp)
     cuts = cheapest_cuts(
-        problem.log_filtered[index],
+        problem.log_factor[index],
+        problem.log_bound[index],
         np.ascontiguousarray(problem.log_selectivity[np.ix_(index, index)]),
         problem.log_order_factor,
+        problem.log_alpha,
+        -1 if problem.pivot < 0 else list(order).index(problem.pivot),
     )
 
     def build(first: int, last: int) -> Any:

@@ -1,5 +1,7 @@
 """Evaluation plans: an order or a tree of a pattern's variables, as frozen data.
 
+A pattern with OR has one for each of its branches, in a :class:`UnionPlan`.
+
 A plan knows nothing of the pattern or of how it was found; cost, algorithm and estimates are
 notes that its generator left for people to read.
 """
@@ -39,7 +41,7 @@ class PlanNotes:
     Attributes
     ----------
     log_cost : float or None
-        Natural logarithm of the estimated cost.
+        Natural logarithm of the estimated cost, ``alpha`` times the latency included.
     cost_model, algorithm : str or None
         Names of the cost model and of the plan generator.
     seed : int or None
@@ -47,6 +49,12 @@ class PlanNotes:
     estimates : tuple of float
         Natural logarithms of the estimated numbers of partial matches: of an order plan's
         prefixes, of a tree plan's nodes in post-order. Empty if there are none.
+    alpha : float
+        Weight of latency in the cost.
+    log_latency : float or None
+        Natural logarithm of the estimated latency, if it was asked for.
+    remarks : tuple of str
+        Lines for people to read: what the plan does not show of its pattern.
     """
 
     log_cost: float | None = None
@@ -54,13 +62,21 @@ class PlanNotes:
     algorithm: str | None = None
     seed: int | None = None
     estimates: tuple[float, ...] = ()
+    alpha: float = 0.0
+    log_latency: float | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float | None:
         """The estimated cost; infinite where only its logarithm fits a float."""
-        if self.log_cost is None:
-            return None
-        return math.exp(self.log_cost) if self.log_cost < 709.0 else math.inf
+        return _from_log(self.log_cost)
+
+    @property
+    def log_throughput(self) -> float | None:
+        """Natural logarithm of the part of the cost that is not latency."""
+        if not self.alpha:
+            return self.log_cost
+        return _log_sum(self.estimates) if self.estimates else None
 
     def _check_estimates(self, nodes: int) -> None:
         object.__setattr__(self, "estimates", tuple(self.estimates))
@@ -71,14 +87,10 @@ class PlanNotes:
             )
 
     def _headline(self, kind: str) -> str:
-        made = "by hand" if self.algorithm is None else f"by {self.algorithm}"
-        seed = "" if self.seed is None else f", seed {self.seed}"
-        cost = (
-            ""
-            if self.log_cost is None
-            else f", estimated cost {shown_log(self.log_cost)} ({self.cost_model})"
-        )
-        return f"{kind} plan {made}{seed}{cost}"
+        return f"{kind} plan {_made(self)}"
+
+    def _remarks(self) -> list[str]:
+        return [f"  {remark}" for remark in self.remarks]
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +119,11 @@ class OrderPlan(PlanNotes):
         object.__setattr__(self, "names", tuple(self.names))
         _check_names(self.names)
         self._check_estimates(len(self.names))
+
+    @property
+    def parts(self) -> tuple[OrderPlan, ...]:
+        """The plans of single branches that it consists of: itself alone."""
+        return (self,)
 
     @property
     def order(self) -> list[str]:
@@ -145,14 +162,18 @@ class OrderPlan(PlanNotes):
         for k, name in enumerate(self.names):
             estimate = f"  {shown_log(self.estimates[k])}" if self.estimates else ""
             lines.append(f"  {k + 1:>2}. {name:<{width}}{estimate}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._remarks()])
 
-    def _repr_html_(self) -> str:
+    def labels(self) -> list[str]:
+        """The estimates as texts, for the nodes of ``tree`` in post-order."""
         # In post-order the k-th prefix's node comes right after the leaf that it takes up.
         labels = [""] * (2 * len(self.names) - 1)
         for k, estimate in enumerate(self.estimates):
             labels[2 * k] = shown_log(estimate)
-        return _as_html(self, labels)
+        return labels
+
+    def _repr_html_(self) -> str:
+        return _as_html(self, self._headline(self.kind))
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,6 +199,11 @@ class TreePlan(PlanNotes):
         object.__setattr__(self, "tree", _as_pairs(self.tree))
         _check_names(self.names)
         self._check_estimates(2 * len(self.names) - 1)
+
+    @property
+    def parts(self) -> tuple[TreePlan, ...]:
+        """The plans of single branches that it consists of: itself alone."""
+        return (self,)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -217,14 +243,170 @@ class TreePlan(PlanNotes):
                 show(node[1], position - 1, depth + 1)
 
         show(self.tree, len(nodes) - 1, 0)
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._remarks()])
+
+    def labels(self) -> list[str]:
+        """The estimates as texts, for the nodes of ``tree`` in post-order."""
+        labels = [shown_log(estimate) for estimate in self.estimates]
+        return labels or [""] * (2 * len(self.names) - 1)
 
     def _repr_html_(self) -> str:
-        labels = [shown_log(estimate) for estimate in self.estimates]
-        return _as_html(self, labels or [""] * (2 * len(self.names) - 1))
+        return _as_html(self, self._headline(self.kind))
 
 
 Plan = OrderPlan | TreePlan
+
+
+@dataclass(frozen=True, repr=False)
+class UnionPlan:
+    """One plan for each branch of a pattern with OR: ``UnionPlan([OrderPlan(["a", "b"]), …])``.
+
+    What they cost together [kolchinsky2018]_, sections 4 and 5.1: partial matches add up, and the
+    latency is that of the slowest. Each branch is planned by itself, so the cost of the union need
+    not be the least where latency counts.
+
+    Parameters
+    ----------
+    plans : sequence of OrderPlan or of TreePlan
+        In the order of the pattern's branches, all of one kind.
+
+    Raises
+    ------
+    PlanError
+        If there is none, one is no plan, or they are of different kinds.
+    """
+
+    plans: Sequence[Plan]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.plans, Iterable):
+            raise PlanError(f"a union is a list of plans, one for each branch, not {self.plans!r}")
+        object.__setattr__(self, "plans", tuple(self.plans))
+        if not self.plans:
+            raise PlanError("a union needs at least one plan")
+        for plan in self.plans:
+            if not isinstance(plan, OrderPlan | TreePlan):
+                raise PlanError(f"a union is made of order plans or tree plans, not of {plan!r}")
+            if plan.kind != self.kind:
+                raise PlanError("a union is made of plans of one kind: all orders or all trees")
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plans of the branches, in their order."""
+        return tuple(self.plans)
+
+    @property
+    def kind(self) -> str:
+        """``order`` or ``tree``."""
+        return self.plans[0].kind
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of all branches, each once."""
+        return tuple(dict.fromkeys(name for plan in self.plans for name in plan.names))
+
+    @property
+    def log_cost(self) -> float | None:
+        """Natural logarithm of the estimated cost; None if it is not known of every part."""
+        total, latency = self.log_throughput, self.log_latency
+        if not self.alpha or total is None:
+            return total
+        return None if latency is None else _log_sum([total, math.log(self.alpha) + latency])
+
+    @property
+    def cost(self) -> float | None:
+        """The estimated cost; infinite where only its logarithm fits a float."""
+        return _from_log(self.log_cost)
+
+    @property
+    def log_throughput(self) -> float | None:
+        """Natural logarithm of the part of the cost that is not latency: the parts' sum."""
+        known = [plan.log_throughput for plan in self.plans]
+        return _log_sum([k for k in known if k is not None]) if None not in known else None
+
+    @property
+    def log_latency(self) -> float | None:
+        """Natural logarithm of the estimated latency, if it was asked for: the parts' largest."""
+        known = [plan.log_latency for plan in self.plans]
+        return max(k for k in known if k is not None) if None not in known else None
+
+    @property
+    def alpha(self) -> float:
+        """Weight of latency in the cost."""
+        return max(plan.alpha for plan in self.plans)
+
+    @property
+    def cost_model(self) -> str | None:
+        """Name of the cost model, if all parts have the same."""
+        return self._common("cost_model")
+
+    @property
+    def algorithm(self) -> str | None:
+        """Name of the plan generator, if it is the same for all parts."""
+        return self._common("algorithm")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed with which the parts were generated, if it is the same."""
+        return self._common("seed")
+
+    def _common(self, key: str) -> Any:
+        values = {getattr(plan, key) for plan in self.plans}
+        return values.pop() if len(values) == 1 else None
+
+    def __repr__(self) -> str:
+        return f"UnionPlan([{', '.join(map(repr, self.plans))}])"
+
+    def describe(self) -> str:
+        """The plans of the branches, one below the other."""
+        lines = [self._headline()]
+        for number, plan in enumerate(self.plans):
+            _, *rest = plan.describe().splitlines()
+            lines += [f"  branch {number}", *(f"  {line}" for line in rest)]
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        return f"union of {len(self.plans)} {self.kind} plans {_made(self)}"
+
+    def _repr_html_(self) -> str:
+        drawings = "".join(
+            _as_html(plan, f"branch {number}: {_costing(plan)}".rstrip(": "))
+            for number, plan in enumerate(self.plans)
+        )
+        return (
+            '<figure class="cep-plan">'
+            f"<figcaption>{html.escape(self._headline())}</figcaption>"
+            f'<div style="display:flex;flex-wrap:wrap;gap:1em">{drawings}</div></figure>'
+        )
+
+
+AnyPlan = Plan | UnionPlan
+
+
+def _made(plan: PlanNotes | UnionPlan) -> str:
+    made = "by hand" if plan.algorithm is None else f"by {plan.algorithm}"
+    seed = "" if plan.seed is None else f", seed {plan.seed}"
+    cost = _costing(plan)
+    return f"{made}{seed}{f', {cost}' if cost else ''}"
+
+
+def _costing(plan: PlanNotes | UnionPlan) -> str:
+    if plan.log_cost is None:
+        return ""
+    return f"estimated cost {shown_log(plan.log_cost)} ({plan.cost_model})"
+
+
+def _from_log(logarithm: float | None) -> float | None:
+    if logarithm is None:
+        return None
+    return math.exp(logarithm) if logarithm < 709.0 else math.inf
+
+
+def _log_sum(logarithms: Sequence[float]) -> float:
+    largest = max(logarithms)
+    if math.isinf(largest):
+        return largest
+    return largest + math.log(math.fsum(math.exp(one - largest) for one in logarithms))
 
 
 def shown_log(logarithm: float) -> str:
@@ -235,10 +417,10 @@ def shown_log(logarithm: float) -> str:
     return f"10^{power:.1f}"
 
 
-def _as_html(plan: Plan, labels: Sequence[str]) -> str:
-    drawing = tree_svg(plan.tree, labels)
-    headline = html.escape(plan.describe().splitlines()[0])
-    return f'<figure class="cep-plan"><figcaption>{headline}</figcaption>{drawing}</figure>'
+def _as_html(plan: Plan, caption: str) -> str:
+    lines = html.escape("; ".join([caption, *plan.remarks]))
+    drawing = tree_svg(plan.tree, plan.labels())
+    return f'<figure class="cep-plan"><figcaption>{lines}</figcaption>{drawing}</figure>'
 
 
 def _as_pairs(node: Any) -> Tree:

@@ -29,10 +29,18 @@ class Statistics:
     selectivities : mapping of (str, str) to float, optional
         Probability, from 0 to 1, that the conditions over two variables hold; ``("a", "b")`` and
         ``("b", "a")`` mean the same, ``("a", "a")`` is the filter on ``a`` alone. A pair that is
-        missing has selectivity 1. The order in time of a SEQ is not part of them.
+        missing has selectivity 1. The order in time of a SEQ is not part of them. Under partition
+        contiguity that both events are of one partition is part of them, and a pair that is
+        missing has selectivity ``1 / partitions``.
     standard_errors : mapping of str or (str, str) to float, optional
         For display only: of a rate or cardinality under the variable's name, of a selectivity
         under its pair.
+    stream_rate : float, optional
+        Events of the whole stream, of whatever type, per second (or tick); greater than 0. Only
+        the cost models of contiguity need it.
+    partitions : float, optional
+        Number of partitions under partition contiguity, at least 1; if they are of different
+        sizes, the number of equal ones in which an event has as many neighbours on average.
 
     Raises
     ------
@@ -44,6 +52,8 @@ class Statistics:
     rates: Mapping[str, float] | None = None
     selectivities: Mapping[Pair, float] = field(default_factory=dict)
     standard_errors: Mapping[str | Pair, float] = field(default_factory=dict)
+    stream_rate: float | None = None
+    partitions: float | None = None
 
     def __post_init__(self) -> None:
         if (self.cardinalities is None) == (self.rates is None):
@@ -79,6 +89,14 @@ class Statistics:
         for pair, value in _by_pair("standard_errors", paired, values).items():
             errors[pair] = value
         object.__setattr__(self, "standard_errors", errors)
+        for key, least in (("stream_rate", math.ulp(0.0)), ("partitions", 1.0)):
+            value = getattr(self, key)
+            if value is not None:
+                number = _number(key, None, value)
+                if number < least:
+                    wanted = "at least 1" if least == 1 else "greater than 0"
+                    raise StatisticsError(f"{key} = {value!r}; it must be {wanted}")
+                object.__setattr__(self, key, number)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,6 +135,40 @@ class Statistics:
         """Probability that the conditions over two variables (or on one) hold; 1 if unknown."""
         return self.selectivities.get(_pair(first, second), 1.0)
 
+    def has_selectivity(self, first: str, second: str) -> bool:
+        """Whether anything is known about the conditions over two variables (or on one)."""
+        return _pair(first, second) in self.selectivities
+
+    def stream_cardinality(self, window: float, *, partition: bool = False) -> float:
+        """Expected number of events of whatever type in a window of the stream (or a partition).
+
+        Raises
+        ------
+        StatisticsError
+            If the rate of the stream or the number of partitions is not known.
+        """
+        if self.stream_rate is None:
+            raise StatisticsError(
+                "contiguity depends on how many events of any type arrive; give the events per "
+                "second of the whole stream as Statistics(stream_rate=...), or measure it"
+            )
+        return self.stream_rate * window / (self.partition_count() if partition else 1.0)
+
+    def partition_count(self) -> float:
+        """The number of partitions.
+
+        Raises
+        ------
+        StatisticsError
+            If it is not known.
+        """
+        if self.partitions is None:
+            raise StatisticsError(
+                "partition contiguity depends on how many partitions there are; give their number "
+                "as Statistics(partitions=...), or measure it with the strategy in the pattern"
+            )
+        return self.partitions
+
     def rows(self) -> Iterator[tuple[str, str, float, float | None]]:
         """``(quantity, key, value, standard error or None)``, as shown to people."""
         quantity = "events per second" if self.cardinalities is None else "events per window"
@@ -125,6 +177,10 @@ class Statistics:
         for pair, value in self.selectivities.items():
             shown = pair[0] if pair[0] == pair[1] else ", ".join(pair)
             yield "selectivity", shown, value, self.standard_errors.get(pair)
+        if self.stream_rate is not None:
+            yield "events per second", "whole stream", self.stream_rate, None
+        if self.partitions is not None:
+            yield "partitions", "whole stream", self.partitions, None
 
     def describe(self) -> str:
         """One line a number, with its standard error where known."""
@@ -147,6 +203,7 @@ class Statistics:
     def to_dict(self) -> dict[str, Any]:
         """The same as lists, texts and numbers, ready for JSON."""
         kind = "rates" if self.cardinalities is None else "cardinalities"
+        whole = {"stream_rate": self.stream_rate, "partitions": self.partitions}
         return {
             kind: dict(self._arrivals),
             "selectivities": [[*pair, value] for pair, value in self.selectivities.items()],
@@ -154,6 +211,7 @@ class Statistics:
                 [*([key] if isinstance(key, str) else key), value]
                 for key, value in self.standard_errors.items()
             ],
+            **{key: value for key, value in whole.items() if value is not None},
         }
 
     @classmethod
@@ -175,6 +233,8 @@ class Statistics:
                 rates=data.get("rates"),
                 selectivities={(a, b): value for a, b, value in data.get("selectivities", ())},
                 standard_errors=errors,
+                stream_rate=data.get("stream_rate"),
+                partitions=data.get("partitions"),
             )
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise StatisticsError(
@@ -187,12 +247,13 @@ def _pair(first: str, second: str) -> Pair:
 
 
 def _number(where: str, key: object, value: Any) -> float:
+    place = where if key is None else f"{where}[{key!r}]"
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise StatisticsError(f"{where}[{key!r}] = {value!r} is not a number") from None
+        raise StatisticsError(f"{place} = {value!r} is not a number") from None
     if not math.isfinite(number) or number < 0:
-        raise StatisticsError(f"{where}[{key!r}] = {value!r}; it must be finite and at least 0")
+        raise StatisticsError(f"{place} = {value!r}; it must be finite and at least 0")
     return number
 
 

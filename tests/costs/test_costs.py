@@ -212,15 +212,17 @@ def test_problems_that_make_no_sense_are_refused() -> None:
         PlanningProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1.0}))
     with pytest.raises(StatisticsError, match="too large for a float"):
         PlanningProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1e308, "v1": 1}))
+    three = random_case(0, 3)
     nested = Pattern(
         Structure(
-            Operator.SEQ, (Variable("v0", "A"), Structure(Operator.AND, case.pattern.variables[1:]))
+            Operator.SEQ,
+            (Variable("v0", "A"), Structure(Operator.AND, three.pattern.variables[1:])),
         ),
         (),
         Window(1, "units"),
     )
     with pytest.raises(UnsupportedPatternError, match="nests"):
-        PlanningProblem.from_pattern(nested, case.statistics)
+        PlanningProblem.from_pattern(nested, three.statistics, "exact")
 
 
 def test_a_problem_is_a_read_only_copy() -> None:

@@ -26,8 +26,13 @@ readings = pytest.mark.parametrize(
 )
 
 
-def numbers(problem: PlanningProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return problem.log_filtered, problem.log_selectivity, problem.log_order_factor
+def numbers(problem: PlanningProblem) -> tuple[np.ndarray, ...]:
+    return (
+        problem.log_factor,
+        problem.log_bound,
+        problem.log_selectivity,
+        problem.log_order_factor,
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,11 +79,11 @@ def test_dynamic_programming_needs_sizes_only(n) -> None:
         (left, a), (right, b) = tree_cost(tree[0]), tree_cost(tree[1])
         return left | right, a + b + math.exp(sizes[left | right])
 
-    order = cheapest_order(sizes, n).tolist()
+    order = cheapest_order(sizes, np.zeros(n), -1, n).tolist()
     assert sorted(order) == list(range(n))
     assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
 
-    nodes = cheapest_tree(sizes, n)
+    nodes = cheapest_tree(sizes, -np.inf, -1, n)
     assert nodes.shape == (n - 1, 2)
     left_of = dict(nodes.tolist())
     assert all(left & mask == left and 0 < left < mask for mask, left in left_of.items())
@@ -95,7 +100,7 @@ def test_dynamic_programming_needs_sizes_only(n) -> None:
 @readings
 def test_cuts_lie_inside_their_interval(operator, time_selectivity) -> None:
     problem = random_case(3, 9, operator, time_selectivity).problem
-    cuts = cheapest_cuts(*numbers(problem))
+    cuts = cheapest_cuts(*numbers(problem), problem.log_alpha, problem.pivot)
     for i, j in itertools.combinations(range(9), 2):
         assert i < cuts[i, j] <= j
 
@@ -110,7 +115,8 @@ def test_the_descent_takes_the_moves_that_a_naive_one_takes(operator, time_selec
         start = rng.permutation(n).astype(np.int64)
         moves = rng.permutation(_moves(n, rng))
         order = start.copy()
-        descend(order, moves, *numbers(case.problem))
+        problem = case.problem
+        descend(order, moves, *numbers(problem), problem.log_delay, problem.pivot)
         assert order.tolist() == naive.descent(start.tolist(), moves.tolist(), case.order_cost)
 
 

@@ -1,0 +1,61 @@
+"""What the order in time of a pattern's variables says to a planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from itertools import combinations
+
+from cepbench.patterns.model import Pattern
+
+Pair = tuple[str, str]
+
+
+class TemporalOrder:
+    """The partial order in time of the positive variables of a pattern without OR.
+
+    Parameters
+    ----------
+    pattern : Pattern
+
+    Attributes
+    ----------
+    names : tuple of str
+        The positive variables, as written.
+    before : set of (str, str)
+        Pairs (x, y) such that every match has x strictly before y.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.names = pattern.positive_names
+        known = frozenset(self.names)
+        self.before: Set[Pair] = {
+            pair for pair in pattern.structure.precedence() if known >= {*pair}
+        }
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether any two variables have an order."""
+        return len(self.before) == len(self.names) * (len(self.names) - 1) // 2
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no two variables have an order."""
+        return not self.before
+
+    def covering(self) -> Iterator[Pair]:
+        """Pairs (x, y), x before y, with no variable that is after x and before y."""
+        for x, y in self.before:
+            if not any((x, z) in self.before and (z, y) in self.before for z in self.names):
+                yield x, y
+
+    def neighbouring(self) -> Iterator[Pair]:
+        """Pairs that may be neighbours in time: covering ones, and those without an order."""
+        yield from self.covering()
+        for x, y in combinations(self.names, 2):
+            if (x, y) not in self.before and (y, x) not in self.before:
+                yield x, y
+
+    def latest(self) -> tuple[str, ...]:
+        """The variables that no other one has to follow: those whose event may come last."""
+        followed = {x for x, _ in self.before}
+        return tuple(name for name in self.names if name not in followed)
