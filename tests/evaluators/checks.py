@@ -1,0 +1,117 @@
+"""What every evaluation must come to, whatever the plan and however the stream is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
+from cepbench.streams.event_stream import EventStream
+from tests.evaluators.strategies import Case
+
+Plan = OrderPlan | TreePlan | UnionPlan
+
+#: The number of a match's branch, and what each variable is bound to: None if it has none.
+Labelled = tuple[int, tuple[Any, ...]]
+
+
+def found_in(pattern: Pattern, matches: pd.DataFrame | int) -> list[Labelled]:
+    """The rows of a table of matches; no match may be there twice."""
+    assert isinstance(matches, pd.DataFrame)
+    names = list(pattern.positive_names)
+    several = len(pattern.branches()) > 1
+    assert sorted(matches.columns) == sorted([*names, "branch"] if several else names)
+    columns = [[None if _is_missing(v) else v for v in matches[name]] for name in names]
+    labels = matches["branch"].tolist() if several else [0] * len(matches)
+    rows = [
+        (int(label), tuple(_plain(value) for value in row))
+        for label, row in zip(labels, zip(*columns, strict=True), strict=True)
+    ]
+    assert len({row for _, row in rows}) == len(rows), "the same match twice"
+    return rows
+
+
+def check(case: Case, expected: set[Labelled], plan: Plan, evaluator: str) -> None:
+    """Matches as the twin's, each once; as many when counted; the same when latency is measured."""
+    result = evaluate(case.pattern, case.stream, plan, evaluator=evaluator)
+    assert set(found_in(case.pattern, result.matches)) == expected
+    assert result.metrics.matches == len(expected)
+    assert result.metrics.events == len(case.events)
+    assert result.latency is None
+    counted = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, output="count")
+    assert counted.metrics.matches == len(expected)
+    timed = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, latency=True)
+    pd.testing.assert_frame_equal(timed.matches, result.matches)
+    assert timed.latency is not None
+    assert timed.latency.count == len(expected)
+
+
+def check_in_batches(
+    case: Case,
+    expected: set[Labelled],
+    plan: Plan,
+    evaluator: str,
+    batches: list[EventStream],
+    restored: list[bool],
+) -> None:
+    """The same in batches; a match comes with its last event or when its deadline has passed."""
+    pattern = case.pattern
+    due = {match: _due(case, match) for match in expected}
+    detector = Detector(pattern, plan, evaluator=evaluator)
+    counter = Detector(pattern, plan, evaluator=evaluator, output="count")
+    found: list[Labelled] = []
+    counted = 0
+    for batch, anew in zip(batches, restored, strict=True):
+        new = found_in(pattern, detector.push(batch))
+        found += new
+        counted += counter.push(batch)
+        pushed = detector.position
+        assert counted == len(found)
+        if pattern.strategy.name != "consuming":
+            last = case.events["time"].iloc[pushed - 1] if pushed else None
+            assert set(found) >= {
+                match
+                for match, (position, deadline) in due.items()
+                if position < pushed and (deadline is None or last > deadline)
+            }
+        if anew:
+            detector = Detector.restore(detector.snapshot())
+            counter = Detector.restore(counter.snapshot())
+    late = found_in(pattern, detector.flush())
+    assert pattern.strategy.name == "consuming" or all(due[match][1] is not None for match in late)
+    found += late
+    counted += counter.flush()
+    assert len(found) == len(set(found)), "the same match twice"
+    assert set(found) == expected
+    assert counted == len(expected)
+    assert detector.metrics().matches == len(expected)
+
+
+def _due(case: Case, match: Labelled) -> tuple[int, int | None]:
+    """Position of the last event, and the time up to which an event may still prevent the match."""
+    label, row = match
+    positions = [
+        position
+        for value in row
+        if value is not None
+        for position in (value if isinstance(value, tuple) else (value,))
+    ]
+    branch = case.pattern.branches()[label]
+    followed = {before for before, after in branch.structure.precedence()}
+    negated = {v.name for v in branch.variables if v.kind is Kind.NEGATED}
+    first = int(case.events["time"].iloc[min(positions)])
+    return max(positions), first + case.pattern.window.length if negated - followed else None
+
+
+def _is_missing(value: Any) -> bool:
+    return not isinstance(value, tuple) and bool(pd.isna(value))
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return None
+    return tuple(map(int, value)) if isinstance(value, tuple) else int(value)

@@ -1,0 +1,260 @@
+"""Random patterns with negation, Kleene closure, disjunction, nesting and selection strategies."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from hypothesis import strategies as st
+
+from cepbench.patterns.model import (
+    ANY,
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+    Kind,
+    Operator,
+    Pattern,
+    Strategy,
+    Structure,
+    Variable,
+    Window,
+)
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
+from tests.evaluators.strategies import (
+    MORNING,
+    OPERATORS,
+    TYPES,
+    Case,
+    comparisons,
+    event_frames,
+    order_plans,
+    tree_plans,
+)
+
+#: Ways to bind events that the brute-force twin is asked to go through.
+AFFORDABLE = 2_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the patterns of a family may contain.
+
+    Attributes
+    ----------
+    kinds : tuple of Kind
+        Kinds to draw the variables' kinds from, as often as they are given.
+    operators : tuple of Operator
+    nested : bool
+        Whether operators may stand inside operators.
+    strategies : tuple of str
+    types : tuple of int
+        How many event types there may be.
+    """
+
+    kinds: tuple[Kind, ...] = (Kind.PLAIN,)
+    operators: tuple[Operator, ...] = (Operator.SEQ, Operator.AND)
+    nested: bool = False
+    strategies: tuple[str, ...] = ("any",)
+    types: tuple[int, ...] = (2, 3, 1, 4)
+
+
+_NOT = (Kind.PLAIN, Kind.NEGATED)
+_KL = (Kind.PLAIN, Kind.KLEENE)
+_BOTH = (Kind.PLAIN, Kind.KLEENE, Kind.NEGATED)
+_CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
+
+_ELEMENTS = ("each", "first", "last", "whole", "previous", "before")
+
+#: One for each construct, and all of them together.
+FAMILIES = {
+    "negation": Family(_NOT),
+    "nested negation": Family(_NOT, nested=True),
+    "Kleene": Family(_KL),
+    "nested Kleene": Family(_KL, nested=True),
+    "Kleene and negation": Family(_BOTH, nested=True),
+    "disjunction": Family(operators=(Operator.OR, *Operator), nested=True),
+    "contiguity": Family(_BOTH, nested=True, strategies=_CONTIGUOUS, types=(2, 1)),
+    "consuming": Family(_BOTH, nested=True, strategies=("consuming",)),
+    "everything": Family(
+        _BOTH,
+        tuple(Operator),
+        nested=True,
+        strategies=("any", "any", "consuming", *_CONTIGUOUS),
+    ),
+}
+
+
+@st.composite
+def construct_cases(
+    draw: st.DrawFn, family: Family, *, sizes: tuple[int, int] = (1, 4), division: bool = True
+) -> Case:
+    """A pattern of the family with a stream of up to 14 events."""
+    types = TYPES[: draw(st.sampled_from(family.types))]
+    size = draw(st.integers(*sizes))
+    variables = tuple(
+        Variable(name, draw(st.sampled_from(types)), draw(st.sampled_from(family.kinds)))
+        for name in "abcdefg"[:size]
+    )
+    structure = draw(_structures(variables, family))
+    if _fewest_positive(structure) == 0:
+        structure = _without_negation(structure)
+    groups = _variables_of_branches(structure)
+    is_datetime = draw(st.booleans())
+    pattern = Pattern(
+        structure,
+        tuple(draw(st.lists(_clauses(groups, division=division), max_size=2))),
+        Window(
+            draw(st.sampled_from([8, 20, 5, 12, 3, 20, 1, 0])),
+            "seconds" if is_datetime else "units",
+        ),
+        draw(_strategies(family)),
+    )
+    events = draw(event_frames(types, most=14))
+    if is_datetime:
+        events["time"] = MORNING + events["time"] * 10**9
+    return Case(pattern, affordable(pattern, events))
+
+
+def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
+    """The events up to where trying all ways to bind them would take too long."""
+    for size in range(len(events) + 1):
+        seen = events["type"].iloc[:size].value_counts().to_dict()
+        if _ways(pattern.structure, seen) > AFFORDABLE:
+            return events.iloc[: size - 1]
+    return events
+
+
+def _ways(part: Variable | Structure, seen: dict[str, int]) -> int:
+    if isinstance(part, Variable):
+        count = seen.get(part.type, 0)
+        return {Kind.PLAIN: count, Kind.KLEENE: 2**count - 1, Kind.NEGATED: 1}[part.kind]
+    combine = sum if part.operator is Operator.OR else math.prod
+    return combine(_ways(item, seen) for item in part.items)
+
+
+@st.composite
+def _structures(draw: st.DrawFn, variables: tuple[Variable, ...], family: Family) -> Structure:
+    """An operator over the variables, maybe with operators inside.
+
+    The items of an OR may be several ways to put the same variables together.
+    """
+    operator = draw(st.sampled_from(family.operators))
+    if operator is Operator.OR and len(variables) > 1 and draw(st.booleans()):
+        items: list[Variable | Structure] = []
+        for _ in range(draw(st.integers(2, 3))):
+            some = draw(st.permutations(variables))[: draw(st.integers(1, len(variables)))]
+            items.append(draw(_structures(tuple(some), family)) if len(some) > 1 else some[0])
+        return Structure(operator, tuple(items))
+    if not family.nested or len(variables) < 2:
+        return Structure(operator, variables)
+    cuts = sorted(draw(st.sets(st.integers(1, len(variables) - 1), min_size=1)))
+    parts = [variables[i:j] for i, j in itertools.pairwise([0, *cuts, len(variables)])]
+    return Structure(
+        operator,
+        tuple(p[0] if len(p) == 1 else draw(_structures(p, family)) for p in parts),
+    )
+
+
+def _fewest_positive(part: Variable | Structure) -> int:
+    if isinstance(part, Variable):
+        return int(part.kind is not Kind.NEGATED)
+    combine = min if part.operator is Operator.OR else sum
+    return combine(_fewest_positive(item) for item in part.items)
+
+
+def _without_negation(part: Any) -> Any:
+    if isinstance(part, Structure):
+        return replace(part, items=tuple(map(_without_negation, part.items)))
+    return replace(part, kind=Kind.PLAIN) if part.kind is Kind.NEGATED else part
+
+
+def _variables_of_branches(part: Variable | Structure) -> list[dict[str, Kind]]:
+    """For every choice at the ORs the variables there are, with their kinds."""
+    if isinstance(part, Variable):
+        return [{part.name: part.kind}]
+    parts = [_variables_of_branches(item) for item in part.items]
+    if part.operator is Operator.OR:
+        return list(itertools.chain(*parts))
+    return [
+        {name: kind for group in groups for name, kind in group.items()}
+        for groups in itertools.product(*parts)
+    ]
+
+
+@st.composite
+def _clauses(draw: st.DrawFn, groups: list[dict[str, Kind]], *, division: bool) -> Clause:
+    """One or two comparisons over one or two variables of a branch, at most one of them negated."""
+    kinds = draw(st.sampled_from(groups))
+    names = draw(st.permutations(list(kinds)))[: draw(st.integers(1, 2))]
+    if all(kinds[name] is Kind.NEGATED for name in names):
+        names = names[:1]
+    count = draw(st.sampled_from([1, 1, 1, 2]))
+    sets = [name for name in names if kinds[name] is Kind.KLEENE]
+    return Clause(
+        tuple(
+            draw(
+                _set_comparisons(names, sets)
+                if sets and draw(st.integers(0, 3))
+                else comparisons(names, division=division)
+            )
+            for _ in range(count)
+        )
+    )
+
+
+@st.composite
+def _set_comparisons(draw: st.DrawFn, names: Sequence[str], sets: Sequence[str]) -> Comparison:
+    """A comparison of something of a set with something of the same or another variable."""
+    # An index that runs over the elements of two sets is refused.
+    elements = _ELEMENTS if len(sets) == 1 else _ELEMENTS[:-2]
+    left = draw(_of_set(sets[0], elements))
+    other = names[-1] if names[-1] != sets[0] else names[0]
+    right = draw(
+        _of_set(other, elements)
+        if other in sets
+        else st.builds(Attribute, st.just(other), st.sampled_from("xy"))
+        | st.integers(-1, 4).map(lambda value: Constant(float(value)))
+    )
+    if draw(st.integers(0, 3)) == 0:
+        right = Arithmetic(draw(st.sampled_from("+-*")), right, Constant(2.0))
+    return Comparison(draw(st.sampled_from(OPERATORS)), left, right)
+
+
+@st.composite
+def _of_set(draw: st.DrawFn, name: str, elements: Sequence[str]) -> Expression:
+    element = draw(st.sampled_from(elements))
+    column = draw(st.sampled_from("xy"))
+    if element in ("whole", "before"):
+        function = draw(st.sampled_from(["sum", "avg", "min", "max", "count"]))
+        return Aggregate(function, Attribute(name, column), before=element == "before")
+    return Attribute(name, column, element)
+
+
+@st.composite
+def _strategies(draw: st.DrawFn, family: Family) -> Strategy:
+    name = draw(st.sampled_from(family.strategies))
+    if name == "any":
+        return ANY
+    if name == "partition_contiguity":
+        return Strategy(name, draw(st.sampled_from("ssyx")))
+    return Strategy(name)
+
+
+@st.composite
+def branch_plans(
+    draw: st.DrawFn, evaluator: str, pattern: Pattern
+) -> OrderPlan | TreePlan | UnionPlan:
+    """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
+    trees = evaluator == "tree" and draw(st.booleans())
+    kind = tree_plans if trees else order_plans
+    plans = [draw(kind(branch.positive_names)) for branch in pattern.branches()]
+    return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))

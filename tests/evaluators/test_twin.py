@@ -1,0 +1,65 @@
+"""The brute-force twin itself, on examples worked by hand from the definition of a match."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from tests.evaluators.constructs import FAMILIES, construct_cases
+from tests.evaluators.hand_examples import (
+    IN_PARTITIONS,
+    NEGATED,
+    OF_A_SET,
+    OF_PARTITIONS,
+    ONE_BRANCH,
+    PARTITIONS,
+    SEVERAL_BRANCHES,
+    STREAM,
+    VALUES,
+)
+from tests.naive.matcher import labelled_matches, naive_matches
+
+
+@pytest.mark.parametrize("text", ONE_BRANCH)
+def test_by_hand(text: str) -> None:
+    assert naive_matches(parse(f"PATTERN {text}"), STREAM) == ONE_BRANCH[text]
+
+
+@pytest.mark.parametrize("text", SEVERAL_BRANCHES)
+def test_branches_by_hand(text: str) -> None:
+    assert labelled_matches(parse(f"PATTERN {text}"), STREAM) == SEVERAL_BRANCHES[text]
+
+
+@pytest.mark.parametrize("condition", OF_A_SET)
+def test_conditions_on_sets_by_hand(condition: str) -> None:
+    pattern = parse(f"PATTERN SEQ(A a, KL(B b), C c) WHERE {condition} WITHIN 9 units")
+    found = naive_matches(pattern, VALUES)
+    assert found == {(0, tuple(map(int, members)), 4) for members in OF_A_SET[condition]}
+
+
+@pytest.mark.parametrize("condition", NEGATED)
+def test_conditions_on_what_is_negated_by_hand(condition: str) -> None:
+    pattern = parse(f"PATTERN SEQ(A a, NOT(B n), C c) WHERE {condition} WITHIN 9 units")
+    assert naive_matches(pattern, VALUES) == NEGATED[condition]
+
+
+def test_partitions_by_hand() -> None:
+    assert naive_matches(parse(f"PATTERN {IN_PARTITIONS}"), PARTITIONS) == OF_PARTITIONS
+
+
+@given(data=st.data())
+def test_the_branches_of_the_model_have_the_matches_of_the_pattern(data: st.DataObject) -> None:
+    """Both rewritten by the model and gone through as written."""
+    case = data.draw(construct_cases(FAMILIES["everything"]))
+    pattern = Pattern(case.pattern.structure, case.pattern.conditions, case.pattern.window)
+    branches = pattern.branches()
+    expected: dict[tuple, int] = {}
+    for number, branch in enumerate(branches):
+        assert branch.branches() == (branch,)
+        for match in naive_matches(branch, case.events):
+            bound = dict(zip(branch.positive_names, match, strict=True))
+            expected.setdefault(tuple(map(bound.get, pattern.positive_names)), number)
+    assert labelled_matches(pattern, case.events) == {(b, m) for m, b in expected.items()}
