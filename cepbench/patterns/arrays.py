@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cepbench.patterns.model import (
+    Aggregate,
     Arithmetic,
     Attribute,
     Clause,
@@ -47,6 +48,8 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
     match expression:
         case Attribute():
             return values(expression)
+        case Aggregate():
+            raise AssertionError(f"{expression} has no value for a single candidate")
         case Constant(value):
             return np.asarray(code(value) if isinstance(value, str) else value, dtype=np.float64)
         case Negative(operand):

@@ -23,22 +23,27 @@ class Span(NamedTuple):
 #: What each token of the grammar is to a user, in the order in which they are listed.
 _WORDS = {
     "PATTERN": "PATTERN",
-    "SEQ": "SEQ",
     "WITHIN": "WITHIN",
     "WHERE": "WHERE",
+    "STRATEGY": "STRATEGY",
     "AND": "AND",
     "OR": "OR",
     "_COMMA": "a comma",
     "_LPAR": "an opening bracket",
     "_RPAR": "a closing bracket",
+    "_LSQB": "an opening square bracket",
+    "_RSQB": "a closing square bracket",
+    "_LBRACE": "an opening brace",
+    "_RBRACE": "a closing brace",
     "_DOT": "a dot and an attribute, as in a.price",
     "COMPARE": "a comparison (<, <=, >, >=, =, !=)",
     "$END": "the end of the pattern",
 }
-_KEYWORDS = ("PATTERN", "SEQ", "AND", "WHERE", "WITHIN", "OR", "NOT")
-_KLEENE = "Kleene closure (KL, +, *, a[])"
-_NEGATION = "negation (NOT, !, ~)"
-_INFIX = "the infix operators ; & |"
+_OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL")
+_KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN")
+
+#: Clauses of the other papers that this language has not.
+_OTHER_CLAUSES = ("RETURN", "HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION")
 
 
 def error_at(kind: type[PatternError], message: str, text: str, span: Span) -> PatternError:
@@ -57,11 +62,14 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
     state = error.interactive_parser
     accepted = set(state.accepts())
     stack = [getattr(value, "type", "") for value in state.parser_state.value_stack]
-    missing = _not_built_yet(text, span, kind, accepted, stack)
+    missing = _not_built_yet(text, span, accepted, stack)
     if missing is not None:
         what, place = missing
-        message = f"not supported yet: {what}; patterns are SEQ and AND over plain variables"
-        return error_at(UnsupportedPatternError, message, text, place)
+        return error_at(UnsupportedPatternError, f"not supported yet: {what}", text, place)
+    operator = _misspelled_operator(text, span, kind, stack)
+    if operator is not None:
+        message, place = operator
+        return error_at(PatternSyntaxError, message, text, place)
     shown = "the text ends here" if kind == "$END" else f"unexpected {found!r}"
     message = f"{shown}; expected {_expected(accepted, stack)}"
     hint = _hint(text, span, kind, accepted, stack)
@@ -80,29 +88,43 @@ def _found(text: str, error: UnexpectedInput) -> tuple[Span, str]:
     return Span(start, start + len(token)), token.type
 
 
+def _in_structure(stack: list[str]) -> bool:
+    return not {"WHERE", "STRATEGY", "WITHIN"} & set(stack)
+
+
 def _expected(accepted: set[str], stack: list[str]) -> str:
     """The accepted tokens in words."""
+    words = {token: word for token, word in _WORDS.items() if token in accepted}
     parts: list[str] = []
-    if "SEQ" in accepted and "NAME" in accepted:
-        parts.append("an item (a type and a variable name, or a nested SEQ or AND)")
-        accepted = accepted - {"SEQ", "AND"}
-    elif "SEQ" in accepted:
-        return "SEQ or AND"
+    if "$END" in accepted:
+        return words["$END"]
+    if _in_structure(stack) and len(words) > 1:
+        # Operators between items are possible nearly everywhere, and seldom what is missing.
+        for token in ("AND", "OR", "_LPAR"):
+            words.pop(token, None)
+    if _in_structure(stack):
+        if "SEQ" in accepted:
+            parts.append("an item (a type and a variable name, or a nested SEQ, AND or OR)")
+        elif "NAME" in accepted:
+            parts.append("a variable name after the type")
     elif "NOT" in accepted:
         parts.append("a condition such as a.price < b.price")
+        words = {}
+    elif "DOTS" in accepted:
+        parts.append("an index (i, i-1, 1 or last)")
     elif "NUMBER" in accepted:
         window = "WITHIN" in stack
         parts.append("a number" if window else "a value such as a.price, 5 or 'text'")
+        words = {}
     elif "NAME" in accepted:
         if "WITHIN" in stack:
             parts.append("a time unit (such as seconds, minutes or units)")
-        elif stack[-1:] == ["_DOT"]:
+        elif stack[-1:] == ["STRATEGY"]:
+            parts.append("a strategy (any, consuming, strict_contiguity, partition_contiguity)")
+        elif stack[-1:] == ["_DOT"] or stack[-1:] == ["_LSQB"] or "STRATEGY" in stack:
             parts.append("the name of an attribute")
         else:
-            parts.append("a variable name after the type")
-    words = {token: word for token, word in _WORDS.items() if token in accepted}
-    if parts:
-        words.pop("_LPAR", None)
+            parts.append("a name")
     if accepted & {"WITHIN", "AND"}:
         words.pop("COMPARE", None)
     parts.extend(words.values())
@@ -112,10 +134,13 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
 def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]) -> str:
     """What the user probably meant, or nothing."""
     found, before = text[span.start : span.end], text[: span.start].rstrip()
+    in_structure = _in_structure(stack)
     if found in ("'", '"'):
         return f"; the quote {found} is not closed"
     if found in ("&", "|"):
         return f"; write {'AND' if found == '&' else 'OR'}"
+    if found in ("·", "…") or text[span.start : span.start + 3] == "...":
+        return "; a pattern names each of its parts, dots cannot stand for them"
     if before.endswith("=") and found in ("<", ">"):
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
@@ -125,51 +150,48 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         near = difflib.get_close_matches(found.upper(), usable, n=1)
         if near:
             return f"; did you mean {near[0]!r}?"
-        name_needed = "WHERE" not in stack or stack[-1:] == ["_DOT"]
-        if found.upper() in _KEYWORDS and "NAME" in accepted and name_needed:
+        meant_as_name = in_structure and text[span.end :].lstrip()[:1] in (",", ")")
+        if found.upper() in _KEYWORDS and (stack[-1:] == ["_DOT"] or meant_as_name):
             return f'; {found} is a keyword, as a name it needs double quotes: "{found}"'
-    in_structure = not {"WHERE", "WITHIN"} & set(stack)
-    if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and "NAME" in accepted and in_structure:
+    if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and in_structure:
         return '; what is no plain name stands in double quotes, as "BRK.B" does'
-    if not kind and found.isalpha() and "NAME" in accepted:
+    if not kind and found.isalpha() and in_structure:
         return "; names with other than A-Z, a-z, 0-9 and _ stand in double quotes"
     return ""
 
 
+def _misspelled_operator(
+    text: str, span: Span, kind: str, stack: list[str]
+) -> tuple[str, Span] | None:
+    """A name with an opening bracket behind it, where only operators have one."""
+    before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
+    if kind != "_LPAR" or before is None or not _in_structure(stack) or not stack:
+        return None
+    word = before[1]
+    near = difflib.get_close_matches(word.upper(), _OPERATORS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    listed = f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
+    return f"unknown operator {word!r}; expected {listed}{hint}", Span(*before.span(1))
+
+
 def _not_built_yet(
-    text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
+    text: str, span: Span, accepted: set[str], stack: list[str]
 ) -> tuple[str, Span] | None:
     """What of the papers' languages this is that cannot be read yet, and where it stands."""
     found = text[span.start : span.end]
-    word = found.upper()
-    before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
-    after = text[span.end :].lstrip()
     if not stack:
         return None
-    if word == "STRATEGY" and "WITHIN" in accepted:
-        return "the STRATEGY clause", span
-    if not {"WHERE", "WITHIN"} & set(stack):
-        if "SEQ" in accepted and word in ("NOT", "!", "~"):
-            return _NEGATION, span
-        if "SEQ" in accepted and word == "OR":
-            return "the operator OR", span
-        if "SEQ" in accepted and word == "KL" and after.startswith("("):
-            return _KLEENE, span
-        if kind == "_LPAR" and before is not None and before[1].upper() == "KL":
-            return _KLEENE, Span(*before.span(1))
-        if found in ("+", "*", "["):
-            return _KLEENE, span
-        if found in (";", "&", "|"):
-            return _INFIX, span
-        head = re.split(r"(?i)\b(?:where|within)\b", text[span.start :])[0]
-        infix = re.search(r"[;&|]", head)
-        if infix is not None and stack[-1:] == ["PATTERN"]:
-            return _INFIX, Span(span.start + infix.start(), span.start + infix.end())
-        return None
-    if found == "[":
-        return "an index or an attribute in square brackets", span
-    if kind == "_LPAR" and before is not None and "_DOT" in accepted:
-        name = before[1]
-        what = "the SASE+ form of WHERE" if name.lower().startswith("skip") else f"{name}(…)"
-        return what, Span(*before.span(1))
+    if _in_structure(stack) and found == "*":
+        return "a closure that may be empty (*); write + for one or more events", span
+    if _in_structure(stack) and found == "^":
+        return "a closure of a given size (^); write + for one or more events", span
+    if found.upper() in _OTHER_CLAUSES and accepted & {"WITHIN", "$END"}:
+        return f"the clause {found}; leave it out", span
+    before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
+    if found == "(" and before is not None and "WHERE" in stack:
+        return (
+            f"the function {before[1]}(…); the functions are sum, avg, min, max and count over a "
+            "Kleene variable, as in avg(b[].price)",
+            Span(*before.span(1)),
+        )
     return None

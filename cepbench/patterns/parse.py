@@ -2,69 +2,72 @@
 
 ``grammar.lark`` says what a sentence is, :mod:`cepbench.patterns.diagnosis` what to tell the
 user about one that is none; here a parse tree becomes a pattern. The language is that of
-[kolchinsky2018]_, section 2.1, with the time units, texts and parameters that data need.
+[kolchinsky2018]_, section 2.1, with the spellings of the other papers and the time units, texts
+and parameters that data need; docs/language.md shows all of it.
 """
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import functools
 import importlib.resources
-import math
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from numbers import Real
-from typing import TYPE_CHECKING, NoReturn
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from cepbench.errors import (
     PatternError,
     PatternNameError,
     PatternSyntaxError,
+    UnsatisfiablePatternError,
     UnsupportedPatternError,
 )
-from cepbench.patterns.diagnosis import Span, error_at, syntax_error
+from cepbench.patterns.contradictions import check_satisfiable
+from cepbench.patterns.diagnosis import syntax_error
 from cepbench.patterns.model import (
+    ANY,
     NANOSECONDS,
-    Arithmetic,
-    Attribute,
+    STRATEGIES,
     Clause,
-    Comparison,
-    Conjunct,
-    Constant,
-    Expression,
-    Negative,
-    Operator,
     Pattern,
-    Structure,
+    Strategy,
     Variable,
     Window,
-    without_implied,
 )
-from cepbench.patterns.normal_form import (
-    Condition,
-    Conjunction,
-    Disjunction,
-    Negation,
-    conjunctive_normal_form,
+from cepbench.patterns.normal_form import conjunctive_normal_form
+from cepbench.patterns.read_conditions import ConditionReader
+from cepbench.patterns.read_structure import StructureReader
+from cepbench.patterns.source import (
+    Source,
+    name_of,
+    names_in,
+    nearest,
+    nodes_of,
+    tokens_of,
 )
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Tree
+    from lark import Lark, Token
 
-    Node = Tree[Token]
+    from cepbench.patterns.source import Node
 
 _ABBREVIATIONS = {
-    "milliseconds": ("millisecond", "millis", "msec", "ms"),
-    "seconds": ("second", "sec", "secs", "s"),
-    "minutes": ("minute", "min", "mins", "m"),
-    "hours": ("hour", "hr", "hrs", "h"),
+    "milliseconds": ("millisecond", "millis", "msecs", "msec", "ms"),
+    "seconds": ("second", "secs", "sec", "s"),
+    "minutes": ("minute", "mins", "min", "m"),
+    "hours": ("hour", "hrs", "hr", "h"),
     "days": ("day", "d"),
     "units": ("unit",),
 }
 _UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
+_AMOUNT_AND_UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*\Z")
 
-#: Deeper brackets, and longer sums, than anybody writes; the rest of the code may recurse.
-MAXIMUM_DEPTH = 60
+#: The names that SASE+ [agrawal2008]_ gives to strategies, beside our own.
+_STRATEGY_NAMES = {
+    **{name: name for name in STRATEGIES},
+    "skip_till_any_match": "any",
+    "skip_till_next_match": "consuming",
+}
 
 
 def parse(
@@ -75,10 +78,13 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition WITHIN amount unit``; SEQ and AND may be
-        nested, WHERE may be missing. ``:name`` stands for the value of a parameter.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit``; SEQ,
+        AND and OR may be nested, items may stand under NOT and KL, WHERE and STRATEGY may be
+        missing. ``:name`` or, where no variable is called so, ``name`` stands for the value of a
+        parameter. docs/language.md shows all constructs and spellings.
     parameters, named : mapping of str to float or str
-        Values of the parameters, as a mapping or as keywords.
+        Values of the parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
+        minutes"``, ``WITHIN W minutes`` takes ``W=20``.
 
     Returns
     -------
@@ -90,19 +96,27 @@ def parse(
     PatternSyntaxError
         If the text is not a sentence of the language.
     PatternNameError
-        For an unknown variable, unit or parameter, a variable that stands for two items, and a
-        parameter that is given but not used.
+        For an unknown variable, unit, strategy or parameter, a variable that stands for two items
+        that can meet, and a parameter that is given but not used.
+    PatternOperatorError
+        For NOT and KL over more than a single event type, a pattern or branch of negated items
+        only, elements and aggregates of variables that are not Kleene ones, and conditions
+        between two negated variables.
+    UnsatisfiablePatternError
+        If no stream can have a match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
     UnsupportedPatternError
-        For a condition that ties more than two variables together, and for operators which are
+        For a condition that ties more than two variables together, and for constructs which are
         known from the literature but not built yet.
     PatternError
-        For a condition that can never be true, a text where a number must stand, or a window
-        beyond the range of timestamps.
+        For conditions over variables of different branches, a text where a number must stand, or
+        a window beyond the range of timestamps.
 
     Examples
     --------
     >>> str(parse("pattern seq(MSFT a, GOOG b) where a.price < :most within 20 min", most=30))
     'PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < 30 WITHIN 20 minutes'
+    >>> str(parse("PATTERN MSFT a; !GOOG; INTC+ c[] WHERE [symbol] WITHIN W", W="1 hour"))[:51]
+    'PATTERN SEQ(MSFT a, NOT(GOOG GOOG), KL(INTC c)) WHE'
     """
     if not isinstance(text, str):
         raise TypeError(f"a pattern is parsed from a str, not from {type(text).__name__}")
@@ -111,7 +125,20 @@ def parse(
         raise PatternNameError(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
-    return _Builder(text, {**(parameters or {}), **named}).pattern(_tree(text))
+    reader = _Reader(Source(text, {**(parameters or {}), **named}))
+    pattern = reader.pattern(_tree(text))
+    with reader.errors_with_places():
+        check_satisfiable(pattern)
+    return pattern
+
+
+def reread(text: str) -> Pattern:
+    """The pattern that ``str`` wrote as ``text``, even one that can have no match.
+
+    A pattern built by hand may contradict itself, as an alternative inside of OR may; :func:`parse`
+    would refuse it.
+    """
+    return _Reader(Source(text, {})).pattern(_tree(text))
 
 
 @functools.cache
@@ -134,257 +161,202 @@ def _tree(text: str) -> Node:
         raise syntax_error(text, error) from None
 
 
-class _Builder:
-    """One pattern under construction: its text, for error messages, and its names."""
+class _Reader:
+    """One pattern under construction: its text, and where its parts stand in it."""
 
-    def __init__(self, text: str, parameters: Mapping[str, float | str]) -> None:
-        self._text = text
-        self._parameters = parameters
-        self._unused = set(parameters)
-        self._names: list[str] = []
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._structures = StructureReader(source)
+        self._clauses: dict[Clause, Node] = {}
+        self._root: Node | None = None
 
     def pattern(self, tree: Node) -> Pattern:
-        parts = {part.data: part for part in _nodes(tree)}
-        structure = self._structure(parts["structure"], 1)
-        conditions = self._where(parts["where"]) if "where" in parts else ()
+        """The pattern that the whole parse tree stands for."""
+        root, *clauses = nodes_of(tree)
+        self._root = root
+        parts = {part.data: part for part in clauses}
+        with self.errors_with_places():
+            structure = self._structures.read(root)
+            reader = ConditionReader(self._source, structure)
+        strategy = None
+        conditions: tuple[Clause, ...] = ()
+        if "selecting" in parts:
+            strategy = self._selecting(parts["selecting"])
+            braced = nodes_of(parts["selecting"])[-1]
+            conditions = self._conditions(nodes_of(braced), reader)
+        elif "where" in parts:
+            conditions = self._conditions(nodes_of(parts["where"]), reader)
+        if "strategy" in parts:
+            if strategy is not None:
+                self._source.fail(
+                    PatternSyntaxError,
+                    "the WHERE clause names a strategy already; leave out one of them",
+                    parts["strategy"],
+                )
+            strategy = self._strategy(parts["strategy"])
         window = self._window(parts["within"])
-        if self._unused:
-            raise PatternNameError(
-                f"parameter {min(self._unused)!r} is given but the pattern has no "
-                f":{min(self._unused)}; remove it, or use it in WHERE or WITHIN"
-            )
-        return Pattern(structure, conditions, window)
+        self._source.check_parameters_used()
+        with self.errors_with_places():
+            return Pattern(structure, conditions, window, strategy or ANY)
 
-    def _fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
-        raise error_at(kind, message, self._text, _span(place)) from None
-
-    def _check_depth(self, depth: int, place: Node) -> None:
-        if depth > MAXIMUM_DEPTH:
-            self._fail(
-                PatternSyntaxError,
-                f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter",
-                place,
-            )
-
-    # -- structure ------------------------------------------------------------------------------
-
-    def _structure(self, tree: Node, depth: int) -> Structure:
-        self._check_depth(depth, tree)
-        items: list[Variable | Structure] = []
-        for item in _nodes(tree):
-            if item.data == "structure":
-                items.append(self._structure(item, depth + 1))
-            else:
-                items.append(self._variable(item))
-        return Structure(Operator(_tokens(tree)[0].upper()), tuple(items))
-
-    def _variable(self, tree: Node) -> Variable:
-        type_name, name = _tokens(tree)
-        shown = _name(name)
-        if shown in self._names:
-            self._fail(
-                PatternNameError,
-                f"variable {shown!r} already stands for another item; give this one another name",
-                name,
-            )
-        self._names.append(shown)
-        return Variable(shown, _name(type_name))
+    @contextlib.contextmanager
+    def errors_with_places(self) -> Iterator[None]:
+        """Errors about a clause or variable show where it stands."""
+        try:
+            yield
+        except PatternError as error:
+            if error.line is not None:
+                raise
+            assert self._root is not None
+            place = self._root
+            if isinstance(error.culprit, Clause):
+                place = self._clauses[error.culprit]
+            elif isinstance(error.culprit, Variable):
+                place = self._structures.places[error.culprit.name]
+            elif isinstance(error.culprit, Window):
+                place = self._window_place
+            self._source.fail(type(error), str(error), place)
 
     # -- conditions -----------------------------------------------------------------------------
 
-    def _where(self, tree: Node) -> tuple[Clause, ...]:
-        places: dict[Conjunct, Node] = {}
-        for part in _conjoined(_nodes(tree)[0]):
-            condition = self._condition(part, 1)
-            try:
-                conjuncts = conjunctive_normal_form(condition)
-            except UnsupportedPatternError as error:
-                self._fail(UnsupportedPatternError, str(error), part)
-            for conjunct in conjuncts:
-                places.setdefault(conjunct, part)
-        kept = without_implied(places)
-        for conjunct in kept:
-            self._check_conjunct(conjunct, places[conjunct])
-        return tuple(Clause(conjunct) for conjunct in kept)
+    def _conditions(self, trees: list[Node], reader: ConditionReader) -> tuple[Clause, ...]:
+        for tree in trees:
+            for part in _conjoined(tree):
+                try:
+                    conjuncts = conjunctive_normal_form(reader.read(part))
+                except UnsupportedPatternError as error:
+                    self._source.fail(UnsupportedPatternError, str(error), part)
+                if () in conjuncts:
+                    self._source.fail(
+                        UnsatisfiablePatternError,
+                        "this condition is never true, so the pattern can have no match; correct "
+                        "it, or leave it out",
+                        part,
+                    )
+                for conjunct in conjuncts:
+                    self._clauses.setdefault(Clause(conjunct), part)
+        return tuple(self._clauses)
 
-    def _check_conjunct(self, conjunct: Conjunct, place: Node) -> None:
-        if not conjunct:
-            self._fail(
+    # -- strategy -------------------------------------------------------------------------------
+
+    def _strategy(self, tree: Node) -> Strategy:
+        _, name, *attribute = tokens_of(tree)
+        return self._named_strategy(name, name_of(attribute[0]) if attribute else None, tree)
+
+    def _selecting(self, tree: Node) -> Strategy:
+        """The strategy of ``WHERE strategy(variables) { conditions }``."""
+        name = tokens_of(tree)[1]
+        *listed, braced = nodes_of(tree)
+        if listed:
+            self._check_listed(listed[0])
+        attributes = [
+            name_of(token)
+            for condition in nodes_of(braced)
+            for part in _conjoined(condition)
+            if part.data == "equality"
+            for token in names_in(part)
+        ]
+        if name.lower() != "partition_contiguity":
+            return self._named_strategy(name, None, name)
+        if len(set(attributes)) != 1:
+            found = f"there are {', '.join(attributes)}" if attributes else "there is none"
+            self._source.fail(
                 PatternError,
-                "this condition is never true, so the pattern can have no match; correct it, or "
-                "leave it out",
-                place,
+                "partition_contiguity takes its attribute from one condition such as [symbol], "
+                f"and {found}; write STRATEGY partition_contiguity(symbol) after the conditions",
+                name,
             )
-        clause = Clause(conjunct)
-        variables = clause.variables
-        if len(variables) > 2:
-            listed = f"{', '.join(variables[:-1])} and {variables[-1]}"
-            advice = (
-                "compute part of it beforehand as an attribute of one event"
-                if len(conjunct) == 1
-                else "write one pattern for each alternative"
-            )
-            self._fail(
-                UnsupportedPatternError,
-                f"the conjunct {clause} ties the variables {listed} together, and a conjunct may "
-                f"tie at most two; {advice}",
-                place,
-            )
+        return self._named_strategy(name, attributes[0], name)
 
-    def _condition(self, tree: Node, depth: int) -> Condition:
-        self._check_depth(depth, tree)
-        match tree.data:
-            case "comparison":
-                return self._comparison(tree)
-            case "negation":
-                return Negation(self._condition(_nodes(tree)[0], depth + 1))
-        parts = tuple(self._condition(part, depth + 1) for part in _nodes(tree))
-        return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
-
-    def _comparison(self, tree: Node) -> Condition:
-        sides = _nodes(tree)
-        expressions = [self._expression(side, 1) for side in sides]
-        found = []
-        for number, operator in enumerate(_tokens(tree)):
-            symbol = {"==": "=", "<>": "!="}.get(str(operator), str(operator))
-            left, right = expressions[number], expressions[number + 1]
-            texts = [_is_text(left), _is_text(right)]
-            if any(texts) and symbol not in ("=", "!="):
-                self._fail(
-                    PatternError,
-                    f"{symbol} orders a text; texts can only be = or !=",
-                    sides[number + texts.index(True)],
-                )
-            others = (left, right)
-            if any(texts) and any(
-                not is_text and not isinstance(other, Attribute)
-                for is_text, other in zip(texts, others, strict=True)
-            ):
-                self._fail(
-                    PatternError, f"{left} {symbol} {right} compares a text with a number", tree
-                )
-            found.append(Comparison(symbol, left, right))
-        return found[0] if len(found) == 1 else Conjunction(tuple(found))
-
-    # -- expressions ----------------------------------------------------------------------------
-
-    def _expression(self, tree: Node, depth: int) -> Expression:
-        self._check_depth(depth, tree)
-        match tree.data:
-            case "attribute":
-                return self._attribute(tree)
-            case "bracketed":
-                return self._expression(_nodes(tree)[0], depth + 1)
-            case "negative":
-                operand = _nodes(tree)[0]
-                inner = self._operand(operand, depth + 1)
-                # -5 is a constant, -(5) the negative of one.
-                literal = operand.data in ("number", "percentage", "parameter")
-                if literal and isinstance(inner, Constant):
-                    return Constant(-float(inner.value))
-                return Negative(inner)
-            case "sum" | "product":
-                operators = _tokens(tree)
-                depth += len(operators)
-                self._check_depth(depth, tree)
-                result, *terms = (self._operand(term, depth + 1) for term in _nodes(tree))
-                for operator, term in zip(operators, terms, strict=True):
-                    result = Arithmetic(str(operator), result, term)
-                return result
-        return Constant(self._constant(tree))
-
-    def _operand(self, tree: Node, depth: int) -> Expression:
-        expression = self._expression(tree, depth)
-        if _is_text(expression):
-            self._fail(PatternError, "calculates with a text; texts can only be = or !=", tree)
-        return expression
-
-    def _attribute(self, tree: Node) -> Attribute:
-        variable, attribute = _tokens(tree)
-        name = _name(variable)
-        if name not in self._names:
-            self._fail(
+    def _named_strategy(self, name: Token, attribute: str | None, place: Node | Token) -> Strategy:
+        known = _STRATEGY_NAMES.get(name.lower())
+        if known is None:
+            self._source.fail(
                 PatternNameError,
-                f"unknown variable {name!r}{nearest(name, self._names)}; the pattern has "
-                f"{', '.join(self._names)}",
-                variable,
+                f"unknown strategy {str(name)!r}{nearest(name.lower(), _STRATEGY_NAMES)}; use one "
+                f"of {', '.join(STRATEGIES)}",
+                name,
             )
-        return Attribute(name, _name(attribute))
+        try:
+            return Strategy(known, attribute)
+        except PatternError as error:
+            self._source.fail(PatternError, str(error), place)
 
-    def _constant(self, tree: Node) -> float | str:
-        if tree.data == "parameter":
-            return self._parameter(tree)
-        token = str(_tokens(tree)[0])
-        if tree.data == "text":
-            return token[1:-1].replace("''", "'")
-        value = float(token)
-        if math.isinf(value):
-            self._fail(PatternError, "a number beyond the range of a float", tree)
-        if tree.data == "percentage" and value:
-            # Decimal, as 0.07 is the float nearest to 7% where 7 * 0.01 is not.
-            value = float(Decimal(token).scaleb(-2))
-        return value
-
-    def _parameter(self, tree: Node) -> float | str:
-        name = str(_tokens(tree)[0])[1:]
-        if name not in self._parameters:
-            self._fail(
+    def _check_listed(self, tree: Node) -> None:
+        variables = self._structures.variables
+        listed = {name_of(names_in(one)[0]): one for one in nodes_of(tree)}
+        for name, place in listed.items():
+            if name not in variables:
+                self._source.fail(
+                    PatternNameError,
+                    f"unknown variable {name!r}{nearest(name, variables)}; the pattern has "
+                    f"{', '.join(variables)}",
+                    place,
+                )
+        missing = [name for name in variables if name not in listed]
+        if missing:
+            self._source.fail(
                 PatternNameError,
-                f"parameter :{name} has no value{nearest(name, self._parameters)}; give it as "
-                f"parse(text, {name}=…)",
+                f"variable {missing[0]} is not listed, but a strategy is for the whole pattern; "
+                f"list {', '.join(variables)}",
                 tree,
             )
-        self._unused.discard(name)
-        value: object = self._parameters[name]
-        if isinstance(value, str):
-            return str(value)
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            self._fail(
-                PatternError,
-                f"parameter :{name} is {value!r}; it must be a finite number or a text",
-                tree,
-            )
-        return float(value)
 
     # -- window ---------------------------------------------------------------------------------
 
     def _window(self, tree: Node) -> Window:
-        amount = _nodes(tree)[0]
-        unit = _tokens(tree)[-1]
-        value = self._constant(amount)
+        self._window_place = amount = nodes_of(tree)[0]
+        _, *units = tokens_of(tree)
+        value = self._source.constant(amount)
         if isinstance(value, str):
-            self._fail(PatternError, f"a window is a number, not the text {value!r}", amount)
+            return self._window_of_text(value, amount, has_unit=bool(units))
+        if not units:
+            self._source.fail(
+                PatternNameError,
+                f"the window {value:g} has no unit; write WITHIN {_written(amount)} minutes, or give "
+                f"the parameter with its unit: '{value:g} minutes'",
+                amount,
+            )
+        unit = units[0]
         spelled = str(unit).lower()
         if spelled not in _UNITS:
-            known = ", ".join(NANOSECONDS)
-            self._fail(
-                PatternNameError,
-                f"unknown time unit {str(unit)!r}{nearest(spelled, _UNITS)}; use {known}, or units "
-                "for a plain integer time",
-                unit,
+            self._source.fail(PatternNameError, _unknown_unit(str(unit)), unit)
+        return self._window_from(value, spelled, amount)
+
+    def _window_of_text(self, value: str, place: Node, *, has_unit: bool) -> Window:
+        found = _AMOUNT_AND_UNIT.match(value)
+        if has_unit or found is None:
+            self._source.fail(
+                PatternError,
+                f"a window is a number, not the text {value!r}"
+                + ("" if has_unit else "; a text must be a number and a unit, as '20 minutes'"),
+                place,
             )
+        amount, unit = found.groups()
+        if unit.lower() not in _UNITS:
+            self._source.fail(PatternNameError, _unknown_unit(unit), place)
+        try:
+            number = float(amount)
+        except ValueError:
+            self._source.fail(PatternError, f"{amount!r} is no number", place)
+        return self._window_from(number, unit.lower(), place)
+
+    def _window_from(self, value: float, spelled: str, place: Node) -> Window:
         try:
             return Window(value, _UNITS[spelled])
         except PatternError as error:
-            self._fail(PatternError, str(error), amount)
+            self._source.fail(PatternError, str(error), place)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that looks most like ``name``, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+def _written(amount: Node) -> str:
+    return str(tokens_of(amount)[0])
 
 
-def _is_text(expression: Expression) -> bool:
-    return isinstance(expression, Constant) and isinstance(expression.value, str)
-
-
-def _nodes(tree: Node) -> list[Node]:
-    return [child for child in tree.children if not isinstance(child, str)]
-
-
-def _tokens(tree: Node) -> list[Token]:
-    return [child for child in tree.children if isinstance(child, str)]
+def _unknown_unit(unit: str) -> str:
+    return (
+        f"unknown time unit {unit!r}{nearest(unit.lower(), _UNITS)}; use "
+        f"{', '.join(NANOSECONDS)}, or units for a plain integer time"
+    )
 
 
 def _conjoined(tree: Node) -> list[Node]:
@@ -393,17 +365,7 @@ def _conjoined(tree: Node) -> list[Node]:
     while waiting:
         part = waiting.pop()
         if part.data == "conjunction":
-            waiting.extend(reversed(_nodes(part)))
+            waiting.extend(reversed(nodes_of(part)))
         else:
             found.append(part)
     return found
-
-
-def _name(token: Token) -> str:
-    return token[1:-1].replace('""', '"') if token.type == "QUOTED" else str(token)
-
-
-def _span(place: Node | Token) -> Span:
-    where = place if isinstance(place, str) else place.meta
-    assert where.start_pos is not None and where.end_pos is not None
-    return Span(where.start_pos, where.end_pos)

@@ -96,7 +96,7 @@ def structures(draw: st.DrawFn, variables: list[str], depth: int = 0) -> Structu
             taken = 1
             items.append(Variable(rest[0], draw(names)))
         rest = rest[taken:]
-    return Structure(draw(st.sampled_from([Operator.SEQ, Operator.AND])), tuple(items))
+    return Structure(draw(st.sampled_from(Operator)), tuple(items))
 
 
 @st.composite

@@ -1,0 +1,201 @@
+"""The WHERE clause: conditions and expressions, and ``[attr]``, which stands for several."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.expressions import (
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Constant,
+    Expression,
+    Negative,
+)
+from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
+from cepbench.patterns.source import Source, name_of, names_in, nearest, nodes_of, tokens_of
+from cepbench.patterns.structure import Kind, Structure, Variable
+
+if TYPE_CHECKING:
+    from lark import Token
+
+    from cepbench.patterns.source import Node
+
+_COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
+
+
+class ConditionReader:
+    """Makes conditions of parse trees, for the variables of a structure."""
+
+    def __init__(self, source: Source, structure: Structure) -> None:
+        self._source = source
+        self._branches = [list(branch.variables()) for branch in structure.alternatives()]
+        self._kinds = {v.name: v.kind for v in structure.variables()}
+
+    def read(self, tree: Node) -> Condition:
+        """The condition that ``tree`` stands for."""
+        return self._condition(tree, 1)
+
+    def _condition(self, tree: Node, depth: int) -> Condition:
+        self._source.check_depth(depth, tree)
+        match tree.data:
+            case "comparison":
+                return self._comparison(tree)
+            case "equality":
+                return Conjunction(tuple(self._equal_everywhere(names_in(tree))))
+            case "truth":
+                return Conjunction(())
+            case "negation":
+                return Negation(self._condition(nodes_of(tree)[0], depth + 1))
+        parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
+        return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
+
+    def _equal_everywhere(self, tokens: Sequence[Token]) -> Iterator[Comparison]:
+        for token, variables in itertools.product(tokens, self._branches):
+            yield from equalities(variables, name_of(token))
+
+    def _comparison(self, tree: Node) -> Condition:
+        sides = nodes_of(tree)
+        expressions = [self._expression(side, 1) for side in sides]
+        found = []
+        for number, operator in enumerate(tokens_of(tree)):
+            written = "".join(operator.split())
+            symbol = _COMPARISONS.get(written, written)
+            left, right = expressions[number], expressions[number + 1]
+            texts = [_is_text(left), _is_text(right)]
+            if any(texts) and symbol not in ("=", "!="):
+                self._source.fail(
+                    PatternError,
+                    f"{symbol} orders a text; texts can only be = or !=",
+                    sides[number + texts.index(True)],
+                )
+            others = (left, right)
+            if any(texts) and any(
+                not is_text and not isinstance(other, Attribute)
+                for is_text, other in zip(texts, others, strict=True)
+            ):
+                self._source.fail(
+                    PatternError, f"{left} {symbol} {right} compares a text with a number", tree
+                )
+            found.append(Comparison(symbol, left, right))
+        return found[0] if len(found) == 1 else Conjunction(tuple(found))
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def _expression(self, tree: Node, depth: int) -> Expression:
+        self._source.check_depth(depth, tree)
+        match tree.data:
+            case "attribute":
+                attribute, before = self._attribute(tree)
+                if before:
+                    self._source.fail(
+                        PatternSyntaxError,
+                        "the events before b[i] are a set; put them into a function, as in "
+                        "avg(b[..i-1].x)",
+                        tree,
+                    )
+                return attribute
+            case "aggregate":
+                attribute, before = self._attribute(nodes_of(tree)[0])
+                return Aggregate(tokens_of(tree)[0].lower(), attribute, before)
+            case "bracketed":
+                return self._expression(nodes_of(tree)[0], depth + 1)
+            case "negative":
+                operand = nodes_of(tree)[0]
+                inner = self._operand(operand, depth + 1)
+                # -5 is a constant, -(5) the negative of one.
+                literal = operand.data in ("number", "percentage", "parameter")
+                if literal and isinstance(inner, Constant):
+                    return Constant(-float(inner.value))
+                return Negative(inner)
+            case "sum" | "product":
+                operators = tokens_of(tree)
+                depth += len(operators)
+                self._source.check_depth(depth, tree)
+                result, *terms = (self._operand(term, depth + 1) for term in nodes_of(tree))
+                for operator, term in zip(operators, terms, strict=True):
+                    result = Arithmetic(str(operator), result, term)
+                return result
+            case "parameter" if (name := str(tokens_of(tree)[0])) in self._kinds:
+                self._source.fail(
+                    PatternSyntaxError,
+                    f"{name} is a variable; expected a dot and an attribute after it, as in "
+                    f"{name}.price",
+                    tree,
+                )
+        return Constant(self._source.constant(tree))
+
+    def _operand(self, tree: Node, depth: int) -> Expression:
+        expression = self._expression(tree, depth)
+        if _is_text(expression):
+            self._source.fail(
+                PatternError, "calculates with a text; texts can only be = or !=", tree
+            )
+        return expression
+
+    def _attribute(self, tree: Node) -> tuple[Attribute, bool]:
+        """An attribute, and whether it is of all events before ``b[i]``."""
+        variable, attribute = names_in(tree)
+        name = name_of(variable)
+        if name not in self._kinds:
+            self._source.fail(
+                PatternNameError,
+                f"unknown variable {name!r}{nearest(name, self._kinds)}; the pattern has "
+                f"{', '.join(self._kinds)}",
+                variable,
+            )
+        indices = nodes_of(tree)
+        element = self._element(indices[0], name) if indices else "each"
+        before = element == "before"
+        return Attribute(name, name_of(attribute), "each" if before else element), before
+
+    def _element(self, tree: Node, variable: str) -> str:
+        written = "".join(str(token) for token in tokens_of(tree)).lower()
+        if tokens_of(tree)[0].type == "EMPTY":
+            return "each"
+        known = {"i": "each", "i-1": "previous", "1": "first", "last": "last", "..i-1": "before"}
+        length = [name_of(token) for token in names_in(tree)]
+        if len(length) == 2 and length[0] == variable and length[1].upper() == "LEN":
+            return "last"
+        if written not in known:
+            self._source.fail(
+                PatternSyntaxError,
+                f"unknown index; an event of {variable} is {variable}[i], {variable}[i-1], "
+                f"{variable}[1], {variable}[last] or {variable}[{variable}.LEN], and all before "
+                f"it are {variable}[..i-1]",
+                tree,
+            )
+        return known[written]
+
+
+def equalities(variables: Sequence[Variable], attribute: str) -> Iterator[Comparison]:
+    """Comparisons that make ``attribute`` equal all over a branch, negated variables included.
+
+    The plain variables form a chain, in the order of writing. Kleene and negated ones are tied to
+    a plain one before them, as plans join those early and these late; without a plain one, Kleene
+    variables form the chain, and a single one is tied to itself, event by event. This is the
+    equivalence test of [agrawal2008]_, section 2.
+    """
+    plain = [v.name for v in variables if v.kind is Kind.PLAIN]
+    kleene = [v.name for v in variables if v.kind is Kind.KLEENE]
+    chain = plain or kleene
+    for first, second in itertools.pairwise(chain):
+        yield Comparison("=", Attribute(first, attribute), Attribute(second, attribute))
+    if len(kleene) == 1 and not plain:
+        name = kleene[0]
+        yield Comparison("=", Attribute(name, attribute), Attribute(name, attribute, "previous"))
+    nearest_before = chain[0]
+    for variable in variables:
+        if variable.name in chain:
+            nearest_before = variable.name
+        else:
+            tied = Attribute(nearest_before, attribute)
+            yield Comparison("=", tied, Attribute(variable.name, attribute))
+
+
+def _is_text(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and isinstance(expression.value, str)

@@ -1,0 +1,160 @@
+"""The PATTERN clause: operators in front of their items or between them, NOT, KL, names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cepbench.errors import PatternNameError, PatternOperatorError
+from cepbench.patterns.source import Source, name_of, names_in, nodes_of, tokens_of
+from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+
+if TYPE_CHECKING:
+    from cepbench.patterns.source import Node
+
+_OPERATORS = {
+    "SEQ": Operator.SEQ,
+    "AND": Operator.AND,
+    "OR": Operator.OR,
+    "succession": Operator.SEQ,
+    "together": Operator.AND,
+    "alternatives": Operator.OR,
+}
+
+
+class StructureReader:
+    """Makes a structure of a parse tree, and remembers where each variable stands.
+
+    Attributes
+    ----------
+    variables : dict of str to Variable
+        All variables so far, by name.
+    places : dict of str to Tree
+        Where the last one of each name stands.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.variables: dict[str, Variable] = {}
+        self.places: dict[str, Node] = {}
+
+    def read(self, tree: Node) -> Structure:
+        """The structure; a single item stands under SEQ."""
+        item = self._item(tree, set(), 1)
+        return item if isinstance(item, Structure) else Structure(Operator.SEQ, (item,))
+
+    def _item(self, tree: Node, used: set[str], depth: int) -> Variable | Structure:
+        """An item; ``used`` are the names that can meet it in a match, and gets its own."""
+        self._source.check_depth(depth, tree)
+        match tree.data:
+            case "variable":
+                return self._variable(tree, used, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
+            case "negated":
+                return self._negated(tree, used)
+            case "kleene":
+                return self._kleene(tree, used)
+        operator = _operator_of(tree)
+        assert operator is not None
+        items: list[Variable | Structure] = []
+        before = set(used)
+        for part in nodes_of(tree):
+            # Alternatives never meet, so that they may use the same names.
+            scope = set(before) if operator is Operator.OR else used
+            items.append(self._item(part, scope, depth + 1))
+            used |= scope
+        return Structure(operator, tuple(items))
+
+    def _negated(self, tree: Node, used: set[str]) -> Variable:
+        operand = nodes_of(tree)[0]
+        operator = _operator_of(operand)
+        message = ""
+        if operator is Operator.OR:
+            message = (
+                "NOT applies to a single event type, not to OR; write NOT(B b), NOT(C c) instead "
+                "of NOT(OR(B b, C c))"
+            )
+        elif operator is not None:
+            message = (
+                f"NOT applies to a single event type, not to {operator}; name in it the one event "
+                "type that must be missing, as in SEQ(A a, NOT(B b))"
+            )
+        elif operand.data == "negated":
+            message = "NOT of NOT; write the item without both"
+        elif operand.data == "kleene" or _has_mark(operand):
+            message = (
+                "NOT of a Kleene closure: no set of one or more events is the same as no event; "
+                "write NOT over the type alone, as in NOT(B b)"
+            )
+        if message:
+            self._source.fail(PatternOperatorError, message, tree)
+        return self._variable(operand, used, Kind.NEGATED)
+
+    def _kleene(self, tree: Node, used: set[str]) -> Variable:
+        operand = nodes_of(tree)[0]
+        operator = _operator_of(operand)
+        message = ""
+        if operator is not None:
+            message = (
+                f"KL applies to a single event type, not to {operator}; write KL over one of its "
+                "items, as in SEQ(A a, KL(B b))"
+            )
+        elif operand.data == "negated":
+            message = (
+                "a Kleene closure of NOT: what is not there cannot be repeated; write NOT(B b) "
+                "alone, or KL(B b) alone"
+            )
+        elif operand.data == "kleene" or _has_mark(operand):
+            message = "a Kleene closure of a Kleene closure; write KL or + once"
+        if message:
+            self._source.fail(PatternOperatorError, message, tree)
+        return self._variable(operand, used, Kind.KLEENE)
+
+    def _variable(self, tree: Node, used: set[str], kind: Kind) -> Variable:
+        type_token, *name_tokens = names_in(tree)
+        type_name = name_of(type_token)
+        if name_tokens:
+            variable = Variable(name_of(name_tokens[0]), type_name, kind)
+            self._check_name(variable, used, tree)
+        else:
+            variable = self._named_after_its_type(type_name, used, kind)
+        used.add(variable.name)
+        self.variables[variable.name] = variable
+        self.places[variable.name] = tree
+        return variable
+
+    def _check_name(self, variable: Variable, used: set[str], tree: Node) -> None:
+        place = names_in(tree)[-1]
+        if variable.name in used:
+            self._source.fail(
+                PatternNameError,
+                f"variable {variable.name!r} already stands for another item; give this one "
+                "another name",
+                place,
+            )
+        known = self.variables.get(variable.name, variable)
+        if known != variable:
+            self._source.fail(
+                PatternNameError,
+                f"variable {variable.name!r} already stands for {known} in another branch; here it "
+                "would be another type or kind: give it another name",
+                place,
+            )
+
+    def _named_after_its_type(self, type_name: str, used: set[str], kind: Kind) -> Variable:
+        number = 1
+        while True:
+            name = type_name if number == 1 else f"{type_name}{number}"
+            variable = Variable(name, type_name, kind)
+            if name not in used and self.variables.get(name, variable) == variable:
+                return variable
+            number += 1
+
+
+def _operator_of(tree: Node) -> Operator | None:
+    """The operator over several items that a tree is, if it is one."""
+    keyword = tokens_of(tree)[0].type if tree.data == "structure" else tree.data
+    return _OPERATORS.get(keyword)
+
+
+def _has_mark(tree: Node) -> bool:
+    """Whether a variable is written with ``+`` or ``[]``."""
+    return len(names_in(tree)) < len(tokens_of(tree))

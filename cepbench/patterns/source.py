@@ -1,0 +1,130 @@
+"""The text that is being read: places in it, errors that point at them, parameters, numbers."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, NoReturn
+
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.diagnosis import Span, error_at
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+    Node = Tree[Token]
+
+#: Deeper brackets, and longer sums, than anybody writes; the rest of the code may recurse.
+MAXIMUM_DEPTH = 60
+
+
+class Source:
+    """A pattern's text and the values of its parameters."""
+
+    def __init__(self, text: str, parameters: Mapping[str, float | str]) -> None:
+        self.text = text
+        self._parameters = parameters
+        self._unused = set(parameters)
+
+    def fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
+        """Raise an error of this kind that shows ``place``."""
+        raise error_at(kind, message, self.text, span_of(place)) from None
+
+    def check_depth(self, depth: int, place: Node) -> None:
+        """Refuse what is nested too deep."""
+        if depth > MAXIMUM_DEPTH:
+            self.fail(
+                PatternSyntaxError,
+                f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter",
+                place,
+            )
+
+    def check_parameters_used(self) -> None:
+        """Refuse parameters that stand nowhere in the text."""
+        if self._unused:
+            name = min(self._unused)
+            raise PatternNameError(
+                f"parameter {name!r} is given but the pattern has no :{name}; remove it, or use "
+                "it in WHERE or WITHIN"
+            )
+
+    def constant(self, tree: Node) -> float | str:
+        """The value of a number, percentage, text or parameter."""
+        if tree.data == "parameter":
+            return self.parameter(tree)
+        if tree.data == "percentage":
+            return self._percentage(nodes_of(tree)[0])
+        token = str(tokens_of(tree)[0])
+        if tree.data == "text":
+            return token[1:-1].replace("''", "'")
+        value = float(token)
+        if math.isinf(value):
+            self.fail(PatternError, "a number beyond the range of a float", tree)
+        return value
+
+    def _percentage(self, tree: Node) -> float:
+        value = self.constant(tree)
+        if isinstance(value, str):
+            self.fail(PatternError, f"a percentage of the text {value!r}", tree)
+        # Decimal, as 0.07 is the float nearest to 7% where 7 * 0.01 is not.
+        digits = str(tokens_of(tree)[0]) if tree.data == "number" else repr(value)
+        return float(Decimal(digits).scaleb(-2)) if value else value
+
+    def parameter(self, tree: Node) -> float | str:
+        """The value of ``:name`` or of a bare ``name``."""
+        written = str(tokens_of(tree)[0])
+        name = written.removeprefix(":")
+        if name not in self._parameters:
+            self.fail(
+                PatternNameError,
+                f"parameter {written} has no value{nearest(name, self._parameters)}; give it as "
+                f"parse(text, {name}=…)",
+                tree,
+            )
+        self._unused.discard(name)
+        value: object = self._parameters[name]
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            self.fail(
+                PatternError,
+                f"parameter {written} is {value!r}; it must be a finite number or a text",
+                tree,
+            )
+        return float(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that looks most like ``name``, or nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def nodes_of(tree: Node) -> list[Node]:
+    """The children that are trees."""
+    return [child for child in tree.children if not isinstance(child, str)]
+
+
+def tokens_of(tree: Node) -> list[Token]:
+    """The children that are tokens."""
+    return [child for child in tree.children if isinstance(child, str)]
+
+
+def name_of(token: Token) -> str:
+    """The name that a plain or quoted token stands for."""
+    return token[1:-1].replace('""', '"') if token.type == "QUOTED" else str(token)
+
+
+def names_in(tree: Node) -> list[Token]:
+    """The tokens among the children that are names."""
+    return [token for token in tokens_of(tree) if token.type in ("NAME", "QUOTED")]
+
+
+def span_of(place: Node | Token) -> Span:
+    """Where a tree or token stands in the text."""
+    where = place if isinstance(place, str) else place.meta
+    assert where.start_pos is not None and where.end_pos is not None
+    return Span(where.start_pos, where.end_pos)
