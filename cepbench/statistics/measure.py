@@ -7,44 +7,26 @@ counts of one slice, and :func:`merge_samples` adds them up.
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from cepbench.errors import StatisticsError
-from cepbench.patterns.arrays import clause_holds
-from cepbench.patterns.model import Attribute, Clause, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
+from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
-from cepbench.streams.numeric import NumericReader
+
+_Key = TypeVar("_Key")
 
 #: Candidates of one pair of variables that are looked at, in one slice.
 PAIRS = 20_000
 
 #: A pause of more windows than this does not count as time in which events could arrive.
 LONGEST_PAUSE = 10
-
-
-@dataclass(frozen=True, slots=True)
-class PairSample:
-    """What was seen of the conditions over two variables (or the filter on one).
-
-    Attributes
-    ----------
-    candidates : float
-        Pairs of events that the window and the order in time allow (events, for a filter).
-    held : float
-        Estimated number of candidates that satisfy the conditions.
-    variance : float
-        Of that estimate.
-    """
-
-    candidates: float
-    held: float
-    variance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +42,22 @@ class StatisticsSample:
     events : dict of str to int
         Variable → events of its type.
     pairs : dict of (str, str) to PairSample
-        Only pairs that have a condition.
+        Only pairs that have a condition on single events.
+    sets : dict of (str, str, str) to PairSample
+        Pairs with conditions on certain events of a Kleene variable's set, and on which ones.
+    stream_events : int
+        Events of whatever type.
+    partition : PairSample or None
+        Pairs of events of whatever type, and those of one partition, under partition contiguity.
     """
 
     active: float
     shortest: float
     events: dict[str, int]
     pairs: dict[tuple[str, str], PairSample]
+    sets: dict[tuple[str, str, str], PairSample] = field(default_factory=dict)
+    stream_events: int = 0
+    partition: PairSample | None = None
 
     def to_statistics(self) -> Statistics:
         """Rates and selectivities with their standard errors.
@@ -80,17 +71,27 @@ class StatisticsSample:
                 "arrival rates; give Statistics(cardinalities=...) by hand"
             )
         errors: dict[str | tuple[str, str], float] = {}
-        selectivities = {}
+        selectivities: dict[tuple[str, str], float] = {}
         for name, count in self.events.items():
             errors[name] = math.sqrt(count) / seconds
-        for pair, seen in self.pairs.items():
-            if seen.candidates:
-                selectivities[pair] = min(1.0, seen.held / seen.candidates)
-                errors[pair] = math.sqrt(seen.variance) / seen.candidates
+        seen = [*self.pairs.items(), *(((a, b), of) for (a, b, _), of in self.sets.items())]
+        for pair, sample in seen:
+            if sample.candidates:
+                share = min(1.0, sample.held / sample.candidates)
+                error = math.sqrt(sample.variance) / sample.candidates
+                before, its_error = selectivities.get(pair, 1.0), errors.get(pair, 0.0)
+                # Conditions on other events of a set are taken as independent.
+                selectivities[pair] = before * share
+                errors[pair] = math.hypot(before * error, share * its_error)
+        partition = self.partition
         return Statistics(
             rates={name: count / seconds for name, count in self.events.items()},
             selectivities=selectivities,
             standard_errors=errors,
+            stream_rate=self.stream_events / seconds if self.stream_events else None,
+            partitions=partition.candidates / partition.held
+            if partition and partition.held
+            else None,
         )
 
 
@@ -102,7 +103,9 @@ def measure_statistics(
     Parameters
     ----------
     pattern : Pattern
+        Of any kind; all variables of all branches are measured, negated ones too.
     stream : EventStream
+        With the events of other types too, if the pattern asks for contiguity.
     seed : int
         Of the sample; the same seed gives the same numbers.
     pairs : int
@@ -129,6 +132,17 @@ def measure_statistics(
     -----
     Source: [kolchinsky2018]_, section 6.2, where the arrival rates and selectivities of the data
     are measured before plans are made.
+
+    Conditions on a Kleene variable are measured on single events of its type; those on ``b[i-1]``
+    on two neighbouring events of the type, no further apart than the window. Conditions on the
+    first or the last event of a set are measured on any event, those on more than one of these
+    together, and on aggregates, count as 1.
+
+    Two variables whose order in time differs from branch to branch of OR are measured in any order.
+
+    Under partition contiguity that both events are of one partition is one of the conditions over
+    any two variables; ``partitions`` is the number of equally large partitions in which an event
+    has as many neighbours on average as in those of the stream.
     """
     if not len(stream):
         raise StatisticsError(
@@ -138,9 +152,21 @@ def measure_statistics(
 
 
 def sample_statistics(
-    pattern: Pattern, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
+    pattern: Pattern,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    stream_events: int | None = None,
 ) -> StatisticsSample:
     """What one slice of a stream says about a pattern; see :func:`measure_statistics`.
+
+    Parameters
+    ----------
+    pattern, stream, seed, pairs
+        See :func:`measure_statistics`.
+    stream_events : int, optional
+        Events of whatever type in the slice, if ``stream`` holds only those of some types.
 
     Raises
     ------
@@ -153,7 +179,7 @@ def sample_statistics(
         raise StatisticsError(f"seed {seed!r} is no seed; use an integer that is not negative")
     check_fit(pattern, stream)
     check_types(pattern, stream)
-    sampler = _Sampler(pattern, stream, seed, pairs)
+    sampler = Sampler(pattern, stream, seed, pairs)
     per_second = 1e9 if stream.is_datetime else 1.0
     gaps = np.diff(stream.timestamps)
     window = pattern.window.length
@@ -162,7 +188,10 @@ def sample_statistics(
         active=float(active) / per_second,
         shortest=pattern.window.seconds,
         events={name: len(rows) for name, rows in sampler.rows.items()},
-        pairs={pair: sampler.pair(*pair) for pair in _pairs_with_conditions(pattern)},
+        pairs=sampler.pairs(),
+        sets=sampler.sets(),
+        stream_events=len(stream) if stream_events is None else stream_events,
+        partition=sampler.partition(),
     )
 
 
@@ -178,109 +207,32 @@ def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
     """
     if not samples:
         raise StatisticsError("there are no samples to merge")
-    if len({(tuple(s.events), tuple(s.pairs), s.shortest) for s in samples}) > 1:
+    if len({(tuple(s.events), tuple(s.pairs), tuple(s.sets), s.shortest) for s in samples}) > 1:
         raise StatisticsError("samples of different patterns cannot be merged")
+    partitions = [sample.partition for sample in samples if sample.partition is not None]
     return StatisticsSample(
         active=math.fsum(sample.active for sample in samples),
         shortest=samples[0].shortest,
         events={name: sum(s.events[name] for s in samples) for name in samples[0].events},
-        pairs={
-            # Sums without rounding on the way are the same in any order.
-            pair: PairSample(
-                math.fsum(s.pairs[pair].candidates for s in samples),
-                math.fsum(s.pairs[pair].held for s in samples),
-                math.fsum(s.pairs[pair].variance for s in samples),
-            )
-            for pair in samples[0].pairs
-        },
+        pairs=_merged(samples, lambda sample: sample.pairs),
+        sets=_merged(samples, lambda sample: sample.sets),
+        stream_events=sum(sample.stream_events for sample in samples),
+        partition=_sum(partitions) if partitions else None,
     )
 
 
-def _pairs_with_conditions(pattern: Pattern) -> list[tuple[str, str]]:
-    """Pairs of names, and (name, name) for a filter, each once, as the pattern is written."""
-    found: dict[tuple[str, str], None] = {}
-    for clause in pattern.conditions:
-        names = sorted(clause.variables, key=pattern.names.index)
-        if names:
-            found[names[0], names[-1]] = None
-    return list(found)
+def _merged(
+    samples: Sequence[StatisticsSample],
+    part: Callable[[StatisticsSample], Mapping[_Key, PairSample]],
+) -> dict[_Key, PairSample]:
+    return {key: _sum([part(sample)[key] for sample in samples]) for key in part(samples[0])}
 
 
-class _Sampler:
-    """Draws candidates of each pair and asks the conditions of them."""
-
-    def __init__(self, pattern: Pattern, stream: EventStream, seed: int, pairs: int) -> None:
-        self.pattern = pattern
-        self.stream = stream
-        self.seed = seed
-        self.most = pairs
-        self.before = pattern.structure.precedence()
-        self.reader = NumericReader()
-        self.types = {variable.name: variable.type for variable in pattern.variables}
-        codes = {name: code for code, name in enumerate(stream.type_names)}
-        self.rows = {
-            variable.name: np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
-            for variable in pattern.variables
-        }
-        self.columns: dict[Attribute, np.ndarray] = {}
-
-    def pair(self, first: str, second: str) -> PairSample:
-        clauses = self.pattern.clauses_between(first, second)
-        if first == second:
-            held = self._held(clauses, {first: np.arange(len(self.rows[first]))})
-            return PairSample(len(held), float(held.sum()), 0.0)
-        candidates, picked = self._candidates(first, second)
-        if not candidates:
-            return PairSample(0.0, 0.0, 0.0)
-        held = self._held(clauses, picked)
-        if candidates <= self.most:
-            return PairSample(float(candidates), float(held.sum()), 0.0)
-        # Drawn with replacement.
-        share = float(held.mean())
-        spread = share * (1 - share) / len(held)
-        return PairSample(float(candidates), share * candidates, spread * float(candidates) ** 2)
-
-    def _candidates(self, first: str, second: str) -> tuple[int, dict[str, np.ndarray]]:
-        """How many pairs the window and the order allow, and which of them are looked at.
-
-        The pairs are given as indices into the rows of the two variables.
-        """
-        if (second, first) in self.before:
-            first, second = second, first
-        times = {name: self.stream.timestamps[self.rows[name]] for name in (first, second)}
-        window = self.pattern.window.length
-        if (first, second) in self.before:
-            low = np.searchsorted(times[second], times[first], "right")
-        else:
-            low = np.searchsorted(times[second], times[first] - window, "left")
-        high = np.searchsorted(times[second], times[first] + window, "right")
-        # Two variables of one type may not share an event; in a SEQ the order sees to it.
-        shared = (first, second) not in self.before and self.types[first] == self.types[second]
-        ends = np.cumsum(high - low - shared)
-        total = int(ends[-1]) if len(ends) else 0
-        if total <= self.most:
-            drawn = np.arange(total)
-        else:
-            # A seed of its own for each pair, so that other conditions do not change the draw.
-            names = f"{first} {second}".encode()
-            drawn = np.random.default_rng([self.seed, zlib.crc32(names)]).integers(
-                total, size=self.most
-            )
-        at = np.searchsorted(ends, drawn, "right")
-        partner = low[at] + drawn - (ends - (high - low - shared))[at]
-        if shared:
-            partner += partner >= at
-        return total, {first: at, second: partner}
-
-    def _held(self, clauses: Iterable[Clause], picked: dict[str, np.ndarray]) -> np.ndarray:
-        def values(attribute: Attribute) -> np.ndarray:
-            if attribute not in self.columns:
-                rows = self.rows[attribute.variable]
-                self.columns[attribute] = self.reader.read(self.stream, attribute.name, rows)
-            return self.columns[attribute][picked[attribute.variable]]
-
-        size = len(next(iter(picked.values())))
-        held = np.ones(size, dtype=bool)
-        for clause in clauses:
-            held &= clause_holds(clause, values, self.reader.code)
-        return held
+def _sum(samples: Iterable[PairSample]) -> PairSample:
+    listed = list(samples)
+    # Sums without rounding on the way are the same in any order.
+    return PairSample(
+        math.fsum(sample.candidates for sample in listed),
+        math.fsum(sample.held for sample in listed),
+        math.fsum(sample.variance for sample in listed),
+    )

@@ -1,0 +1,211 @@
+"""Sampling the conditions of a pattern on pairs of events that the window and the order allow."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Aggregate, Attribute, Clause, Comparison, Pattern
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: The events of a Kleene variable's set that one condition may mention to be measured.
+_MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
+
+
+@dataclass(frozen=True, slots=True)
+class PairSample:
+    """What was seen of the conditions over two variables (or the filter on one).
+
+    Attributes
+    ----------
+    candidates : float
+        Pairs of events that the window and the order in time allow (events, for a filter).
+    held : float
+        Estimated number of candidates that satisfy the conditions.
+    variance : float
+        Of that estimate.
+    """
+
+    candidates: float
+    held: float
+    variance: float
+
+
+class Sampler:
+    """Draws candidates of each pair and asks the conditions of them.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    stream : EventStream
+    seed : int
+    most : int
+        Candidates of one pair that are looked at.
+    """
+
+    def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
+        self.pattern = pattern
+        self.stream = stream
+        self.seed = seed
+        self.most = most
+        self.before = _order_in_all_branches(pattern)
+        self.reader = NumericReader()
+        self.types = {variable.name: variable.type for variable in pattern.variables}
+        codes = {name: code for code, name in enumerate(stream.type_names)}
+        self.rows = {
+            variable.name: np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
+            for variable in pattern.variables
+        }
+        self.columns: dict[tuple[str, str], np.ndarray] = {}
+
+    def pairs(self) -> dict[tuple[str, str], PairSample]:
+        """Pairs of names, and (name, name) for a filter, with the conditions on single events."""
+        clauses: dict[tuple[str, str], list[Clause]] = {}
+        for clause in (*self.pattern.conditions, *self._partition_clauses()):
+            if clause.is_elementwise:
+                clauses.setdefault(self._pair_of(clause), []).append(clause)
+        return {pair: self._sample(*pair, of_pair) for pair, of_pair in clauses.items()}
+
+    def sets(self) -> dict[tuple[str, str, str], PairSample]:
+        """The same for the conditions on certain events of a Kleene variable's set, and on which.
+
+        Those on different ones are apart: no single event could answer for the first and the last
+        of a set.
+        """
+        clauses: dict[tuple[str, str, str], list[Clause]] = {}
+        for clause in self.pattern.conditions:
+            terms = list(clause.terms())
+            if clause.is_elementwise or any(isinstance(term, Aggregate) for term in terms):
+                continue
+            mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
+            for attribute in clause.attributes():
+                mentioned[attribute.variable].add(attribute.element)
+            if all(elements in _MEASURED for elements in mentioned.values()):
+                which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
+                clauses.setdefault((*self._pair_of(clause), which), []).append(clause)
+        return {
+            (first, second, which): self._sample(first, second, of_pair)
+            for (first, second, which), of_pair in clauses.items()
+        }
+
+    def partition(self) -> PairSample | None:
+        """Pairs of events of whatever type, and those of one partition; None if there are none."""
+        attribute = self.pattern.strategy.attribute
+        if attribute is None:
+            return None
+        values = self.reader.read(self.stream, attribute, slice(None))
+        present = values[~np.isnan(values)]
+        _, sizes = np.unique(present, return_counts=True)
+        # A missing value equals no other: a partition of one event.
+        alone = len(values) - len(present)
+        return PairSample(
+            float(len(values)) ** 2, float((sizes.astype(np.float64) ** 2).sum()) + alone, 0.0
+        )
+
+    def _partition_clauses(self) -> list[Clause]:
+        attribute = self.pattern.strategy.attribute
+        if attribute is None:
+            return []
+        found = {
+            pair: Clause((Comparison("=", *(Attribute(name, attribute) for name in pair)),))
+            for branch in self.pattern.branches()
+            for pair in combinations(branch.positive_names, 2)
+        }
+        return list(found.values())
+
+    def _pair_of(self, clause: Clause) -> tuple[str, str]:
+        names = sorted(clause.variables, key=self.pattern.names.index)
+        return names[0], names[-1]
+
+    def _sample(self, first: str, second: str, clauses: list[Clause]) -> PairSample:
+        if first == second:
+            candidates = len(self.rows[first])
+            picked = {first: np.arange(candidates)}
+        else:
+            candidates, picked = self._candidates(first, second)
+        looked_at = len(picked[first])
+        for name in {name for clause in clauses for name in clause.running_variables()}:
+            kept = self._has_predecessor(name)[picked[name]]
+            picked = {key: at[kept] for key, at in picked.items()}
+        possible = len(picked[first])
+        if not possible:
+            return PairSample(0.0, 0.0, 0.0)
+        held = self._held(clauses, picked)
+        if looked_at == candidates:
+            return PairSample(float(possible), float(held.sum()), 0.0)
+        # Drawn with replacement.
+        share = float(held.mean())
+        spread = share * (1 - share) / possible
+        estimated = candidates * possible / looked_at
+        return PairSample(estimated, share * estimated, spread * estimated**2)
+
+    def _candidates(self, first: str, second: str) -> tuple[int, dict[str, np.ndarray]]:
+        """How many pairs the window and the order allow, and which of them are looked at.
+
+        The pairs are given as indices into the rows of the two variables.
+        """
+        if (second, first) in self.before:
+            first, second = second, first
+        times = {name: self.stream.timestamps[self.rows[name]] for name in (first, second)}
+        window = self.pattern.window.length
+        if (first, second) in self.before:
+            low = np.searchsorted(times[second], times[first], "right")
+        else:
+            low = np.searchsorted(times[second], times[first] - window, "left")
+        high = np.searchsorted(times[second], times[first] + window, "right")
+        # Two variables of one type may not share an event; in a SEQ the order sees to it.
+        shared = (first, second) not in self.before and self.types[first] == self.types[second]
+        ends = np.cumsum(high - low - shared)
+        total = int(ends[-1]) if len(ends) else 0
+        if total <= self.most:
+            drawn = np.arange(total)
+        else:
+            # A seed of its own for each pair, so that other conditions do not change the draw.
+            names = f"{first} {second}".encode()
+            drawn = np.random.default_rng([self.seed, zlib.crc32(names)]).integers(
+                total, size=self.most
+            )
+        at = np.searchsorted(ends, drawn, "right")
+        partner = low[at] + drawn - (ends - (high - low - shared))[at]
+        if shared:
+            partner += partner >= at
+        return total, {first: at, second: partner}
+
+    def _has_predecessor(self, name: str) -> np.ndarray:
+        """Of each event of the variable's type, whether the one before it is in the window."""
+        times = self.stream.timestamps[self.rows[name]]
+        found = np.zeros(len(times), dtype=bool)
+        found[1:] = np.diff(times) <= self.pattern.window.length
+        return found
+
+    def _held(self, clauses: Iterable[Clause], picked: dict[str, np.ndarray]) -> np.ndarray:
+        def values(attribute: Attribute) -> np.ndarray:
+            key = (attribute.variable, attribute.name)
+            if key not in self.columns:
+                rows = self.rows[attribute.variable]
+                self.columns[key] = self.reader.read(self.stream, attribute.name, rows)
+            return self.columns[key][picked[attribute.variable] - (attribute.element == "previous")]
+
+        size = len(next(iter(picked.values())))
+        held = np.ones(size, dtype=bool)
+        for clause in clauses:
+            held &= clause_holds(clause, values, self.reader.code)
+        return held
+
+
+def _order_in_all_branches(pattern: Pattern) -> set[tuple[str, str]]:
+    """Pairs of names whose order in time is the same in all branches that have both."""
+    ordered: set[tuple[str, str]] = set()
+    unordered: set[tuple[str, str]] = set()
+    for branch in pattern.branches():
+        before = branch.structure.precedence()
+        ordered |= before
+        for a, b in combinations(branch.names, 2):
+            unordered |= {(a, b), (b, a)} - before
+    return ordered - unordered
