@@ -131,9 +131,7 @@ def arrival_rates(
     """
     path = Path(data_path).resolve()
     declaration = read_declaration(path)
-    files = sorted(path.glob(f"{MONTH}=*/*.parquet")) or sorted(path.glob("*.parquet"))
-    if path.is_file():
-        files = [path]
+    files = _files(path, None)
     if not files:
         raise DatasetError(f"there is no Parquet file below {path}")
     events: Counter[str] = Counter(dict.fromkeys(declaration.counts if declaration else (), 0))
@@ -162,27 +160,41 @@ def _months(path: Path) -> list[str | None]:
     return [*months] or [None]
 
 
+def _files(path: Path, month: str | None) -> list[Path]:
+    """The files of one month, or all of them."""
+    if path.is_file():
+        return [path]
+    folders = f"{MONTH}={month or '*'}"
+    return sorted(path.glob(f"{folders}/*.parquet")) or sorted(path.glob("*.parquet"))
+
+
 def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, StatisticsSample]]:
     """The samples of a task's patterns; in a Spark worker."""
     types = {v.type for _, pattern in task.patterns for v in pattern.variables}
     attributes = {name for _, pattern in task.patterns for name in _attributes(pattern)}
+    # How large partitions are depends on events of all types.
+    whole = any(pattern.strategy.attribute for _, pattern in task.patterns)
     first = None if task.month is None else pd.Period(task.month, "M")
     stream = stream_from_parquet(
         path,
-        types=sorted(types),
+        types=None if whole else sorted(types),
         attributes=sorted(attributes),
         start=None if first is None else first.to_timestamp(),
         end=None if first is None else (first + 1).to_timestamp(),
     )
+    events = sum(pq.read_metadata(file).num_rows for file in _files(path, task.month))
     return [
         (
             name,
             sample_statistics(
                 pattern,
                 # Of its own types only, so that the numbers do not depend on the group.
-                stream.of_types(variable.type for variable in pattern.variables),
+                stream
+                if pattern.strategy.attribute
+                else stream.of_types(variable.type for variable in pattern.variables),
                 seed=seed,
                 pairs=pairs,
+                stream_events=events,
             ),
         )
         for name, pattern in task.patterns
@@ -193,6 +205,8 @@ def _attributes(pattern: Pattern) -> Iterator[str]:
     for clause in pattern.conditions:
         for attribute in clause.attributes():
             yield attribute.name
+    if pattern.strategy.attribute:
+        yield pattern.strategy.attribute
 
 
 def _statistics(name: str, slices: Sequence[StatisticsSample], path: Path) -> Statistics:
