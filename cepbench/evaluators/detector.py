@@ -34,7 +34,7 @@ from cepbench.kernels.filters import BLOCK
 from cepbench.kernels.join import OUTER_BLOCK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
-from cepbench.patterns.parse import parse
+from cepbench.patterns.parse import parse, reread
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -238,7 +238,7 @@ class Detector:
         header = header_of(snapshot)
         try:
             detector = cls(
-                parse(header["pattern"]),
+                reread(header["pattern"]),
                 plan_from_json(header["plan"]),
                 evaluator=header["evaluator"],
                 output=header["output"],
