@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -18,6 +19,9 @@ from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.experiments.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration
+
+#: Selection strategies that a sweep compares, as the pattern language writes them.
+STRATEGIES = ("any", "consuming", "strict_contiguity")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,8 @@ class SweepConfig:
     max_kleene_events : float
         Most expected events per window of the identifier under KL; see there.
     strategies : tuple of str
-        Selection strategies, as the pattern language writes them after STRATEGY.
+        Selection strategies, of :data:`STRATEGIES`. Contiguity is meant among the events that a
+        pattern runs on, those of its own types.
     alphas : tuple of float
         Weights of the latency in the cost that plans are made for; see
         :func:`cepbench.planners.generate.plan`.
@@ -98,6 +103,11 @@ class SweepConfig:
         for name in ("strategies", "alphas"):
             if not getattr(self, name):
                 raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+        for strategy in self.strategies:
+            if strategy not in STRATEGIES:
+                raise ExperimentError(
+                    f"unknown strategy {strategy!r} for a sweep; there are {', '.join(STRATEGIES)}"
+                )
         for alpha in self.alphas:
             if not (isinstance(alpha, float | int) and 0 <= alpha < math.inf):
                 raise ExperimentError(
@@ -165,8 +175,9 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     Returns
     -------
     dict
-        The keys of :meth:`SweepConfig.to_dict`; ``data_made_from``, what the data set declares
-        about itself (of other Parquet, its size); and ``user_generators``, a short hash of each
+        The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
+        anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
+        its size); and ``user_generators``, a short hash of each
         one's code by name.
 
     Raises
@@ -176,6 +187,7 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     """
     return {
         **config.to_dict(),
+        "data": Path(config.data).name,
         "data_made_from": _origin(config.data),
         "user_generators": {g.name: _hash_of_code(g) for g in generators if not g.is_builtin},
     }

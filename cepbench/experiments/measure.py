@@ -252,7 +252,7 @@ def plan_text(plan: Any) -> str:
     """
     return " | ".join(
         ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
-        for part in getattr(plan, "parts", (plan,))
+        for part in plan.parts
     )
 
 
@@ -269,7 +269,7 @@ def _planned(
     alpha: float,
     last: Any,
 ) -> _Planned:
-    _load_kernels(generator)
+    load_kernels(generator)
     try:
         started = time.perf_counter()
         plan = make_plan(
@@ -278,7 +278,8 @@ def _planned(
             generator,
             seed=seed,
             time_selectivity=time_selectivity,
-            **({"alpha": alpha, "last": last} if alpha else {}),
+            alpha=alpha,
+            last=last,
         )
         seconds = time.perf_counter() - started
     except PlanningRefusedError as error:
@@ -288,7 +289,7 @@ def _planned(
     return _Planned(generator.plans, plan, seconds, OK, None)
 
 
-def _load_kernels(generator: PlanGenerator) -> None:
+def load_kernels(generator: PlanGenerator) -> None:
     """Plan something small, so that loading compiled code is not part of planning time."""
     pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1 units")
     statistics = Statistics(cardinalities={"a": 1.0, "b": 2.0, "c": 3.0})

@@ -1,20 +1,16 @@
-"""The output profiler: in which order the events of a pattern's matches arrive.
-
-The latency of a plan depends on which event of a match arrives last. A sequence says so itself; of
-a conjunction it is seen in the matches that are reported [kolchinsky2018]_, section 5.1.
-"""
+"""Which event of a pattern arrives last, as seen on the beginning of a stream."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
+from cepbench.costs.temporal import TemporalOrder
 from cepbench.evaluators.detector import Detector
 from cepbench.planners.generate import plan
 from cepbench.statistics.model import Statistics
+from cepbench.statistics.output_profiler import OutputProfiler
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -27,41 +23,10 @@ MOST_EVENTS = 100_000
 _BATCH = 500
 
 
-def arrival_orders(matches: pd.DataFrame, names: tuple[str, ...]) -> Counter[tuple[str, ...]]:
-    """How often the events of matches arrived in each order.
-
-    Parameters
-    ----------
-    matches : DataFrame
-        Positions, a column a variable; those of a Kleene variable count by their last event.
-    names : tuple of str
-        The variables.
-
-    Returns
-    -------
-    Counter
-        Order of names, first to last -> number of matches.
-    """
-    if matches.empty:
-        return Counter()
-    columns = [
-        matches[name].map(max).to_numpy(np.int64)
-        if matches[name].dtype == object
-        else matches[name].to_numpy(np.int64)
-        for name in names
-    ]
-    orders = np.argsort(np.stack(columns, axis=1), axis=1, kind="stable")
-    different, counts = np.unique(orders, axis=0, return_counts=True)
-    return Counter(
-        {
-            tuple(names[k] for k in order): count
-            for order, count in zip(different.tolist(), counts.tolist(), strict=True)
-        }
-    )
-
-
-def expected_last(pattern: Pattern, stream: EventStream, statistics: Statistics) -> str | None:
-    """The variable whose event most matches wait for, seen on the beginning of a stream.
+def expected_last(
+    pattern: Pattern, stream: EventStream, statistics: Statistics
+) -> list[str | None]:
+    """The variable whose event most matches wait for, for each branch of a pattern.
 
     Parameters
     ----------
@@ -69,29 +34,32 @@ def expected_last(pattern: Pattern, stream: EventStream, statistics: Statistics)
     stream : EventStream
         Read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
     statistics : Statistics
-        For the plan by which they are found.
+        For the plans by which they are found.
 
     Returns
     -------
-    str or None
-        The last variable of the most frequent order of arrival. None if the pattern itself says
-        which is last, has several branches, or has no match there.
+    list of (str or None)
+        None where the pattern says by itself which event comes last. Where no match is seen, any
+        order is as good as another, and the last variable that is written stands for it.
 
     Notes
     -----
     Source: [kolchinsky2018]_, section 5.1.
     """
-    branches = pattern.branches()
-    if len(branches) > 1:
+    return [_last(branch, stream, statistics) for branch in pattern.branches()]
+
+
+def _last(branch: Pattern, stream: EventStream, statistics: Statistics) -> str | None:
+    possible = TemporalOrder(branch).latest()
+    if len(possible) == 1:
         return None
-    names = pattern.positive_names
-    followed = {first for first, second in pattern.structure.precedence() if second in names}
-    if len([name for name in names if name not in followed]) == 1:
-        return None
-    detector = Detector(pattern, plan(pattern, statistics, "GREEDY"))
-    orders: Counter[tuple[str, ...]] = Counter()
+    profiler = OutputProfiler(branch)
+    (found_plan,) = plan(branch, statistics, "GREEDY").parts
+    detector = Detector(branch, found_plan)
     for batch in stream[:MOST_EVENTS].batches(_BATCH):
-        orders += arrival_orders(detector.push(batch), names)
-        if orders.total() >= ENOUGH_MATCHES:
+        found = detector.push(batch)
+        assert isinstance(found, pd.DataFrame)
+        profiler.add(found)
+        if profiler.matches_seen >= ENOUGH_MATCHES:
             break
-    return orders.most_common(1)[0][0][-1] if orders else None
+    return str(profiler.last_variable) if profiler.matches_seen else possible[-1]

@@ -81,7 +81,7 @@ def summarize(
                             **dict(zip(_RUN, run, strict=True)),
                             "metric": metric,
                             "statistic": statistic,
-                            **_with_interval(
+                            **with_interval(
                                 values, average, seed, resamples, *key.values(), metric
                             ),
                             "patterns": len(values),
@@ -177,7 +177,7 @@ def paired_ratios(
         logs = group["log_ratio"].to_numpy(float)
         logs = logs[~np.isnan(logs)]
         for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
-            interval = _with_interval(logs, average, seed, resamples, *key.values(), metric)
+            interval = with_interval(logs, average, seed, resamples, *key.values(), metric)
             rows.append(
                 {
                     **key,
@@ -256,9 +256,18 @@ def bootstrap(
     return float(low), float(high)
 
 
-def _with_interval(
+def geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
+    """The average of ratios and of what spans powers of ten; values above zero."""
+    return np.exp(np.mean(np.log(values), axis=axis))
+
+
+def with_interval(
     values: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
 ) -> dict[str, float]:
+    """An average as ``value``, and its bootstrap interval as ``low`` and ``high``.
+
+    ``group`` names what is averaged, for a random generator of its own.
+    """
     # Seeded by the group's name: a figure does not move because another group was added.
     rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
     value = float(average(values)) if len(values) else float("nan")

@@ -215,7 +215,7 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
             for row in measure_pattern(
                 spec,
                 stream,
-                Statistics.from_dict(statistics),
+                _of_own_types(Statistics.from_dict(statistics), pattern),
                 cloudpickle.loads(job.generators),
                 evaluators=config.evaluators,
                 repetitions=config.repetitions,
@@ -233,6 +233,13 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
     except Exception as error:  # told with its pattern by the driver; the other tasks go on
         return f"{spec.pattern_id}: {type(error).__name__}: {error}"
     return None
+
+
+def _of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
+    """Statistics of the stream that the pattern runs on: the events of its own types."""
+    rates = statistics.rates or {}
+    by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
+    return replace(statistics, stream_rate=sum(by_type.values()) or None)
 
 
 def _attributes(pattern: Pattern) -> list[str]:

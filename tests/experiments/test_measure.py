@@ -232,7 +232,7 @@ def test_strategies_weights_and_latency_are_handed_on(
 
     monkeypatch.setattr(measure, "make_plan", planning)
     monkeypatch.setattr(measure, "evaluate", evaluating)
-    monkeypatch.setattr(measure, "_load_kernels", lambda generator: None)
+    monkeypatch.setattr(measure, "load_kernels", lambda generator: None)
     strategies = ["any", "consuming"]
     rows = list(
         measure_pattern(

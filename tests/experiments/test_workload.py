@@ -136,8 +136,9 @@ def test_identifiers_are_drawn_uniformly() -> None:
 
 @pytest.mark.parametrize("pattern_set", PATTERN_SETS)
 def test_the_bound_holds(pattern_set: str) -> None:
+    bound = 30_000 if pattern_set == "conjunction" else 3_000
     specs = draw_workload(
-        CARDINALITIES, pattern_sets=[pattern_set], patterns=10, max_partial_matches=30_000
+        CARDINALITIES, pattern_sets=[pattern_set], patterns=10, max_partial_matches=bound
     )
     works = []
     for spec in specs:
@@ -152,8 +153,8 @@ def test_the_bound_holds(pattern_set: str) -> None:
             )
             order = (lambda _: 1) if pattern_set == "conjunction" else math.factorial
             works.append(max(math.prod(subset) / order(len(subset)) for subset in subsets))
-    assert max(works) <= 30_000
-    assert max(works) > 15_000  # it is the bound that holds them down
+    assert max(works) <= bound
+    assert max(works) > bound / 2  # it is the bound that holds them down
 
 
 @given(

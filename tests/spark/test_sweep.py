@@ -194,6 +194,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
             for name, value in read_configuration(folder).items()
             if name not in ("data_made_from", "user_generators")
         }
+        | {"data": data}
     )
     assert len(run_sweep(spark, config, folder, progress=False)) == 2 * 2 * 4 * 4
     assert_kept_and_completed(folder, kept, patterns=16)

@@ -1,0 +1,162 @@
+"""The experiments of [kolchinsky2018]_, section 6.3, in a quick and in a full profile.
+
+The full profile is the paper's; the quick one is made of fewer patterns over a shorter stream of
+fewer identifiers, and leaves out the patterns that take longest. Notebooks and ``make sweep`` take
+configurations and folders from here, so that either goes on where the other stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.configuration import SweepConfig
+
+PROFILES = ("quick", "full")
+
+#: Name -> which figures its sweep is for.
+EXPERIMENTS: Mapping[str, str] = {
+    "types": "Figures 3 to 6: five pattern sets",
+    "latency": "Figure 8: three weights of latency",
+    "strategies": "Figure 9: three selection strategies",
+}
+
+#: The six methods taken over from join ordering.
+JOIN_BASED = ("GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B")
+
+_STREAMS: Mapping[str, Mapping[str, int]] = {
+    "quick": {"identifiers": 120, "days": 10},
+    "full": {"identifiers": 2100, "days": 252},
+}
+
+_SWEEPS: Mapping[str, Mapping[str, Any]] = {
+    "types": {},
+    "latency": {
+        "pattern_sets": ("sequence",),
+        "algorithms": JOIN_BASED,
+        "alphas": (0.0, 0.5, 1.0),
+        "latency": True,
+    },
+    "strategies": {
+        "pattern_sets": ("sequence",),
+        "strategies": ("any", "consuming", "strict_contiguity"),
+    },
+}
+
+#: What a profile changes in each sweep. A hundred patterns of a size say how far figures move, so
+#: the full profile runs each plan once, as a year of events leaves little noise to average out.
+_CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "quick": {
+        "types": {"patterns": 8, "max_partial_matches": 1e6, "max_kleene_events": 3.0},
+        "latency": {"patterns": 5, "max_partial_matches": 1e6, "repetitions": 2},
+        "strategies": {"patterns": 5, "max_partial_matches": 1e6, "repetitions": 2},
+    },
+    "full": {name: {"repetitions": 1} for name in EXPERIMENTS},
+}
+
+_PLANNING: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"patterns": 10, "budget_seconds": 20.0},
+    "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
+}
+
+
+def stream_parameters(profile: str, **changes: int) -> dict[str, int]:
+    """``identifiers`` and ``days`` of the stream; changes that are 0 keep the profile's.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such profile.
+    """
+    _check(profile)
+    return {**_STREAMS[profile], **{name: value for name, value in changes.items() if value}}
+
+
+def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
+    """Where the stream of these parameters is kept below a folder of data."""
+    return Path(root) / f"nasdaq-style-{stream['identifiers']}-{stream['days']}-{seed}"
+
+
+def sweep_config(profile: str, experiment: str, data: str | Path, **changes: Any) -> SweepConfig:
+    """The configuration of one experiment's sweep.
+
+    Parameters
+    ----------
+    profile : str
+        Of :data:`PROFILES`.
+    experiment : str
+        A key of :data:`EXPERIMENTS`.
+    data : path
+    **changes
+        Fields of :class:`SweepConfig` to set otherwise.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such profile, experiment or field, or a value makes no sense.
+    """
+    _check(profile)
+    if experiment not in EXPERIMENTS:
+        raise ExperimentError(
+            f"unknown experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}"
+        )
+    return SweepConfig.from_dict(
+        {"data": data, **_SWEEPS[experiment], **_CHANGES[profile][experiment], **changes}
+    )
+
+
+def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:
+    """Where the results of a sweep are kept below a folder of data.
+
+    Named by the configuration: another one is another sweep, an equal one goes on. Where the data
+    lies is no part of the name.
+    """
+    text = json.dumps({**config.to_dict(), "data": Path(config.data).name}, sort_keys=True)
+    return Path(root) / "sweeps" / f"{experiment}-{zlib.crc32(text.encode()):08x}"
+
+
+def planning_parameters(profile: str) -> dict[str, Any]:
+    """``patterns`` of each size and ``budget_seconds`` of each generator, for Figure 7."""
+    _check(profile)
+    return dict(_PLANNING[profile])
+
+
+def restrictions(config: SweepConfig) -> list[str]:
+    """What a reader has to know of a sweep's workload, a sentence each."""
+    found = []
+    if config.max_partial_matches is not None:
+        found.append(
+            "Identifiers were drawn again whenever a plan could have held more than "
+            f"{config.max_partial_matches:,.0f} partial matches. That keeps the run short and "
+            "takes away just the patterns on which plans differ most, so ratios are smaller than "
+            "on an unrestricted workload."
+        )
+    if "kleene" in config.pattern_sets:
+        found.append(
+            "The event under KL has an identifier with at most "
+            f"{config.max_kleene_events:g} expected events per window, since each set of its "
+            "events is a match of its own."
+        )
+    if "disjunction" in config.pattern_sets:
+        found.append("The size of a disjunction is that of each of its three sequences.")
+    if any("contiguity" in strategy for strategy in config.strategies):
+        found.append(
+            "A pattern runs on the events of its own types, and contiguity is meant among those: "
+            "in the stream of all identifiers hardly any match would be contiguous."
+        )
+    found.append(
+        f"{config.patterns} patterns of each size in each set, each plan run "
+        f"{config.repetitions} times."
+        if config.repetitions > 1
+        else f"{config.patterns} patterns of each size in each set, each plan run once."
+    )
+    return found
+
+
+def _check(profile: str) -> None:
+    if profile not in PROFILES:
+        raise ExperimentError(f"unknown profile {profile!r}; there are {' and '.join(PROFILES)}")
