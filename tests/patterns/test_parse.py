@@ -76,7 +76,7 @@ def test_keywords_in_any_case_over_several_lines_with_comments() -> None:
 
 def test_names_in_double_quotes() -> None:
     text = 'PATTERN SEQ("BRK.B" a, "say ""hi""" "the b", "WITHIN" c) WHERE a."bid price" < "the b".'
-    pattern = parse(text + '"and" WITHIN 1 units')
+    pattern = parse(text + '"and" WITHIN 2 units')
     assert [v.type for v in pattern.variables] == ["BRK.B", 'say "hi"', "WITHIN"]
     assert pattern.names == ("a", "the b", "c")
     assert pattern.conditions == (
@@ -86,7 +86,7 @@ def test_names_in_double_quotes() -> None:
 
 
 def test_words_that_only_begin_like_keywords_are_names() -> None:
-    pattern = parse("PATTERN SEQ(ORCL android, ANDE note, SEQQ within_1) WITHIN 1 units")
+    pattern = parse("PATTERN SEQ(ORCL android, ANDE note, SEQQ within_1) WITHIN 2 units")
     assert pattern.names == ("android", "note", "within_1")
 
 

@@ -1,32 +1,60 @@
 """``str`` of a pattern parses back to an equal pattern, whatever its names and numbers."""
 
+import dataclasses
+import re
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cepbench.errors import PatternError
+from cepbench.errors import PatternError, PatternOperatorError, UnsatisfiablePatternError
+from cepbench.patterns.contradictions import check_satisfiable
+from cepbench.patterns.expressions import AGGREGATES, ELEMENTS
 from cepbench.patterns.model import (
+    ANY,
     NANOSECONDS,
+    Aggregate,
     Arithmetic,
     Attribute,
     Clause,
     Comparison,
     Constant,
     Expression,
+    Kind,
     Negative,
     Operator,
     Pattern,
+    Strategy,
     Structure,
     Variable,
     Window,
 )
-from cepbench.patterns.parse import parse
+from cepbench.patterns.parse import parse, reread
 
 # Surrogates cannot be written to a file; everything else can stand in quotes.
 characters = st.characters(exclude_categories=["Cs"])
 names = st.one_of(
-    st.sampled_from(["a", "b1", "within", "AND", "Seq", "_", "e5", "BRK.B", "", '"', "''", "KL"]),
+    st.sampled_from(
+        [
+            "a",
+            "b1",
+            "within",
+            "AND",
+            "Seq",
+            "_",
+            "e5",
+            "BRK.B",
+            "",
+            '"',
+            "''",
+            "KL",
+            "b'",
+            "seq'",
+            "true",
+            "LEN",
+        ]
+    ),
     st.text(characters, max_size=5),
 )
 numbers = st.one_of(
@@ -37,11 +65,17 @@ numbers = st.one_of(
 
 # Strategies over two places, named when the variables are known: building a recursive strategy
 # for each draw takes longer than everything else here.
+attributes = st.builds(
+    Attribute, st.sampled_from(["first", "second"]), names, st.sampled_from([*ELEMENTS])
+)
+aggregates = st.builds(
+    Aggregate,
+    st.sampled_from(AGGREGATES),
+    st.builds(Attribute, st.sampled_from(["first", "second"]), names),
+    st.booleans(),
+)
 expressions: st.SearchStrategy[Expression] = st.recursive(
-    st.one_of(
-        st.builds(Attribute, st.sampled_from(["first", "second"]), names),
-        numbers.map(Constant),
-    ),
+    st.one_of(attributes, attributes, aggregates, numbers.map(Constant)),
     lambda inner: st.one_of(
         st.builds(Negative, inner),
         st.builds(Arithmetic, st.sampled_from("+-*/"), inner, inner),
@@ -64,11 +98,18 @@ disjunctions = st.lists(st.lists(comparisons, min_size=1, max_size=3), max_size=
 pairs = st.tuples(st.integers(0, 3), st.integers(0, 3))
 
 
-def renamed(part: Any, places: dict[str, str]) -> Any:
-    """A comparison or expression with variables in its places."""
+def renamed(part: Any, places: dict[str, Variable]) -> Any:
+    """A comparison or expression with variables in its places, sets only of Kleene ones."""
     match part:
-        case Attribute(variable, name):
-            return Attribute(places[variable], name)
+        case Attribute(place, name, element):
+            variable = places[place]
+            return Attribute(
+                variable.name, name, element if variable.kind is Kind.KLEENE else "each"
+            )
+        case Aggregate(function, attribute, before):
+            inner = Attribute(places[attribute.variable].name, attribute.name)
+            is_set = places[attribute.variable].kind is Kind.KLEENE
+            return Aggregate(function, inner, before) if is_set else inner
         case Negative(operand):
             return Negative(renamed(operand, places))
         case Arithmetic(operator, left, right) | Comparison(operator, left, right):
@@ -81,12 +122,18 @@ windows = st.builds(
     st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000)),
     st.sampled_from([*NANOSECONDS, "units"]),
 )
+strategies = st.one_of(
+    st.just(ANY),
+    st.builds(Strategy, st.sampled_from(["consuming", "strict_contiguity"])),
+    st.builds(Strategy, st.just("partition_contiguity"), names),
+)
 
 
 @st.composite
-def structures(draw: st.DrawFn, variables: list[str], depth: int = 0) -> Structure:
+def structures(draw: st.DrawFn, variables: list[Variable], depth: int = 0) -> Structure:
     """All the variables, in order, under one operator with operators inside."""
     items: list[Variable | Structure] = []
+    operator = draw(st.sampled_from(Operator))
     rest = list(variables)
     while rest:
         if depth < 3 and draw(st.integers(0, 3)) == 0:
@@ -94,14 +141,26 @@ def structures(draw: st.DrawFn, variables: list[str], depth: int = 0) -> Structu
             items.append(draw(structures(rest[:taken], depth + 1)))
         else:
             taken = 1
-            items.append(Variable(rest[0], draw(names)))
-        rest = rest[taken:]
-    return Structure(draw(st.sampled_from(Operator)), tuple(items))
+            items.append(rest[0])
+        # An alternative may use the variables of another one.
+        rest = rest[0 if operator is Operator.OR and draw(st.integers(0, 7)) == 0 else taken :]
+    return Structure(operator, tuple(items))
 
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
-    variables = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    kinds = st.sampled_from([Kind.PLAIN, Kind.PLAIN, Kind.KLEENE, Kind.NEGATED])
+    variables = [
+        Variable(name, draw(names), draw(kinds))
+        for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    ]
+    structure = draw(structures(variables))
+    window, strategy = draw(windows), draw(strategies)
+    try:
+        Pattern(structure, (), window, strategy)
+    except PatternOperatorError:  # some branch has negated variables only
+        variables = [dataclasses.replace(v, kind=Kind.PLAIN) for v in variables]
+        structure = draw(structures(variables))
     clauses, seen = [], set()
     for disjunction in draw(disjunctions):
         first, second = (variables[place % len(variables)] for place in draw(pairs))
@@ -112,24 +171,74 @@ def patterns(draw: st.DrawFn) -> Pattern:
             if comparison not in seen:
                 seen.add(comparison)
                 found.append(comparison)
-        if found:
+        if found and is_allowed(Clause(tuple(found)), structure):
             clauses.append(Clause(tuple(found)))
-    return Pattern(draw(structures(variables)), tuple(clauses), draw(windows))
+    return Pattern(structure, tuple(clauses), window, strategy)
 
 
-@settings(max_examples=150, deadline=None)
+def is_allowed(clause: Clause, structure: Structure) -> bool:
+    try:
+        Pattern(structure, (clause,), Window(1, "units"))
+    except PatternError:
+        return False
+    return True
+
+
+@settings(max_examples=200, deadline=None)
+@given(patterns(), st.booleans())
+def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool) -> None:
+    text = pattern.describe() if over_lines else str(pattern)
+    assert reread(text) == pattern
+    try:
+        check_satisfiable(pattern)
+    except UnsatisfiablePatternError as error:
+        with pytest.raises(UnsatisfiablePatternError, match=re.escape(str(error))):
+            parse(text)
+    else:
+        assert parse(text) == pattern
+
+
+@settings(max_examples=100, deadline=None)
 @given(patterns())
-def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern) -> None:
-    assert parse(str(pattern)) == pattern
+def test_branches_share_everything_but_the_alternatives(pattern: Pattern) -> None:
+    branches = pattern.branches()
+    if Operator.OR not in operators_of(pattern.structure):
+        assert branches == (pattern,)
+    assert {name for branch in branches for name in branch.names} == set(pattern.names)
+    assert {clause for b in branches for clause in b.conditions} == set(pattern.conditions)
+    for branch in branches:
+        assert Operator.OR not in operators_of(branch.structure)
+        assert (branch.window, branch.strategy) == (pattern.window, pattern.strategy)
+        assert branch.positive
+        assert reread(str(branch)) == branch
 
 
-@settings(max_examples=30, deadline=None)
-@given(patterns())
-def test_so_does_the_text_over_several_lines(pattern: Pattern) -> None:
-    assert parse(pattern.describe()) == pattern
+def operators_of(structure: Structure) -> set[Operator]:
+    inner = (operators_of(item) for item in structure.items if isinstance(item, Structure))
+    return {structure.operator}.union(*inner)
 
 
-WORDS = ["PATTERN", "SEQ", "AND", "OR", "NOT", "WHERE", "WITHIN", "KL", "STRATEGY", "A", "a", "b.x"]
+WORDS = [
+    "OR",
+    "KL(",
+    "SEQ(",
+    "b[i-1].x",
+    "sum(",
+    "true",
+    "W",
+    "PATTERN",
+    "SEQ",
+    "AND",
+    "OR",
+    "NOT",
+    "WHERE",
+    "WITHIN",
+    "KL",
+    "STRATEGY",
+    "A",
+    "a",
+    "b.x",
+]
 SIGNS = [*"()[]{}<>=!+-*/%:;&|~^,.'\"#\n\r\t\x00\u2028é", " ", "1", "1e5", "--", "'t'", ":p", "s"]
 
 

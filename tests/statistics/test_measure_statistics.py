@@ -250,7 +250,7 @@ def test_what_cannot_be_measured() -> None:
     with pytest.raises(StatisticsError, match="seed -1 is no seed"):
         measure_statistics(pattern, stream, seed=-1)
     with pytest.raises(StatisticsError, match="window of length 0"):
-        measure_statistics(parse("PATTERN SEQ(A a, B b) WITHIN 0 units"), stream)
+        measure_statistics(parse("PATTERN AND(A a, B b) WITHIN 0 units"), stream)
     with pytest.raises(StreamError, match="no event of type 'C'"):
         measure_statistics(parse("PATTERN SEQ(A a, C b) WITHIN 5 units"), stream)
     with pytest.raises(StreamError, match="no attribute 'y'"):
