@@ -29,7 +29,7 @@ def greedy_order(case: Case) -> list[int]:
 #: The plans from which each generator takes the cheapest; those with a single one are rules.
 SPACES: dict[str, Callable[[Case], list]] = {
     "TRIVIAL": lambda case: [list(range(case.n))],
-    "EFREQ": lambda case: [naive.frequency_order(case.rates)],
+    "EFREQ": lambda case: [naive.frequency_order(case.cardinalities)],
     "GREEDY": lambda case: [greedy_order(case)],
     "DP-LD": lambda case: naive.all_orders(case.n),
     "ZSTREAM": lambda case: naive.trees_over(list(range(case.n))),

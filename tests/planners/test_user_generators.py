@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from functools import partial
@@ -347,7 +348,7 @@ def test_a_refusal_is_a_row_of_the_results() -> None:
     from cepbench.experiments.compare import compare
     from cepbench.streams.event_stream import EventStream
 
-    case = random_case(0, 25, "SEQ")
+    case = dataclasses.replace(random_case(0, 25, "SEQ"), window=30)
     frame = pd.DataFrame({"type": [f"V{i}" for i in range(25)], "ts": range(25)})
     stream = EventStream.from_pandas(frame, type="type", time="ts")
     table = compare(
