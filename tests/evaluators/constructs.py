@@ -95,7 +95,12 @@ FAMILIES = {
 
 @st.composite
 def construct_cases(
-    draw: st.DrawFn, family: Family, *, sizes: tuple[int, int] = (1, 4), division: bool = True
+    draw: st.DrawFn,
+    family: Family,
+    *,
+    sizes: tuple[int, int] = (1, 4),
+    conditions: tuple[int, int] = (0, 2),
+    division: bool = True,
 ) -> Case:
     """A pattern of the family with a stream of up to 14 events."""
     types = TYPES[: draw(st.sampled_from(family.types))]
@@ -111,7 +116,15 @@ def construct_cases(
     is_datetime = draw(st.booleans())
     pattern = Pattern(
         structure,
-        tuple(draw(st.lists(_clauses(groups, division=division), max_size=2))),
+        tuple(
+            draw(
+                st.lists(
+                    _clauses(groups, division=division),
+                    min_size=conditions[0],
+                    max_size=conditions[1],
+                )
+            )
+        ),
         Window(
             draw(st.sampled_from([8, 20, 5, 12, 3, 20, 1, 0])),
             "seconds" if is_datetime else "units",

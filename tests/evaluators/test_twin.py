@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.errors import UnsatisfiablePatternError
+from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from tests.evaluators.constructs import FAMILIES, construct_cases
@@ -20,6 +22,7 @@ from tests.evaluators.hand_examples import (
     STREAM,
     VALUES,
 )
+from tests.evaluators.strategies import Case
 from tests.naive.matcher import labelled_matches, naive_matches
 
 
@@ -63,3 +66,11 @@ def test_the_branches_of_the_model_have_the_matches_of_the_pattern(data: st.Data
             bound = dict(zip(branch.positive_names, match, strict=True))
             expected.setdefault(tuple(map(bound.get, pattern.positive_names)), number)
     assert labelled_matches(pattern, case.events) == {(b, m) for m, b in expected.items()}
+
+
+@given(case=construct_cases(FAMILIES["everything"], sizes=(1, 3), conditions=(1, 4)))
+def test_what_is_refused_as_impossible_has_no_match(case: Case) -> None:
+    try:
+        check_satisfiable(case.pattern)
+    except UnsatisfiablePatternError:
+        assert labelled_matches(case.pattern, case.events) == set()
