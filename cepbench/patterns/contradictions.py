@@ -99,7 +99,7 @@ def _check_conditions(branch: Pattern) -> None:
     instances = [
         (clause, comparisons) for clause in clauses for comparisons in _instances(clause, elements)
     ]
-    order = _Order(c for _, comparisons in instances for c in comparisons)
+    order = _Order((c for _, found in instances for c in found), branch.conditions)
     open_ones = []
     for clause, comparisons in instances:
         if len(comparisons) == 1:
@@ -116,7 +116,7 @@ def _check_conditions(branch: Pattern) -> None:
             possible = [c for c, conflict in conflicts.items() if conflict is None]
             if not possible:
                 found = itertools.chain([clause], *(c for c in conflicts.values() if c))
-                raise _contradiction(found)
+                raise order.contradiction(found)
             if len(possible) == 1:
                 order.add(possible[0], clause)
                 open_ones.remove((clause, comparisons))
@@ -167,7 +167,8 @@ def _no_code(text: str) -> float:
 class _Order:
     """What is known of the order of expressions: steps that go up, some of them strictly."""
 
-    def __init__(self, comparisons: Iterable[Comparison]) -> None:
+    def __init__(self, comparisons: Iterable[Comparison], written: Iterable[Clause]) -> None:
+        self._written = {clause: number for number, clause in enumerate(written)}
         sides = dict.fromkeys(side for c in comparisons for side in (c.left, c.right))
         # Numbers for the expressions, as their hashes take long.
         self._numbers = {side: number for number, side in enumerate(sides)}
@@ -187,7 +188,7 @@ class _Order:
         """Take in that ``comparison`` holds because of ``clause``, or raise."""
         conflict = self.conflict(comparison)
         if conflict is not None:
-            raise _contradiction([*conflict, clause])
+            raise self.contradiction([*conflict, clause])
         operator, left, right = _upwards(comparison)
         if operator == "!=":
             self._unequal.append((comparison, clause))
@@ -219,7 +220,20 @@ class _Order:
         for comparison, clause in self._unequal:
             conflict = self._equal(comparison.left, comparison.right)
             if conflict is not None:
-                raise _contradiction([*conflict, clause])
+                raise self.contradiction([*conflict, clause])
+
+    def contradiction(self, clauses: Iterable[Clause]) -> UnsatisfiablePatternError:
+        """The error that says of these clauses that they cannot all hold."""
+        found = sorted(set(clauses), key=self._written.__getitem__)
+        shown = [f"({c})" if len(c.comparisons) > 1 else f"{c}" for c in found]
+        if len(found) == 1:
+            what, advice = f"condition {found[0]} is never true", "correct it, or leave it out"
+        else:
+            what = f"the conditions {', '.join(shown[:-1])} and {shown[-1]} contradict each other"
+            advice = "correct or leave out one of them"
+        return UnsatisfiablePatternError(
+            f"{what}, so that the pattern can have no match; {advice}", culprit=found[-1]
+        )
 
     def _other_text(self, left: Expression, right: Expression) -> list[Clause] | None:
         """Why both sides of an equality are known to be different texts, or a text and a number."""
@@ -274,18 +288,3 @@ def _upwards(comparison: Comparison) -> tuple[str, Expression, Expression]:
     if operator in _MIRRORED:
         return _MIRRORED[operator], comparison.right, comparison.left
     return operator, comparison.left, comparison.right
-
-
-def _contradiction(clauses: Iterable[Clause]) -> UnsatisfiablePatternError:
-    found = list(dict.fromkeys(clauses))
-    if len(found) == 1:
-        what = f"condition {found[0]} is never true"
-    else:
-        shown = [f"({c})" if len(c.comparisons) > 1 else f"{c}" for c in found]
-        what = f"the conditions {', '.join(shown[:-1])} and {shown[-1]} contradict each other"
-    return UnsatisfiablePatternError(
-        f"{what}, so the pattern can have no match; correct or leave out one of them"
-        if len(found) > 1
-        else f"{what}, so the pattern can have no match; correct it, or leave it out",
-        culprit=found[-1],
-    )
