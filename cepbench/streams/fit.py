@@ -6,6 +6,7 @@ import difflib
 
 from cepbench.errors import StreamError
 from cepbench.patterns.model import (
+    Aggregate,
     Arithmetic,
     Attribute,
     Clause,
@@ -25,7 +26,8 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     ------
     StreamError
         For a window in seconds over integer time or the reverse, an attribute that is missing or
-        cannot be compared, a text compared with a number, or an order comparison of texts.
+        cannot be compared (that of partition_contiguity included), a text compared with a number,
+        an order comparison of texts, or an aggregate over texts other than ``count``.
     """
     if pattern.window.is_datetime and not stream.is_datetime:
         raise StreamError(
@@ -37,6 +39,11 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
             f"WITHIN {pattern.window} counts ticks, but this stream's time is a datetime; write "
             "WITHIN … seconds (or minutes, hours, days)"
         )
+    if pattern.strategy.attribute is not None:
+        try:
+            stream.column(pattern.strategy.attribute)
+        except StreamError as error:
+            raise StreamError(f"STRATEGY {pattern.strategy}: {error}") from None
     for clause in pattern.conditions:
         for comparison in clause.comparisons:
             _check_comparison(comparison, clause, stream)
@@ -80,6 +87,10 @@ def _is_text(expression: Expression, stream: EventStream) -> bool:
     match expression:
         case Attribute(_, name):
             return isinstance(stream.column(name), CodedStrings)
+        case Aggregate(function, attribute):
+            if _is_text(attribute, stream) and function != "count":
+                raise StreamError(f"{expression} calculates with a text; texts can only be counted")
+            return False
         case Constant(value):
             return isinstance(value, str)
         case Negative(operand):

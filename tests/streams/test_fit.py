@@ -64,6 +64,44 @@ def test_conditions_that_make_no_sense_here(where: str, message: str) -> None:
         check_fit(parse(asked(where)), DATETIMES)
 
 
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("b[i].venue = b[i-1].venue AND avg(b.price) > a.price AND count(b.venue) > 2", None),
+        ("b[1].prise < 3", "no attribute 'prise'.*did you mean 'price'"),
+        ("sum(b[..i-1].gone) < b.price", "no attribute 'gone'"),
+        ("max(b.venue) = a.price", r"max\(b\[\]\.venue\) calculates with a text"),
+        ("a.venue = count(b.venue)", "compares a text with a number"),
+        ("n.venue = a.price", "compares a text with a number"),
+        ("c.gone = 3", "no attribute 'gone'"),
+    ],
+)
+def test_conditions_on_sets_negated_items_and_branches(where: str, message: str | None) -> None:
+    items = "OR(SEQ(MSFT a, NOT(GOOG n), KL(GOOG b)), GOOG c)"
+    pattern = parse(f"PATTERN {items} WHERE {where} WITHIN 1 s")
+    if message is None:
+        check_fit(pattern, DATETIMES)
+    else:
+        with pytest.raises(StreamError, match=message):
+            check_fit(pattern, DATETIMES)
+
+
+def test_the_attribute_that_partitions_share() -> None:
+    text = "PATTERN SEQ(MSFT a, GOOG b) STRATEGY partition_contiguity({}) WITHIN 1 s"
+    check_fit(parse(text.format("venue")), DATETIMES)
+    check_fit(parse(text.format("price")), DATETIMES)
+    with pytest.raises(StreamError, match=r"STRATEGY .*\(venu\): .*did you mean 'venue'"):
+        check_fit(parse(text.format("venu")), DATETIMES)
+    with pytest.raises(StreamError, match="cannot be compared"):
+        check_fit(parse(text.format("parts")), DATETIMES)
+
+
+@pytest.mark.parametrize("item", ["NOT(GOGO n)", "KL(GOGO n)", "OR(GOGO n, MSFT b)"])
+def test_unknown_types_of_all_kinds_of_items(item: str) -> None:
+    with pytest.raises(StreamError, match=r"'GOGO' \(variable 'n'\).*did you mean 'GOOG'"):
+        check_types(parse(f"PATTERN SEQ(MSFT a, {item}) WITHIN 1 s"), DATETIMES)
+
+
 def test_unknown_types_with_the_nearest_one() -> None:
     check_types(parse("PATTERN AND(MSFT a, GOOG b) WITHIN 1 s"), DATETIMES)
     with pytest.raises(StreamError, match=r"'MSTF' \(variable 'a'\).*did you mean 'MSFT'"):
