@@ -52,7 +52,12 @@ _PLAN = [
     ("plan_log_cost", pa.float64()),
     ("plan_seconds", pa.float64()),
 ]
-_OUTCOME = [("status", pa.string()), ("reason", pa.string())]
+_OUTCOME = [
+    ("status", pa.string()),
+    ("reason", pa.string()),
+    # The generator whose run of the same plan this row repeats; missing for a run of its own.
+    ("measured_with", pa.string()),
+]
 
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")

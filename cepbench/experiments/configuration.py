@@ -57,6 +57,9 @@ class SweepConfig:
         :func:`cepbench.planners.generate.plan`.
     latency : bool
         Whether to measure detection latency, in a run after each run for throughput.
+    share_equal_plans : bool
+        Whether equal plans of several generators run once; see
+        :func:`cepbench.experiments.measure.measure_pattern`.
     algorithms : tuple of str or None
         Plan generators; all that are registered if None.
     evaluators : tuple of str or None
@@ -81,6 +84,7 @@ class SweepConfig:
     strategies: tuple[str, ...] = ("any",)
     alphas: tuple[float, ...] = (0.0,)
     latency: bool = False
+    share_equal_plans: bool = False
     algorithms: tuple[str, ...] | None = None
     evaluators: tuple[str, ...] | None = None
     repetitions: int = 3

@@ -31,7 +31,7 @@ WARM_UP_EVENTS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class Planned:
     """A generator's plan for the pattern, or why there is none."""
 
     plans: str
@@ -39,6 +39,10 @@ class _Planned:
     seconds: float | None
     status: str
     reason: str | None
+
+
+#: Generator, strategy and weight of latency: what a plan is made for.
+Purpose = tuple[str, str, float]
 
 
 def cells_of(
@@ -131,6 +135,7 @@ def measure_pattern(
     strategies: Sequence[str] = ("any",),
     alphas: Sequence[float] = (0.0,),
     latency: bool = False,
+    share_equal_plans: bool = False,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
@@ -142,8 +147,7 @@ def measure_pattern(
     """Plan with every generator, then run every plan ``repetitions`` times.
 
     All plans are made first; then every evaluator runs on the beginning of the stream untimed;
-    then the runs follow in the order of :func:`cells_of`. Equal plans of two generators are run
-    for each of them.
+    then the runs follow in the order of :func:`cells_of`.
 
     Parameters
     ----------
@@ -162,6 +166,10 @@ def measure_pattern(
     latency : bool
         Whether every run is followed by another one, of which only detection latency is taken:
         looking at the clock for every match would slow down the run that throughput is taken from.
+    share_equal_plans : bool
+        Whether equal plans of several generators run once in each repetition. The rows of the
+        others repeat what was measured, and ``measured_with`` says whose run it was. That takes
+        noise away from ratios, which are exactly 1 then, and no work.
     seed : int
         Of the plan generators that draw at random.
     time_selectivity : str
@@ -192,20 +200,12 @@ def measure_pattern(
     missing = [cell for cell in cells if cell not in done]
     if not missing:
         return
-    by_name = {generator.name: generator for generator in map(_resolved, generators)}
     specs = {strategy: spec.under(strategy) for strategy in strategies}
     patterns = {strategy: under.pattern for strategy, under in specs.items()}
+    planned = plan_cells(missing, patterns, stream, statistics, generators, seed, time_selectivity)
     options = {"output": output, "partial_match_limit": partial_match_limit}
-    last = expected_last(spec.pattern, stream, statistics) if any(alphas) else None
-    planned = {
-        (name, strategy, alpha): _planned(
-            by_name[name], patterns[strategy], statistics, seed, time_selectivity, alpha, last
-        )
-        for name, strategy, alpha in dict.fromkeys(
-            (cell.algorithm, cell.strategy, cell.alpha) for cell in missing
-        )
-    }
     _warm_up(patterns, stream, planned, missing, options)
+    measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {}
     for cell in missing:
         entry = planned[cell.algorithm, cell.strategy, cell.alpha]
         row: dict[str, Any] = {
@@ -227,6 +227,7 @@ def measure_pattern(
             "plan": None,
             "plan_cost": None,
             "plan_log_cost": None,
+            "measured_with": None,
             "plan_seconds": entry.seconds,
             "status": entry.status,
             "reason": entry.reason,
@@ -239,10 +240,51 @@ def measure_pattern(
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
-            row |= _run(
-                patterns[cell.strategy], stream, entry.plan, cell.evaluator, options, latency
-            )
+            same = (cell.repetition, cell.evaluator, cell.strategy, row["plan"])
+            if share_equal_plans and same in measured:
+                row["measured_with"], outcome = measured[same]
+            else:
+                outcome = _run(
+                    patterns[cell.strategy], stream, entry.plan, cell.evaluator, options, latency
+                )
+                measured[same] = cell.algorithm, outcome
+            row |= outcome
         yield row
+
+
+def plan_cells(
+    cells: Sequence[Cell],
+    patterns: Mapping[str, Pattern],
+    stream: EventStream,
+    statistics: Statistics,
+    generators: Sequence[str | PlanGenerator],
+    seed: int,
+    time_selectivity: str,
+) -> dict[Purpose, Planned]:
+    """The plans that cells of one pattern need, or why there are none.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    patterns : mapping of str to Pattern
+        Strategy -> the pattern under it.
+    stream : EventStream
+        Where the output profiler looks for matches, if latency has a weight.
+    statistics, generators, seed, time_selectivity
+        See :func:`measure_pattern`.
+    """
+    by_name = {generator.name: generator for generator in map(_resolved, generators)}
+    last = None
+    if any(cell.alpha for cell in cells):
+        last = expected_last(next(iter(patterns.values())), stream, statistics)
+    return {
+        (name, strategy, alpha): _planned(
+            by_name[name], patterns[strategy], statistics, seed, time_selectivity, alpha, last
+        )
+        for name, strategy, alpha in dict.fromkeys(
+            (cell.algorithm, cell.strategy, cell.alpha) for cell in cells
+        )
+    }
 
 
 def plan_text(plan: Any) -> str:
@@ -268,7 +310,7 @@ def _planned(
     time_selectivity: str,
     alpha: float,
     last: Any,
-) -> _Planned:
+) -> Planned:
     load_kernels(generator)
     try:
         started = time.perf_counter()
@@ -283,10 +325,10 @@ def _planned(
         )
         seconds = time.perf_counter() - started
     except PlanningRefusedError as error:
-        return _Planned(generator.plans, None, None, REFUSED, _reason(error))
+        return Planned(generator.plans, None, None, REFUSED, _reason(error))
     except Exception as error:  # one broken generator is a row; the sweep must go on
-        return _Planned(generator.plans, None, None, ERROR, _reason(error))
-    return _Planned(generator.plans, plan, seconds, OK, None)
+        return Planned(generator.plans, None, None, ERROR, _reason(error))
+    return Planned(generator.plans, plan, seconds, OK, None)
 
 
 def load_kernels(generator: PlanGenerator) -> None:
@@ -301,7 +343,7 @@ def load_kernels(generator: PlanGenerator) -> None:
 def _warm_up(
     patterns: Mapping[str, Pattern],
     stream: EventStream,
-    planned: Mapping[tuple[str, str, float], _Planned],
+    planned: Mapping[Purpose, Planned],
     cells: Sequence[Cell],
     options: dict[str, Any],
 ) -> None:

@@ -34,14 +34,16 @@ _STREAMS: Mapping[str, Mapping[str, int]] = {
 }
 
 _SWEEPS: Mapping[str, Mapping[str, Any]] = {
-    "types": {},
+    "types": {"share_equal_plans": True},
     "latency": {
+        "share_equal_plans": True,
         "pattern_sets": ("sequence",),
         "algorithms": JOIN_BASED,
         "alphas": (0.0, 0.5, 1.0),
         "latency": True,
     },
     "strategies": {
+        "share_equal_plans": True,
         "pattern_sets": ("sequence",),
         "strategies": ("any", "consuming", "strict_contiguity"),
     },
@@ -147,6 +149,11 @@ def restrictions(config: SweepConfig) -> list[str]:
         found.append(
             "A pattern runs on the events of its own types, and contiguity is meant among those: "
             "in the stream of all identifiers hardly any match would be contiguous."
+        )
+    if config.share_equal_plans:
+        found.append(
+            "Where several generators find the same plan for a pattern, it runs once and counts "
+            "for each of them."
         )
     found.append(
         f"{config.patterns} patterns of each size in each set, each plan run "

@@ -222,6 +222,7 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
                 strategies=config.strategies,
                 alphas=config.alphas,
                 latency=config.latency,
+                share_equal_plans=config.share_equal_plans,
                 seed=config.seed,
                 time_selectivity=config.time_selectivity,
                 partial_match_limit=config.partial_match_limit,

@@ -136,7 +136,7 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    assert not frame.drop(columns=["reason", *LATENCY]).isna().any(axis=None)
+    assert not frame.drop(columns=["reason", "measured_with", *LATENCY]).isna().any(axis=None)
     assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
     assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
     assert (frame["events"] == len(stream)).all() and (frame["plan_seconds"] > 0).all()
@@ -258,6 +258,37 @@ def test_strategies_weights_and_latency_are_handed_on(
         assert (row["strategy"], row["alpha"]) in combined
         assert ("STRATEGY consuming" in row["pattern"]) == (row["strategy"] == "consuming")
     assert len(results_frame(rows)) == 8
+
+
+def test_equal_plans_run_once_if_asked(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[str] = []
+    real = measure.evaluate
+
+    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        if len(events) == len(stream):
+            timed.append(plan_text(plan))
+        return real(pattern, events, plan, **options)
+
+    monkeypatch.setattr(measure, "evaluate", counting)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    names = ["GREEDY", "DP-LD", "II-GREEDY", "DP-B"]
+    alone = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=2))
+    assert len(timed) == 8 and alone["measured_with"].isna().all()
+    timed.clear()
+    shared = results_frame(
+        measure_pattern(SPEC, stream, statistics, names, repetitions=2, share_equal_plans=True)
+    )
+    assert list(shared["plan"]) == list(alone["plan"])
+    assert len(timed) == 2 * shared["plan"].nunique() == len(set(timed)) * 2 < 8
+    assert (shared["matches"] == alone["matches"]).all()
+    for _, rows in shared.groupby(["repetition", "plan"]):
+        # One was run, the others say that they repeat it.
+        assert rows["measured_with"].isna().sum() == 1 and rows["seconds"].nunique() == 1
+        own = rows[rows["measured_with"].isna()].iloc[0]
+        assert set(rows["measured_with"].dropna()) <= {own["algorithm"]}
+    assert shared.groupby("plan")["seconds"].nunique().max() == 2  # repetitions are never shared
 
 
 def test_plans_on_one_line() -> None:
