@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
@@ -31,8 +31,7 @@ class Attribute:
     element: str = "each"
 
     def __str__(self) -> str:
-        variable = quoted_unless_plain(self.variable)
-        return f"{variable}{ELEMENTS[self.element]}.{quoted_unless_plain(self.name)}"
+        return text_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,7 @@ class Aggregate:
     before: bool = False
 
     def __str__(self) -> str:
-        variable = quoted_unless_plain(self.attribute.variable)
-        span = "[..i-1]" if self.before else "[]"
-        return f"{self.function}({variable}{span}.{quoted_unless_plain(self.attribute.name)})"
+        return text_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +58,7 @@ class Constant:
     value: float | str
 
     def __str__(self) -> str:
-        if isinstance(self.value, str):
-            return "'" + self.value.replace("'", "''") + "'"
-        if float(self.value).is_integer() and abs(self.value) < 1e15:
-            return str(int(self.value))
-        return repr(float(self.value))
+        return text_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +68,7 @@ class Negative:
     operand: Expression
 
     def __str__(self) -> str:
-        # Brackets keep -(5), the negative of a constant, apart from the constant -5.
-        bare = isinstance(self.operand, Attribute | Aggregate)
-        return f"-{self.operand}" if bare else f"-({self.operand})"
+        return text_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +80,41 @@ class Arithmetic:
     right: Expression
 
     def __str__(self) -> str:
-        def side(part: Expression, *, is_right: bool) -> str:
-            if not isinstance(part, Arithmetic):
-                return str(part)
-            tight = {"+": 1, "-": 1, "*": 2, "/": 2}
-            mine, its = tight[self.operator], tight[part.operator]
-            # The grammar associates to the left, so an equally tight right side needs brackets.
-            return f"({part})" if its < mine or (is_right and its == mine) else str(part)
-
-        left, right = side(self.left, is_right=False), side(self.right, is_right=True)
-        return f"{left} {self.operator} {right}"
+        return text_of(self)
 
 
 Expression = Attribute | Aggregate | Constant | Negative | Arithmetic
+
+
+_TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
+    """``expression`` as the language writes it; ``b[i].x`` for ``b.x`` of ``indexed`` variables."""
+    match expression:
+        case Attribute(variable, name, element):
+            index = "[i]" if element == "each" and variable in indexed else ELEMENTS[element]
+            return f"{quoted_unless_plain(variable)}{index}.{quoted_unless_plain(name)}"
+        case Aggregate(function, Attribute(variable, name), before):
+            span = "[..i-1]" if before else "[]"
+            return f"{function}({quoted_unless_plain(variable)}{span}.{quoted_unless_plain(name)})"
+        case Constant(str(text)):
+            return "'" + text.replace("'", "''") + "'"
+        case Constant(value):
+            whole = float(value).is_integer() and abs(float(value)) < 1e15
+            return str(int(value)) if whole else repr(float(value))
+        case Negative(operand):
+            # Brackets keep -(5), the negative of a constant, apart from the constant -5.
+            inner = text_of(operand, indexed)
+            return f"-{inner}" if isinstance(operand, Attribute | Aggregate) else f"-({inner})"
+        case Arithmetic(operator, left, right):
+            sides = [text_of(left, indexed), text_of(right, indexed)]
+            # The grammar associates to the left, so an equally tight right side needs brackets.
+            for place, part in enumerate((left, right)):
+                if isinstance(part, Arithmetic):
+                    looser = _TIGHTNESS[part.operator] < _TIGHTNESS[operator] + place
+                    sides[place] = f"({sides[place]})" if looser else sides[place]
+            return f"{sides[0]} {operator} {sides[1]}"
 
 
 def terms_of(expression: Expression) -> Iterator[Attribute | Aggregate]:
@@ -183,7 +196,11 @@ class Clause:
         object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
 
     def __str__(self) -> str:
-        return " OR ".join(map(str, self.comparisons))
+        indexed = self.running_variables()
+        return " OR ".join(
+            f"{text_of(c.left, indexed)} {c.operator} {text_of(c.right, indexed)}"
+            for c in self.comparisons
+        )
 
     @property
     def variables(self) -> tuple[str, ...]:
