@@ -100,9 +100,8 @@ def check_clause(
     if clause.is_running and len(kleene) > 1:
         raise PatternOperatorError(
             f"in condition {clause} the index i would run over the events of two Kleene "
-            f"variables, {kleene[0]} and {kleene[1]}; write b[i-1] and b[..i-1] only in conditions "
-            "over one Kleene variable, or compare the other one's first, last or an aggregate by "
-            "an attribute of a plain variable",
+            f"variables, {kleene[0]} and {kleene[1]}; a condition with [i-1] or [..i-1] may mention "
+            "no second Kleene variable",
             culprit=clause,
         )
     if all(variables[name].kind is Kind.NEGATED for name in names) and len(names) > 1:
