@@ -18,7 +18,7 @@ from cepbench.planners.registry import plan_generator
     exact=True,
     space="all bushy trees, cross products included",
     source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",
-    max_size=20,
+    max_size=22,
 )
 def dp_b(problem: PlanningProblem, rng: np.random.Generator) -> Any:
     """The tree of least cost: bushy dynamic programming, O(3^n) steps, 24·2^n bytes at most.
