@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -11,12 +13,19 @@ from cepbench.errors import ExperimentError
 from cepbench.figures.styles import series_labels
 
 _NEEDED = (
-    "pattern_set", "size", "algorithm", "plans", "evaluator", "metric", "statistic",
-    "value", "low", "high", "patterns", "left_out",
+    "algorithm", "plans", "metric", "statistic", "value", "low", "high", "patterns",
 )  # fmt: skip
+#: Columns that some summaries have no use for, and what stands for them.
+_DEFAULTS: dict[str, Any] = {
+    "pattern_set": "", "size": pd.NA, "strategy": "any", "evaluator": "", "left_out": 0,
+}  # fmt: skip
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
+
+#: The statistic of a ratio to the native method, and what that is.
+RATIO = "ratio"
+_TO = "EFREQ (orders) and ZSTREAM (trees)"
 
 #: Panels of every figure, as (a) and (b) in [kolchinsky2018]_.
 PANELS = {"order": "(a) order-based", "tree": "(b) tree-based"}
@@ -47,6 +56,8 @@ _QUANTITIES = {
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower"),
+    "normalized": Quantity("Plan cost of EFREQ over the plan's own", "normalized cost", "higher"),
+    "latency": Quantity("Latency", "milliseconds", "lower"),
 }
 
 
@@ -56,31 +67,39 @@ def quantity_of(metric: str) -> Quantity:
     return _QUANTITIES.get(metric, Quantity(plain.capitalize(), plain, "lower"))
 
 
-def chart_title(metric: str, pattern_set: str = "") -> str:
+def chart_title(metric: str, what: str = "", statistic: str = "") -> str:
     """Heading of a chart, which says what is better."""
     quantity = quantity_of(metric)
-    what = f", {pattern_set} patterns" if pattern_set else ""
-    return f"{quantity.title}{what} ({quantity.better} is better)"
+    of = f", {what}" if what else ""
+    if statistic == RATIO:
+        return f"{quantity.title} relative to {_TO}{of} ({quantity.better} is better)"
+    return f"{quantity.title}{of} ({quantity.better} is better)"
 
 
 def axis_title(metric: str, statistic: str) -> str:
     """Title of the axis of values, with the unit."""
+    if statistic == RATIO:
+        return "ratio, geometric mean"
     return f"{statistic} {quantity_of(metric).axis}"
 
 
-def rows_by_set(summary: pd.DataFrame, metric: str, statistic: str = "mean") -> pd.DataFrame:
-    """Rows over all sizes of each pattern set, for Figures 3 and 4.
+def rows_by_group(
+    summary: pd.DataFrame, metric: str, statistic: str = "median", group: str = "pattern_set"
+) -> pd.DataFrame:
+    """Rows over all sizes of each group, for Figures 3, 4 and 9.
 
     Parameters
     ----------
     summary : DataFrame
         As :func:`cepbench.experiments.summary.summarize` returns it.
     metric, statistic : str
+    group : str
+        ``pattern_set`` or ``strategy``.
 
     Returns
     -------
     DataFrame
-        The chosen rows with a column ``series``, in the order of ``summary``.
+        The chosen rows with columns ``series`` and ``group``, in the order of ``summary``.
 
     Raises
     ------
@@ -88,24 +107,49 @@ def rows_by_set(summary: pd.DataFrame, metric: str, statistic: str = "mean") -> 
         If ``summary`` lacks columns or has no such rows.
     """
     rows = _chosen(summary, metric, statistic)
-    return _labelled(rows[rows["size"].isna()], "over all sizes")
+    rows = _labelled(rows[rows["size"].isna()], "over all sizes")
+    return rows.assign(group=rows[group].str.replace("_", " "))
 
 
 def rows_by_size(
-    summary: pd.DataFrame, metric: str, pattern_set: str, statistic: str = "mean"
+    summary: pd.DataFrame, metric: str, pattern_set: str = "", statistic: str = "median"
 ) -> pd.DataFrame:
-    """Rows of each size of one pattern set, for Figure 5; see :func:`rows_by_set`."""
+    """Rows of each size of one pattern set, for Figures 5 and 7; see :func:`rows_by_group`."""
     rows = _chosen(summary, metric, statistic)
     rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
-    return _labelled(rows, f"of pattern set {pattern_set!r} by size")
+    what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
+    return _labelled(rows, what)
 
 
 def needs_log(rows: pd.DataFrame) -> bool:
-    """Whether the spread of the values asks for a logarithmic axis."""
+    """Whether the values ask for a logarithmic axis: by their spread, or as ratios."""
     values = rows["value"].dropna()
     if values.empty or values.min() <= 0:
         return False
-    return bool(values.max() / values.min() > LOG_SPREAD)
+    ratios = "statistic" in rows and bool((rows["statistic"] == RATIO).all())
+    return ratios or bool(values.max() / values.min() > LOG_SPREAD)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers for a logarithmic axis, from three to a dozen where the range has them."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    if high / low < 6:
+        steps: tuple[float, ...] = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    else:
+        steps = (1, 2, 5) if high / low < 2e3 else (1,)
+    every = max(1, math.ceil(len(decades) / 10))
+    ticks = [
+        float(f"{step}e{decade}") for decade in decades if decade % every == 0 for step in steps
+    ]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def ends_of(rows: pd.DataFrame) -> tuple[float, float]:
+    """Ends of a logarithmic axis, a little beyond all values and intervals."""
+    low = min(rows["low"].where(rows["low"] > 0).min(), rows["value"].min())
+    high = max(rows["high"].max(), rows["value"].max())
+    beyond = max((high / low) ** 0.06, 1.03)
+    return float(low / beyond), float(high * beyond)
 
 
 def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -132,7 +176,12 @@ def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
             raise ExperimentError(
                 f"the summary has no {column} {wanted!r}; it has {', '.join(map(str, known))}"
             )
-    return summary[(summary["metric"] == metric) & (summary["statistic"] == statistic)]
+    chosen = (summary["metric"] == metric) & (summary["statistic"] == statistic)
+    rows = summary[chosen].copy()
+    for name, value in _DEFAULTS.items():
+        if name not in rows:
+            rows[name] = value
+    return rows
 
 
 def _labelled(rows: pd.DataFrame, what: str) -> pd.DataFrame:

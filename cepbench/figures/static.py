@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,33 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    FuncFormatter,
+    NullFormatter,
+    NullLocator,
+)
 
+from cepbench.figures.points import (
+    KINDS,
+    TRADE_OFF,
+    line_of_fit,
+    needs_log_latency,
+    plans_by_cost,
+    trade_off,
+)
 from cepbench.figures.rows import (
     PANELS,
+    RATIO,
     axis_title,
     chart_title,
+    ends_of,
+    log_ticks,
     needs_log,
     panels_of,
-    rows_by_set,
+    quantity_of,
+    rows_by_group,
     rows_by_size,
     series_of,
 )
@@ -48,11 +67,14 @@ _PANEL_WIDTH, _HEIGHT = 4.6, 3.4  # inches
 _INTERVAL: Any = {"elinewidth": 1.0, "capsize": 2.0, "capthick": 1.0}
 
 
-def bars_by_set(summary: pd.DataFrame, metric: str, *, statistic: str = "mean") -> Figure:
+def bars_by_group(
+    summary: pd.DataFrame, metric: str, *, statistic: str = "median", group: str = "pattern_set"
+) -> Figure:
     """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of the paper.
 
     Whiskers are the summary's intervals. Where the spread asks for a logarithmic axis, marks
-    stand for the bars, which would have no foot there.
+    stand for the bars, which would have no foot there. So it is with ratios (``statistic``
+    ``ratio``), which a line at 1 divides into better and worse.
 
     Parameters
     ----------
@@ -60,7 +82,10 @@ def bars_by_set(summary: pd.DataFrame, metric: str, *, statistic: str = "mean") 
         As :func:`cepbench.experiments.summary.summarize` returns it.
     metric : str
     statistic : str
-        ``mean``, as in the paper, or ``median``.
+        ``median``; ``mean``, as in the paper; or ``ratio``, of rows that
+        :func:`cepbench.reporting.gains.gains_over_native` made.
+    group : str
+        ``pattern_set``, or ``strategy`` as in Figure 9.
 
     Raises
     ------
@@ -69,19 +94,20 @@ def bars_by_set(summary: pd.DataFrame, metric: str, *, statistic: str = "mean") 
 
     Notes
     -----
-    Source: [kolchinsky2018]_, Figures 3 and 4. Differs from the paper: both panels have one scale.
+    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: both panels have one
+    scale.
     """
-    rows = rows_by_set(summary, metric, statistic)
+    rows = rows_by_group(summary, metric, statistic, group)
     log = needs_log(rows)
     with _look():
         figure, panels = _panels(rows)
         for axes, _, part in panels:
-            sets = list(part["pattern_set"].unique())
+            groups = list(part["group"].unique())
             series = series_of(part)
             width = 0.8 / len(series)
             for rank, (label, algorithm, plans) in enumerate(series):
-                own = part[part["series"] == label].set_index("pattern_set").reindex(sets)
-                at = np.arange(len(sets)) + (rank - (len(series) - 1) / 2) * width
+                own = part[part["series"] == label].set_index("group").reindex(groups)
+                at = np.arange(len(groups)) + (rank - (len(series) - 1) / 2) * width
                 style = style_of(algorithm, plans)
                 if log:
                     _marks(axes, at, own, style, label, line=False)
@@ -90,25 +116,42 @@ def bars_by_set(summary: pd.DataFrame, metric: str, *, statistic: str = "mean") 
                     axes.errorbar(
                         at, own["value"], _whiskers(own), fmt="none", ecolor="#333333", **_INTERVAL
                     )
-            axes.set_xticks(range(len(sets)), sets)
+            axes.set_xticks(range(len(groups)), groups)
             axes.tick_params(axis="x", length=0)
-            axes.set_xlim(-0.5, len(sets) - 0.5)
-        return _finish(figure, panels, axis_title(metric, statistic), chart_title(metric), log)
+            axes.set_xlim(-0.5, len(groups) - 0.5)
+            for between in range(len(groups) - 1):
+                axes.axvline(between + 0.5, color="#DDDDDD", linewidth=0.6)
+        return _finish(figure, panels, rows, chart_title(metric, "", statistic), PANELS)
 
 
 def lines_by_size(
-    summary: pd.DataFrame, metric: str, pattern_set: str, *, statistic: str = "mean"
+    summary: pd.DataFrame,
+    metric: str,
+    pattern_set: str = "",
+    *,
+    statistic: str = "median",
+    panels: Mapping[str, str] = PANELS,
 ) -> Figure:
-    """A line a generator over the pattern size, as Figure 5 of the paper; see :func:`bars_by_set`.
+    """A line a generator over the pattern size, as Figures 5 and 7; see :func:`bars_by_group`.
+
+    Parameters
+    ----------
+    summary : DataFrame
+    metric : str
+    pattern_set : str
+        Empty for a summary without any.
+    statistic : str
+    panels : mapping of str to str
+        Kind of plan -> heading of its panel.
 
     Notes
     -----
-    Source: [kolchinsky2018]_, Figure 5. Differs from the paper: both panels have one scale.
+    Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: both panels have one scale.
     """
     rows = rows_by_size(summary, metric, pattern_set, statistic)
     with _look():
-        figure, panels = _panels(rows)
-        for axes, _, part in panels:
+        figure, drawn = _panels(rows)
+        for axes, _, part in drawn:
             series = series_of(part)
             for rank, (label, algorithm, plans) in enumerate(series):
                 own = part[part["series"] == label].sort_values("size")
@@ -118,8 +161,96 @@ def lines_by_size(
                 _marks(axes, at, own, style_of(algorithm, plans), label, line=True)
             axes.set_xticks(sorted(part["size"].unique()))
             axes.set_xlabel("pattern size (participating events)")
-        title = chart_title(metric, pattern_set)
-        return _finish(figure, panels, axis_title(metric, statistic), title, needs_log(rows))
+        what = f"{pattern_set} patterns" if pattern_set else ""
+        return _finish(figure, drawn, rows, chart_title(metric, what, statistic), panels)
+
+
+def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:
+    """A point a plan, its cost against what it does, and the fitted line, as Figure 6.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.experiments.figure_data.cost_points` returns it.
+    fit : DataFrame
+        As :func:`cepbench.experiments.figure_data.cost_fit` returns it for the same metric.
+    metric : str
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, Figure 6. Differs from the paper: both axes are logarithmic, so that
+    a power of the cost is a straight line.
+    """
+    rows = plans_by_cost(points, metric)
+    quantity = quantity_of(metric)
+    with _look():
+        figure, panels = _panels(rows)
+        for axes, kind, part in panels:
+            for label, algorithm, plans in series_of(part):
+                own, style = part[part["series"] == label], style_of(algorithm, plans)
+                axes.plot(
+                    own["cost"], own["value"], linestyle="none", marker=style.mark.matplotlib,
+                    markersize=5.5, color=style.colour, markeredgecolor="white",
+                    markeredgewidth=0.4, label=label,
+                )  # fmt: skip
+            line, note = line_of_fit(fit, kind, part)
+            axes.plot(line["cost"], line["value"], color="#333333", linewidth=1.2)
+            axes.set_title(note, loc="right", fontsize=7.5, color="#333333", linespacing=1.3)
+            axes.set_xscale("log")
+            axes.set_xlabel("cost of the plan")
+            axes.grid(True, axis="x")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        _finish(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
+        panels[0][0].set_ylabel(quantity.axis)
+        return figure
+
+
+def throughput_against_latency(
+    points: pd.DataFrame, *, statistic: str = "geometric mean"
+) -> Figure:
+    """A line a generator through its points for every α, as Figure 8.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.experiments.figure_data.latency_points` returns it.
+    statistic : str
+        ``geometric mean``, ``median``, or ``mean`` as in the paper.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, Figure 8.
+    """
+    rows = trade_off(points, statistic)
+    with _look():
+        figure = Figure(figsize=(7.4, 4.8), layout="constrained")
+        axes = figure.subplots()
+        for label, algorithm, plans in series_of(rows):
+            own, style = (
+                rows[rows["series"] == label].sort_values("alpha"),
+                style_of(algorithm, plans),
+            )
+            axes.errorbar(
+                own["latency_ms"], own["throughput"],
+                _distances(own, "throughput", "throughput_low", "throughput_high"),
+                _distances(own, "latency_ms", "low_ms", "high_ms"),
+                color=style.colour, marker=style.mark.matplotlib, markersize=6, linewidth=1.4,
+                linestyle=(0, style.dash) if style.dash else "solid", elinewidth=0.6, label=label,
+            )  # fmt: skip
+            for _, row in own.iterrows():
+                axes.annotate(
+                    row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=8,
+                    textcoords="offset points", color=style.colour,
+                )  # fmt: skip
+        figure.suptitle(TRADE_OFF, x=0.01, ha="left", fontsize=11)
+        axes.set_xlabel(f"{statistic} of latency, milliseconds")
+        axes.set_ylabel(f"{statistic} of throughput, events per second")
+        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+        if needs_log_latency(rows):
+            axes.set_xscale("log")
+        axes.grid(True)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, fontsize=8)
+        return figure
 
 
 def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
@@ -146,30 +277,41 @@ def _panels(rows: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, str, pd.DataFr
 
 
 def _finish(
-    figure: Figure, panels: list[tuple[Axes, str, pd.DataFrame]], axis: str, title: str, log: bool
+    figure: Figure,
+    panels: list[tuple[Axes, str, pd.DataFrame]],
+    rows: pd.DataFrame,
+    title: str,
+    names: Mapping[str, str],
 ) -> Figure:
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     for axes, kind, _ in panels:
-        axes.set_title(PANELS[kind])
-        _number_axis(axes, log)
+        axes.set_title(names[kind])
+        _number_axis(axes, rows)
         below = -0.19 if axes.get_xlabel() else -0.1
         axes.legend(
             loc="upper center", bbox_to_anchor=(0.5, below), ncols=3, fontsize=8, handlelength=3
         )
-    panels[0][0].set_ylabel(axis)
+    metric, statistic = rows.iloc[0][["metric", "statistic"]]
+    panels[0][0].set_ylabel(axis_title(metric, statistic))
     return figure
 
 
-def _number_axis(axes: Axes, log: bool) -> None:
-    if log:
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
-        axes.grid(True, axis="y", which="minor", color="#EEEEEE", linewidth=0.4)
-    else:
+def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
+    if not needs_log(rows):
         axes.set_ylim(bottom=0)
         plain = EngFormatter(sep=" ")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+        return
+    low, high = ends_of(rows)
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    if (rows["statistic"] == RATIO).all():
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.axhline(1.0, color="#333333", linewidth=1.0)
+    else:
+        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
 
 
 def _marks(
@@ -191,7 +333,11 @@ def _marks(
 
 
 def _whiskers(own: pd.DataFrame) -> np.ndarray:
+    return _distances(own, "value", "low", "high")
+
+
+def _distances(own: pd.DataFrame, middle: str, lowest: str, highest: str) -> np.ndarray:
     """Distances down and up, shape (2, n); resampling may leave an end beyond the value by an ulp."""
-    value = own["value"].to_numpy(float)
-    low, high = own["low"].to_numpy(float), own["high"].to_numpy(float)
+    value = own[middle].to_numpy(float)
+    low, high = own[lowest].to_numpy(float), own[highest].to_numpy(float)
     return np.maximum(np.stack([value - low, high - value]), 0)

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from cepbench.errors import CepbenchError
-from cepbench.reporting.site import NOTEBOOKS, PROFILES, build_report
+from cepbench.experiments.profiles import PROFILES
+from cepbench.reporting.site import NOTEBOOKS, build_report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,6 +63,8 @@ class Report:
     started : datetime
     seconds : float
     pages : sequence of Page
+    verdicts : mapping of str to int
+        Verdict -> how many claims of the ledger have it; empty without a ledger.
     machine : mapping of str to str
         Processor and cores; never a name or an address.
     versions : mapping of str to str
@@ -73,6 +75,7 @@ class Report:
     started: datetime
     seconds: float
     pages: Sequence[Page]
+    verdicts: Mapping[str, int] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=lambda: machine())
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 

@@ -9,14 +9,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from cepbench.errors import ReportError
+from cepbench.experiments.profiles import PROFILES
 from cepbench.reporting.index import Page, Report, index_html
+from cepbench.reporting.ledger import counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.pages import page_of
 
 #: Notebooks of the report, in the order of its index.
-NOTEBOOKS = ("quickstart", "figures_3_4_5")
-PROFILES = ("quick", "full")
+NOTEBOOKS = (
+    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "ledger",
+)  # fmt: skip
+
+#: The notebook that reads the results of all others, so it comes last.
+LEDGER = "ledger"
 
 _FILES = (".parquet", ".svg")
 
@@ -85,13 +93,16 @@ def build_report(
             # Relative, so that no name of a home folder is published.
             "output": _relative(target / stem, source),
             "data": _relative(Path(data) if data else target / "data", source),
+            "report": _relative(target, source),
             **more,
         }
         say(f"{stem}: running {path}")
         page = _publish(path, target, {k: v for k, v in own.items() if k in known[stem]})
         say(f"{stem}: {page.seconds:.0f} s")
         pages.append(page)
-    report = Report(profile, seed, started, time.perf_counter() - clock, pages)
+    report = Report(
+        profile, seed, started, time.perf_counter() - clock, pages, verdicts=_verdicts(target)
+    )
     index = target / "index.html"
     index.write_text(index_html(report), encoding="utf-8")
     return index
@@ -113,6 +124,12 @@ def _publish(notebook: Path, target: Path, parameters: Mapping[str, Any]) -> Pag
         pictures=[path for path in results if path.suffix == ".png"],
         files=[f"{stem}/{path.name}" for path in results if path.suffix in _FILES],
     )
+
+
+def _verdicts(target: Path) -> dict[str, int]:
+    """How many claims of the ledger have each verdict; empty without a ledger."""
+    path = target / LEDGER / f"{LEDGER}.parquet"
+    return counts_of(pd.read_parquet(path)) if path.exists() else {}
 
 
 def _relative(path: Path, start: Path) -> str:

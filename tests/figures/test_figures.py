@@ -46,7 +46,7 @@ def summary_of(
                         "plans": plans,
                         "evaluator": "tree" if plans == "tree" else "lazy-nfa",
                         "metric": metric,
-                        "statistic": "mean",
+                        "statistic": "median",
                         "value": value,
                         "low": value * 0.9,
                         "high": value * 1.2,
@@ -96,7 +96,7 @@ def encodings_in(node: Any, channel: str) -> Iterator[dict[str, Any]]:
 def test_static_bars_show_every_generator_with_its_values_and_colour(spread: float) -> None:
     generators = OURS | MINE
     summary = summary_of(generators, spread)
-    figure = static.bars_by_set(summary, "events_per_second")
+    figure = static.bars_by_group(summary, "events_per_second")
     shown = drawn(figure)
     assert set(shown) == set(generators)
     for algorithm, plans in generators.items():
@@ -109,7 +109,7 @@ def test_static_bars_show_every_generator_with_its_values_and_colour(spread: flo
         "(a) order-based",
         "(b) tree-based",
     ]
-    assert figure.axes[0].get_ylabel() == "mean events per second"
+    assert figure.axes[0].get_ylabel() == "median events per second"
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels == list(SETS)
 
@@ -134,7 +134,7 @@ def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: floa
     generators = OURS | MINE
     summary = summary_of(generators, spread)
     if chart == "bars":
-        specification = interactive.bars_by_set(summary, "events_per_second").to_dict()
+        specification = interactive.bars_by_group(summary, "events_per_second").to_dict()
         expected = summary[summary["size"].isna()]
     else:
         drawing = interactive.lines_by_size(summary, "events_per_second", "conjunction")
@@ -154,7 +154,7 @@ def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: floa
     assert scales == {"log" if spread > 1 else "linear"}
     # One title in all layers, or Vega-Lite would leave the axis without any.
     titles = {encoding["title"] for encoding in encodings_in(specification, "y")}
-    assert titles == {"mean events per second"}
+    assert titles == {"median events per second"}
     colours: dict[str, str] = {}
     for encoding in encodings_in(specification, "color"):
         if "scale" in encoding:
@@ -165,7 +165,7 @@ def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: floa
 
 @pytest.mark.parametrize("spread", [40.0, 1e3, 1e7])
 def test_a_logarithmic_axis_has_round_ticks_inside_its_range(spread: float) -> None:
-    drawing = interactive.bars_by_set(summary_of(OURS, spread), "events_per_second")
+    drawing = interactive.bars_by_group(summary_of(OURS, spread), "events_per_second")
     encoding = next(e for e in encodings_in(drawing.to_dict(), "y") if "scale" in e)
     low, high = encoding["scale"]["domain"]
     ticks = encoding["axis"]["values"]
@@ -176,8 +176,8 @@ def test_a_logarithmic_axis_has_round_ticks_inside_its_range(spread: float) -> N
 
 
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
-    alone = drawn(static.bars_by_set(summary_of({"MY-IDEA": "order"}), "events_per_second"))
-    among = drawn(static.bars_by_set(summary_of(OURS | MINE), "events_per_second"))
+    alone = drawn(static.bars_by_group(summary_of({"MY-IDEA": "order"}), "events_per_second"))
+    among = drawn(static.bars_by_group(summary_of(OURS | MINE), "events_per_second"))
     assert alone["MY-IDEA"][1] == among["MY-IDEA"][1]
     assert style_of("my-idea", "order") == style_of("MY-IDEA", "order")
 
@@ -198,27 +198,27 @@ def test_a_generator_in_two_evaluators_is_two_series() -> None:
     other = one[one["algorithm"] == "GREEDY"].assign(evaluator="tree", value=1.0, low=1.0, high=1.0)
     both = pd.concat([one, other], ignore_index=True)
     assert set(series_labels(both)) == {"GREEDY in lazy-nfa", "GREEDY in tree", "DP-LD"}
-    assert set(drawn(static.bars_by_set(both, "events_per_second"))) == set(series_labels(both))
+    assert set(drawn(static.bars_by_group(both, "events_per_second"))) == set(series_labels(both))
 
 
 def test_missing_values_leave_a_gap_and_no_warning() -> None:
     summary = summary_of(OURS)
     unfinished = (summary["algorithm"] == "TRIVIAL") & (summary["pattern_set"] == "sequence")
     summary.loc[unfinished, ["value", "low", "high"]] = float("nan")
-    heights, _ = drawn(static.bars_by_set(summary, "events_per_second"))["TRIVIAL"]
+    heights, _ = drawn(static.bars_by_group(summary, "events_per_second"))["TRIVIAL"]
     assert pd.isna(heights[0]) and heights[1] > 0
-    specification = json.loads(interactive.bars_by_set(summary, "events_per_second").to_json())
+    specification = json.loads(interactive.bars_by_group(summary, "events_per_second").to_json())
     gaps = [row for row in values_in(specification) if row["value"] is None]
     assert [(row["series"], row["pattern_set"]) for row in gaps] == [("TRIVIAL", "sequence")]
 
 
-@pytest.mark.parametrize("draw", [static.bars_by_set, interactive.bars_by_set])
+@pytest.mark.parametrize("draw", [static.bars_by_group, interactive.bars_by_group])
 def test_what_is_not_in_the_summary_is_named(draw: Any) -> None:
     summary = summary_of(OURS)
     with pytest.raises(ExperimentError, match=r"no metric 'peak_bytes'; it has events_per_second"):
         draw(summary, "peak_bytes")
-    with pytest.raises(ExperimentError, match=r"no statistic 'median'; it has mean"):
-        draw(summary, "events_per_second", statistic="median")
+    with pytest.raises(ExperimentError, match=r"no statistic 'mean'; it has median"):
+        draw(summary, "events_per_second", statistic="mean")
     with pytest.raises(ExperimentError, match=r"no column 'low'.*summarize"):
         draw(summary.drop(columns="low"), "events_per_second")
 
@@ -230,10 +230,10 @@ def test_a_pattern_set_that_was_not_run_is_named(draw: Any) -> None:
 
 
 def test_saved_figures_are_the_same_file_each_time(tmp_path: Path) -> None:
-    figure = static.bars_by_set(summary_of(OURS), "events_per_second")
+    figure = static.bars_by_group(summary_of(OURS), "events_per_second")
     paths = static.save_figure(figure, tmp_path / "a", "figure_3")
     again = static.save_figure(
-        static.bars_by_set(summary_of(OURS), "events_per_second"), tmp_path / "b", "figure_3"
+        static.bars_by_group(summary_of(OURS), "events_per_second"), tmp_path / "b", "figure_3"
     )
     assert [path.name for path in paths] == ["figure_3.svg", "figure_3.png"]
     assert paths[0].read_bytes() == again[0].read_bytes()
@@ -244,7 +244,7 @@ def test_charts_hand_out_their_specification_and_no_address_to_load() -> None:
     before = alt.renderers.active
     interactive.use_offline_charts()
     try:
-        chart = interactive.bars_by_set(summary_of(OURS), "events_per_second")
+        chart = interactive.bars_by_group(summary_of(OURS), "events_per_second")
         bundle = chart._repr_mimebundle_()
     finally:
         alt.renderers.enable(before)
@@ -269,5 +269,5 @@ def test_a_summary_of_results_can_be_drawn() -> None:
 
     summary = summarize(made_up_results(), ["events_per_second", "peak_bytes"], resamples=50)
     for metric in ("events_per_second", "peak_bytes"):
-        assert len(drawn(static.bars_by_set(summary, metric))) == 3
+        assert len(drawn(static.bars_by_group(summary, metric))) == 3
         assert interactive.lines_by_size(summary, metric, "sequence").to_dict()

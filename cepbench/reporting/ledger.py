@@ -1,0 +1,341 @@
+"""The ledger: every claim of the paper's section 6.3 beside what was measured, with a verdict.
+
+The claims are data, in ``ledger.toml``; the numbers come from :mod:`cepbench.reporting.checks`.
+The paper compares averages over the patterns of a set. Here a claim is measured by the geometric
+mean of the ratios of single patterns, with a bootstrap interval: one pattern of a thousand times
+the others' throughput then counts as much as any other.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from cepbench.errors import ReportError
+from cepbench.reporting.checks import KINDS, WORDS, Check, Measured, Selection, measure
+
+#: The claims as data.
+LEDGER = Path(__file__).with_name("ledger.toml")
+
+#: The verdicts.
+HOLDS = "holds"
+FAILS = "does not hold"
+OPEN = "not testable at this profile"
+VERDICTS = (HOLDS, FAILS, OPEN)
+
+_TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
+_METRICS = {
+    "events_per_second": "throughput",
+    "peak_bytes": "peak memory",
+    "plan_cost": "plan cost",
+    "plan_seconds": "planning time",
+    "plan_cost_times_seconds": "plan cost × planning time",
+    "latency_mean": "mean latency",
+    "events_per_second_by_latency": "throughput / latency",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An entry of the ledger.
+
+    Attributes
+    ----------
+    id : str
+        Unique.
+    figure, section : str
+        Of the paper.
+    statement : str
+        What is claimed, in our own words.
+    results : str
+        The notebook whose results are read.
+    check : Check
+        What is measured.
+    low, high : float
+        The expected range; infinite on a side that has no end.
+    text : str
+        The check in words.
+    reason : str
+        Why it comes out as it does, where that is not "holds" and known.
+    """
+
+    id: str
+    figure: str
+    section: str
+    statement: str
+    results: str
+    check: Check
+    low: float
+    high: float
+    text: str
+    reason: str = ""
+
+    @property
+    def fails_if(self) -> str:
+        """What would have to be measured for the verdict "does not hold"."""
+        ends = []
+        if self.low > -math.inf:
+            ends.append(f"below {self.low:g}")
+        if self.high < math.inf:
+            ends.append(f"above {self.high:g}")
+        return f"the interval is wholly {' or wholly '.join(ends)}"
+
+
+@cache
+def claims(path: Path = LEDGER) -> tuple[Claim, ...]:
+    """All entries of the ledger, in its order.
+
+    Raises
+    ------
+    ReportError
+        If an entry lacks a key, has an unknown one, or cannot fail.
+    """
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    groups = data.get("groups", {})
+    entries = tuple(_claim(entry, groups) for entry in data["claim"])
+    names = [entry.id for entry in entries]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ReportError(f"the ledger has two claims {min(twice)!r}; give one another id")
+    return entries
+
+
+def judge(measured: Measured, low: float, high: float) -> tuple[str, str]:
+    """Verdict on a measurement against an expected range, and why if it is left open.
+
+    Parameters
+    ----------
+    measured : Measured
+    low, high : float
+        The claim holds if the whole interval is within, does not hold if all of it is outside.
+
+    Returns
+    -------
+    verdict, why : str
+    """
+    if measured.problem:
+        return OPEN, measured.problem
+    if math.isnan(measured.low) or math.isnan(measured.high):
+        return OPEN, "there is no interval"
+    if low <= measured.low and measured.high <= high:
+        return HOLDS, ""
+    if measured.high < low or measured.low > high:
+        return FAILS, ""
+    ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
+    unknown = measured.left_out and measured.high == math.inf
+    why = f"the interval holds {' and '.join(ends)}"
+    return OPEN, f"{measured.left_out} runs did not end" if unknown else why
+
+
+def ledger(
+    tables: Mapping[str, pd.DataFrame], *, figures: Sequence[str] = (), seed: int = 0
+) -> pd.DataFrame:
+    """Every claim, measured and judged.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        Notebook -> its results; a claim about a notebook that is not there is left open.
+    figures : sequence of str
+        Claims about these figures only; all if there are none.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        One row a claim, in the order of the ledger: ``id``, ``figure``, ``section``,
+        ``statement``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval),
+        ``patterns``, ``left_out``, ``verdict``, ``why``.
+    """
+    rows = []
+    for claim in claims():
+        if figures and claim.figure not in figures:
+            continue
+        measured = measure(claim.check, tables.get(claim.results), seed=seed)
+        verdict, why = judge(measured, claim.low, claim.high)
+        reasons = [why, claim.reason if verdict != HOLDS else ""]
+        rows.append(
+            {
+                "id": claim.id,
+                "figure": claim.figure,
+                "section": claim.section,
+                "statement": claim.statement,
+                "check": claim.text,
+                "fails_if": claim.fails_if,
+                "value": measured.value,
+                "low": measured.low,
+                "high": measured.high,
+                "patterns": measured.patterns,
+                "left_out": measured.left_out,
+                "verdict": verdict,
+                "why": " ".join(_sentence(reason) for reason in reasons if reason),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def counts_of(table: pd.DataFrame) -> dict[str, int]:
+    """Verdict -> how many claims have it; every verdict is there."""
+    return {verdict: int((table["verdict"] == verdict).sum()) for verdict in VERDICTS}
+
+
+def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
+    """The table of :func:`ledger` for a notebook's cell.
+
+    Parameters
+    ----------
+    table : DataFrame
+    short : bool
+        Without the checks and their conditions of failure.
+    """
+    shown = pd.DataFrame(
+        {
+            "claim": table["statement"],
+            "check": table["check"],
+            "fails if": table["fails_if"],
+            "measured (95 %)": _with_intervals(table),
+            "patterns": _counted(table),
+            "verdict": table["verdict"],
+            "why": table["why"],
+        }
+    )
+    if short:
+        shown = shown.drop(columns=["check", "fails if"])
+    styler = _left_aligned(shown)
+    return styler.map(_verdict_look, subset=["verdict"])
+
+
+def for_readers(table: pd.DataFrame) -> Styler:
+    """A table of ratios for people: ``1.93 (1.61 to 2.30)`` in place of three columns."""
+    shown = table.assign(value=_with_intervals(table)).drop(columns=["low", "high"])
+    shown = shown.rename(columns={"value": "measured (95 %)"})
+    shown.columns = [name.replace("_", " ") for name in shown.columns]
+    return _left_aligned(shown.astype(object).where(shown.notna(), "all"))
+
+
+def _claim(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Claim:
+    name = entry.get("id", "without an id")
+    known = {*_TEXTS, "over", "under", "than", "pattern_sets", "sizes", "needed_sizes", "across",
+             "take", "expected", "reason"}  # fmt: skip
+    for key in entry:
+        if key not in known:
+            raise ReportError(f"claim {name!r} has an unknown key {key!r}; keys are {known}")
+    for key in (*_TEXTS, "over", "expected"):
+        if key not in entry:
+            raise ReportError(f"claim {name!r} has no {key!r}")
+    expected = entry["expected"]
+    if entry["kind"] not in KINDS:
+        raise ReportError(
+            f"claim {name!r}: no kind {entry['kind']!r}; there are {', '.join(KINDS)}"
+        )
+    if not expected or set(expected) - {"from", "to"}:
+        raise ReportError(f"claim {name!r} cannot fail: expected has neither from nor to")
+    check = Check(
+        kind=entry["kind"],
+        metric=entry["metric"],
+        over=_selection(entry["over"], groups),
+        under=_selection(entry["under"], groups) if "under" in entry else None,
+        than=(
+            (
+                _selection(entry["than"]["over"], groups),
+                _selection(entry["than"]["under"], groups),
+            )
+            if "than" in entry
+            else None
+        ),
+        pattern_sets=tuple(entry.get("pattern_sets", ())),
+        sizes=tuple(entry.get("sizes", ())),
+        needed_sizes=tuple(entry.get("needed_sizes", ())),
+        across=entry.get("across", ""),
+        take=entry.get("take", "median"),
+    )
+    return Claim(
+        **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},
+        check=check,
+        low=float(expected.get("from", -math.inf)),
+        high=float(expected.get("to", math.inf)),
+        text=_in_words(check, entry),
+        reason=entry.get("reason", ""),
+    )
+
+
+def _selection(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Selection:
+    algorithms = entry["algorithms"]
+    if isinstance(algorithms, str):
+        algorithms = groups[algorithms]
+    return Selection(tuple(algorithms), entry.get("alpha"), entry.get("strategy"))
+
+
+def _in_words(check: Check, entry: Mapping[str, Any]) -> str:
+    metric = _METRICS.get(check.metric, check.metric.replace("_", " "))
+    what = f"{WORDS[check.kind]}: {metric}, {_side(entry['over'])}"
+    if "under" in entry:
+        what += f" / {_side(entry['under'])}"
+    if "than" in entry:
+        what += f", over that of {_side(entry['than']['over'])} / {_side(entry['than']['under'])}"
+    if check.across:
+        what += f"; {check.take} by {check.across.replace('_', ' ')}"
+    if check.pattern_sets:
+        what += f"; {', '.join(check.pattern_sets)}"
+    if check.sizes:
+        one = len(check.sizes) == 1
+        what += f"; size {check.sizes[0]}" if one else f"; sizes {check.sizes[0]}–{check.sizes[-1]}"
+    return what
+
+
+def _side(entry: Mapping[str, Any]) -> str:
+    algorithms = entry["algorithms"]
+    if isinstance(algorithms, str):
+        text = algorithms.replace("_", " ")
+    elif len(algorithms) > 3:
+        text = f"{len(algorithms)} others" if len(algorithms) < 9 else "all nine"
+    else:
+        text = " + ".join(algorithms)
+    if "alpha" in entry:
+        text += f" (α = {entry['alpha']:g})"
+    if "strategy" in entry:
+        text += f" ({entry['strategy'].replace('_', ' ')})"
+    return text
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _with_intervals(table: pd.DataFrame) -> list[str]:
+    return [
+        "–" if pd.isna(value) else f"{_short(value)} ({_short(low)} to {_short(high)})"
+        for value, low, high in table[["value", "low", "high"]].itertuples(index=False)
+    ]
+
+
+def _short(value: float) -> str:
+    if math.isinf(value):
+        return "?"
+    return f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
+
+
+def _counted(table: pd.DataFrame) -> list[str]:
+    return [
+        f"{patterns} ({left_out} left out)" if left_out else f"{patterns}"
+        for patterns, left_out in table[["patterns", "left_out"]].itertuples(index=False)
+    ]
+
+
+def _left_aligned(shown: pd.DataFrame) -> Styler:
+    styler = shown.style.hide(axis="index").format(escape="html")
+    return styler.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
+
+
+def _verdict_look(verdict: Any) -> str:
+    colours = {HOLDS: "#117733", FAILS: "#882255", OPEN: "#616161"}
+    return f"color: {colours[verdict]}; font-weight: bold"
