@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,11 @@ class PlanningProblem:
             object.__setattr__(self, key, array)
         if not np.array_equal(self.log_selectivity, self.log_selectivity.T):
             raise StatisticsError("log_selectivity is not symmetric; a pair has one selectivity")
-        if not (isinstance(self.alpha, int | float) and 0 <= self.alpha < math.inf):
+        if not (isinstance(self.alpha, Real) and 0 <= self.alpha < math.inf):
             raise StatisticsError(
                 f"alpha = {self.alpha!r}; the weight of latency is a number of at least 0"
             )
+        object.__setattr__(self, "alpha", float(self.alpha))
         if self.last is not None and self.last not in range(n):
             raise StatisticsError(f"last = {self.last!r} is none of the indices 0 … {n - 1}")
         if self.alpha and self.last is None:

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from cepbench.costs.models import COST_MODELS
 from cepbench.costs.problem import SMALLEST, PlanningProblem
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
-from cepbench.patterns.model import Operator, Pattern, Structure, Variable, Window
+from cepbench.patterns.model import (
+    ANY,
+    Kind,
+    Operator,
+    Pattern,
+    Strategy,
+    Structure,
+    Variable,
+    Window,
+)
 from cepbench.statistics.model import Statistics
 from tests.planning_cases import READINGS, Case, ln, random_case
 
@@ -232,3 +241,123 @@ def test_a_problem_is_a_read_only_copy() -> None:
     assert problem.log_cardinality[0] == 0
     with pytest.raises(ValueError, match="read-only"):
         problem.log_cardinality[0] = 1
+
+
+def nested_pattern(strategy: Strategy = ANY) -> Pattern:
+    """SEQ(a, AND(b, c), NOT(n), d): c and b have no order, and d comes last."""
+    a, b, c, d = (Variable(name, name.upper()) for name in "abcd")
+    items = (a, Structure(Operator.AND, (b, c)), Variable("n", "N", Kind.NEGATED), d)
+    return Pattern(Structure(Operator.SEQ, items), (), Window(10, "seconds"), strategy)
+
+
+def test_nested_patterns_have_a_condition_for_each_covering_pair() -> None:
+    statistics = Statistics(cardinalities=dict.fromkeys("abcdn", 2.0))
+    problem = PlanningProblem.from_pattern(nested_pattern(), statistics)
+    assert problem.names == tuple("abcd") and problem.last == 3
+    halves = np.ones((4, 4))
+    for i, j in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        halves[i, j] = halves[j, i] = 0.5
+    assert np.exp(problem.log_selectivity) == pytest.approx(halves)
+    assert problem.partial_matches([0, 3]) == pytest.approx(4)
+
+
+def test_contiguity_by_hand() -> None:
+    # 30 events of any type in the window of 10 s, in 5 partitions.
+    statistics = Statistics(
+        cardinalities=dict.fromkeys("abcd", 2.0),
+        selectivities={("a", "b"): 0.2, ("a", "d"): 0.3},
+        stream_rate=3,
+        partitions=5,
+    )
+    strict = PlanningProblem.from_pattern(nested_pattern(Strategy("strict_contiguity")), statistics)
+    # Two that have an order, and two that have none but may be neighbours.
+    assert strict.selectivity(0, 1) == pytest.approx(0.2 * 0.5 / 30)
+    assert strict.selectivity(1, 2) == pytest.approx(1 / 30)
+    assert strict.selectivity(0, 3) == pytest.approx(0.3)
+    assert strict.partial_matches([1, 2]) == pytest.approx(2 / 30)
+    inner = PlanningProblem.from_pattern(
+        nested_pattern(Strategy("partition_contiguity", "x")), statistics
+    )
+    # What is given has equal partitions in it; 6 events of a partition arrive in a window.
+    assert inner.selectivity(0, 1) == pytest.approx(0.2 * 0.5 / 6)
+    assert inner.selectivity(1, 2) == pytest.approx(1 / 5 / 6)
+    assert inner.selectivity(0, 3) == pytest.approx(0.3)
+    rare = Statistics(cardinalities=dict.fromkeys("abcd", 2.0), stream_rate=0.01, partitions=1)
+    assert PlanningProblem.from_pattern(
+        nested_pattern(Strategy("strict_contiguity")), rare
+    ).selectivity(1, 2) == pytest.approx(1)
+
+
+def test_a_kleene_variable_has_the_rate_of_the_paper() -> None:
+    # Section 4: 5 events per second, 10 seconds: r' = 2^50 / 10.
+    items = (Variable("a", "A"), Variable("b", "B", Kind.KLEENE), Variable("c", "C"))
+    pattern = Pattern(Structure(Operator.AND, items), (), Window(10, "seconds"))
+    problem = PlanningProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 5.0)))
+    assert problem.rate(1) == pytest.approx(2.0**50 / 10)
+    assert problem.cardinality(1) == pytest.approx(2.0**50)
+    assert problem.rate(0) == pytest.approx(5)
+    many = PlanningProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 2000.0)))
+    assert many.log_cardinality[1] == pytest.approx(20_000 * math.log(2))
+    with pytest.raises(PlanGeneratorError, match="log_cardinality"):
+        many.cardinality(1)
+    sets = tuple(Variable(name, "B", Kind.KLEENE) for name in "ab")
+    both = Pattern(Structure(Operator.AND, sets), (), Window(1, "units"))
+    with pytest.raises(StatisticsError, match="not finite"):
+        PlanningProblem.from_pattern(both, Statistics(cardinalities=dict.fromkeys("ab", 1.7e308)))
+
+
+def test_strategies_that_lack_a_number_say_which() -> None:
+    bare = Statistics(cardinalities=dict.fromkeys("abcd", 2.0))
+    for strategy in (Strategy("strict_contiguity"), Strategy("partition_contiguity", "x")):
+        with pytest.raises(StatisticsError, match=r"Statistics\((stream_rate|partitions)=...\)"):
+            PlanningProblem.from_pattern(nested_pattern(strategy), bare)
+    with_rate = Statistics(cardinalities=dict.fromkeys("abcd", 2.0), stream_rate=3)
+    with pytest.raises(StatisticsError, match=r"Statistics\(partitions=...\)"):
+        PlanningProblem.from_pattern(
+            nested_pattern(Strategy("partition_contiguity", "x")), with_rate
+        )
+
+
+def test_latency_by_hand() -> None:
+    # a: 2, b: 1, c: 4 per window; filter on b = 1/2; b comes last.
+    items = tuple(Variable(name, name.upper()) for name in "acb")
+    pattern = Pattern(Structure(Operator.SEQ, items), (), Window(10, "seconds"))
+    statistics = Statistics(cardinalities={"a": 2, "b": 1, "c": 4}, selectivities={("b", "b"): 0.5})
+    problem = PlanningProblem.from_pattern(pattern, statistics, alpha=10)
+    assert problem.last == 2 and problem.pivot == 2
+    # Indices: a 0, c 1, b 2. b: 1/2, b a: 1, b a c: 1; a (2) and c (4) come after b.
+    assert problem.order_cost([2, 0, 1]) == pytest.approx(0.5 + 1 + 1 + 10 * (2 + 4))
+    assert problem.order_cost([0, 1, 2]) == pytest.approx(2 + 4 + 1)
+    # Leaves 2 + 4 + 1/2; (c, b): 1; root: 1. Beside the way from b: c (4) and a (2).
+    assert problem.tree_cost((0, (1, 2))) == pytest.approx(6.5 + 1 + 1 + 10 * (4 + 2))
+    # (a, c): 4 beside b alone.
+    assert problem.tree_cost(((0, 1), 2)) == pytest.approx(6.5 + 4 + 1 + 10 * 4)
+    without = PlanningProblem.from_pattern(pattern, statistics)
+    assert without.pivot == -1 and without.log_alpha == -math.inf
+    for name, plan in (("order-latency", [2, 0, 1]), ("tree-latency", (0, (1, 2)))):
+        assert COST_MODELS[name].log_cost(problem, plan) == pytest.approx(math.log(6))
+    alone = PlanningProblem(("a",), np.zeros(1), np.zeros((1, 1)), alpha=1, last=0)
+    assert alone.log_order_cost([0]) == alone.log_tree_cost(0) == 0
+
+
+def test_latency_that_makes_no_sense() -> None:
+    case = random_case(1, 3)
+    for alpha in (-1, math.nan, math.inf, "much"):
+        with pytest.raises(StatisticsError, match="weight of latency"):
+            PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=alpha)
+    with pytest.raises(StatisticsError, match="OutputProfiler"):
+        PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=1)
+    with pytest.raises(StatisticsError, match=r"last = 'z', but no such one; .*v0, v1, v2"):
+        PlanningProblem.from_pattern(case.pattern, case.statistics, last="z")
+    sequence = dataclasses.replace(case, operator="SEQ")
+    with pytest.raises(StatisticsError, match=r"puts another one after it; .* be of v2"):
+        PlanningProblem.from_pattern(sequence.pattern, case.statistics, last="v0")
+    with pytest.raises(StatisticsError, match="none of the indices"):
+        PlanningProblem(("a",), np.zeros(1), np.zeros((1, 1)), last=1)
+
+
+def test_a_pattern_with_or_is_several_problems() -> None:
+    case = random_case(1, 3)
+    either = Structure(Operator.OR, case.pattern.variables)
+    with pytest.raises(UnsupportedPatternError, match=r"pattern.branches\(\)"):
+        PlanningProblem.from_pattern(Pattern(either, (), Window(1, "units")), case.statistics)
