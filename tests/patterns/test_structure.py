@@ -1,0 +1,265 @@
+"""Negation, Kleene closure, disjunction and nesting in the pattern model, and what is refused."""
+
+import pytest
+
+from cepbench.errors import (
+    PatternError,
+    PatternNameError,
+    PatternOperatorError,
+    UnsupportedPatternError,
+)
+from cepbench.patterns.model import (
+    ANY,
+    Aggregate,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Kind,
+    Operator,
+    Pattern,
+    Strategy,
+    Structure,
+    Variable,
+    Window,
+)
+from cepbench.patterns.parse import parse
+
+
+def pattern_of(text: str) -> Pattern:
+    return parse(f"PATTERN {text} WITHIN 9 s")
+
+
+def test_kinds_and_what_a_match_binds() -> None:
+    pattern = pattern_of("SEQ(A a, NOT(B n), KL(C k), AND(D d, NOT(A m)))")
+    assert [v.kind.value for v in pattern.variables] == [
+        "plain",
+        "negated",
+        "kleene",
+        "plain",
+        "negated",
+    ]
+    assert pattern.names == ("a", "n", "k", "d", "m")
+    assert pattern.positive_names == ("a", "k", "d")
+    assert pattern.negated == (Variable("n", "B", Kind.NEGATED), Variable("m", "A", Kind.NEGATED))
+    assert pattern.strategy == ANY
+    assert pattern.branches() == (pattern,)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("SEQ(A a, B b, C c)", "ab ac bc"),
+        ("AND(A a, B b)", ""),
+        ("SEQ(A a, AND(B b, SEQ(C c, D d)), E e)", "ab ac ad ae be cd ce de"),
+        ("AND(SEQ(A a, B b), SEQ(C c, D d))", "ab cd"),
+        ("SEQ(A a, NOT(N n), B b)", "an ab nb"),
+        ("SEQ(NOT(N n), A a, NOT(M m))", "na am"),
+        # Two negated items in a row: each by itself between a and b.
+        ("SEQ(A a, NOT(N n), NOT(M m), B b)", "an am ab nb mb"),
+        ("AND(A a, SEQ(NOT(N n), KL(B b)))", "nb"),
+        ("SEQ(A a, AND(B b, NOT(N n)), C c)", "ab an ac bc nc"),
+    ],
+)
+def test_precedence(text: str, pairs: str) -> None:
+    found = pattern_of(text).structure.precedence()
+    assert found == {(pair[0], pair[1]) for pair in pairs.split()}
+
+
+@pytest.mark.parametrize(
+    ("text", "branches"),
+    [
+        ("OR(A a, B b)", ["SEQ(A a)", "SEQ(B b)"]),
+        ("OR(A a, OR(SEQ(B b, C c), A a))", ["SEQ(A a)", "SEQ(B b, C c)"]),
+        (
+            "SEQ(A a, OR(B b, SEQ(C c, KL(D d))), E e)",
+            ["SEQ(A a, B b, E e)", "SEQ(A a, SEQ(C c, KL(D d)), E e)"],
+        ),
+        (
+            "AND(OR(A a, B b), OR(C c, NOT(D d)))",
+            ["AND(A a, C c)", "AND(A a, NOT(D d))", "AND(B b, C c)", "AND(B b, NOT(D d))"],
+        ),
+        ("OR(SEQ(A a, B b), SEQ(B b, A a))", ["SEQ(A a, B b)", "SEQ(B b, A a)"]),
+        ("OR(A a)", ["SEQ(A a)"]),
+    ],
+)
+def test_branches_are_the_disjunctive_normal_form(text: str, branches: list[str]) -> None:
+    assert [str(branch.structure) for branch in pattern_of(text).branches()] == branches
+
+
+def test_branches_take_their_conditions_window_and_strategy() -> None:
+    pattern = parse(
+        "PATTERN OR(SEQ(A a, B b), SEQ(A a, C c)) WHERE a.x < 1 AND a.x < b.x AND c.x = 2 "
+        "STRATEGY consuming WITHIN 9 s"
+    )
+    assert pattern.names == ("a", "b", "c")
+    assert [str(branch) for branch in pattern.branches()] == [
+        "PATTERN SEQ(A a, B b) WHERE a.x < 1 AND a.x < b.x STRATEGY consuming WITHIN 9 seconds",
+        "PATTERN SEQ(A a, C c) WHERE a.x < 1 AND c.x = 2 STRATEGY consuming WITHIN 9 seconds",
+    ]
+
+
+def test_too_many_branches() -> None:
+    pairs = ", ".join(f"OR(A a{n}, B b{n})" for n in range(9))
+    with pytest.raises(UnsupportedPatternError, match=r"column 9: .* 512 patterns without OR"):
+        pattern_of(f"AND({pairs})")
+
+
+@pytest.mark.parametrize(
+    ("where", "elementwise", "running"),
+    [
+        ("k.x < a.x", True, set()),
+        ("k[1].x < a.x", False, set()),
+        ("k[i].x < k[i-1].x", False, {"k"}),
+        ("sum(k.x) < a.x", False, set()),
+        ("a.x < 1 OR k.x > avg(k[..i-1].x)", False, {"k"}),
+        ("a.x < 1", True, set()),
+    ],
+)
+def test_what_conditions_range_over(where: str, elementwise: bool, running: set[str]) -> None:
+    (clause,) = pattern_of(f"SEQ(A a, KL(K k)) WHERE {where}").conditions
+    assert clause.is_elementwise == elementwise
+    assert clause.running_variables() == running
+    assert clause.is_running == bool(running)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "words"),
+    [
+        ("NOT(A a)", 13, "nothing is left for a match to bind"),
+        ("SEQ(NOT(A a), !B b)", 17, "add an item without NOT beside it"),
+        ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) only says what must not be there"),
+        ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "only says what must not be there"),
+        ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "a single event type, not to SEQ"),
+        ("SEQ(A a, !(B b & C c))", 18, "a single event type, not to AND"),
+        ("SEQ(A a, NOT(B b | C c))", 18, r"write NOT\(B b\), NOT\(C c\) instead"),
+        ("SEQ(A a, NOT(KL(B b)))", 18, "no set of one or more events is the same as no event"),
+        ("SEQ(A a, !B+ b[])", 18, "no set of one or more events is the same as no event"),
+        ("SEQ(A a, NOT(NOT(B b)))", 18, "NOT of NOT"),
+        ("SEQ(A a, KL(NOT(B b)))", 18, "what is not there cannot be repeated"),
+        ("SEQ(A a, KL(SEQ(B b, C c)))", 18, "KL applies to a single event type, not to SEQ"),
+        ("SEQ(A a, (B b | C c)+)", 18, "KL applies to a single event type, not to OR"),
+        ("SEQ(A a, KL(B b+))", 18, "Kleene closure of a Kleene closure"),
+    ],
+)
+def test_operators_where_they_have_no_meaning(text: str, column: int, words: str) -> None:
+    with pytest.raises(PatternOperatorError, match=words) as refused:
+        pattern_of(text)
+    assert (refused.value.line, refused.value.column) == (1, column)
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("a[i-1].x < 3", r"a\[i-1\].x asks for a set of events.*write a.x, or.*KL\(A a\)"),
+        ("a[1].x < 3", "asks for a set of events"),
+        ("n[last].x < 3", "asks for a set of events"),
+        ("avg(a.x) < 3", r"avg\(a\[\].x\) asks for a set of events"),
+        ("a.x < sum(k[1].x)", r"sum\(k\[1\].x\) is over one event; write k\[1\].x"),
+        ("k[i].x < l[i-1].x", "over the events of two Kleene variables, k and l"),
+        ("l.x < avg(k[..i-1].x)", "no second Kleene variable"),
+        ("n.x < m.x", "the negated variables n and m.*tie both to an item without NOT"),
+    ],
+)
+def test_conditions_where_they_have_no_meaning(where: str, words: str) -> None:
+    items = "SEQ(A a, NOT(N n), NOT(M m), KL(K k), KL(L l))"
+    with pytest.raises(PatternOperatorError, match=words) as refused:
+        pattern_of(f"{items} WHERE a.y = 1 AND {where}")
+    assert refused.value.offending == where
+
+
+@pytest.mark.parametrize("index", ["2", "j", "i-2", "a.LEN", "k.SIZE", "i-1.5"])
+def test_unknown_indices(index: str) -> None:
+    with pytest.raises(PatternError, match=r"unknown index; an event of k is k\[i\]") as refused:
+        pattern_of(f"SEQ(A a, KL(K k)) WHERE k[{index}].x = 1")
+    assert refused.value.offending == f"[{index}]"
+
+
+def test_the_events_before_one_stand_in_a_function() -> None:
+    with pytest.raises(PatternError, match=r"put them into a function, as in avg"):
+        pattern_of("SEQ(KL(K k)) WHERE k[..i-1].x = 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("OR(A a, B b) WHERE a.x < b.x", "a and b are in different branches of OR"),
+        ("SEQ(A a, OR(B b, C c)) WHERE a.x < 1 AND c.x = b.x", "c and b are in different"),
+    ],
+)
+def test_conditions_over_different_branches(text: str, words: str) -> None:
+    with pytest.raises(PatternError, match=words) as refused:
+        pattern_of(text)
+    assert text.endswith(refused.value.offending)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("OR(A a, B a)", "'a' already stands for A a in another branch"),
+        ("OR(A a, SEQ(KL(A a), B b))", "'a' already stands for A a in another branch"),
+        ("SEQ(A a, OR(B b, C a))", "'a' already stands for another item"),
+        ("AND(OR(A a, B b), OR(C c, B b))", "'b' already stands for another item"),
+    ],
+)
+def test_names_of_two_items(text: str, words: str) -> None:
+    with pytest.raises(PatternNameError, match=words):
+        pattern_of(text)
+
+
+# -- built by hand ------------------------------------------------------------------------------
+
+A, B = Variable("a", "A"), Variable("b", "B")
+NO_B = Variable("b", "B", Kind.NEGATED)
+AX = Attribute("a", "x")
+
+
+def by_hand(
+    operator: Operator, *items: Variable | Structure, where: Comparison | None = None
+) -> Pattern:
+    clauses = () if where is None else (Clause((where,)),)
+    return Pattern(Structure(operator, items), clauses, Window(1, "units"))
+
+
+@pytest.mark.parametrize(
+    ("operator", "items", "words"),
+    [
+        (Operator.SEQ, (), "at least one variable"),
+        (Operator.SEQ, (A, Variable("a", "C")), "'a' stands for two items"),
+        (Operator.OR, (A, Structure(Operator.SEQ, (B, Variable("a", "C")))), "A a in one branch"),
+        (Operator.SEQ, (NO_B,), "only says what must not be there"),
+    ],
+)
+def test_structures_by_hand_are_checked_too(operator: Operator, items: tuple, words: str) -> None:
+    with pytest.raises(PatternError, match=words):
+        by_hand(operator, *items)
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        (Constant(3), "mentions no variable"),
+        (Attribute("c", "x"), "unknown variable 'c'"),
+        (Attribute("a", "x", "first"), "asks for a set of events"),
+        (Attribute("a", "x", "second"), "unknown element 'second'"),
+        (Aggregate("median", AX), "unknown function 'median'"),
+        (Aggregate("sum", Attribute("a", "x", "last")), "is over one event"),
+    ],
+)
+def test_conditions_by_hand_are_checked_too(left: object, words: str) -> None:
+    with pytest.raises(PatternError, match=words) as refused:
+        by_hand(Operator.SEQ, A, B, where=Comparison("<", left, Constant(1)))  # type: ignore
+    assert isinstance(refused.value.culprit, Clause)
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "words"),
+    [
+        ("next", None, "unknown strategy 'next'; use one of any, consuming"),
+        ("partition_contiguity", None, "needs the attribute"),
+        ("consuming", "x", "takes no attribute; leave out 'x'"),
+    ],
+)
+def test_strategies_by_hand_are_checked_too(name: str, attribute: str | None, words: str) -> None:
+    with pytest.raises(PatternError, match=words):
+        Strategy(name, attribute)
