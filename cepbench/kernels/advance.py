@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.buffers import expire, has_room, make_room, widened
+from cepbench.kernels.checks import has_checks, sift
+from cepbench.kernels.clock import now as now_ns
+from cepbench.kernels.clock import record
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.join import FOUND, TURN, has_drivers, join_node
+from cepbench.kernels.output import give_out
+from cepbench.kernels.pool import compacted
+from cepbench.kernels.rows import spans_of_fresh
+from cepbench.kernels.sets import join_sets
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -16,13 +23,18 @@ from cepbench.kernels.tables import (
     FRESH,
     INT_OFFSET,
     INTS,
+    JOINS,
     KEPT,
+    KIND,
+    LIFETIME,
+    NO_MEMBERS,
     NO_ROOM,
     OK,
     PEAK,
     PEAK_BYTES,
     PEAK_EVENTS,
     PEAK_PARTIAL_MATCHES,
+    RETAINED,
     START,
     Plan,
     Scratch,
@@ -34,6 +46,8 @@ _NEVER = np.iinfo(np.int64).max
 _NODE = 0  # whose turn it is, leaves first; -1 before the step
 _NOW = 1  # the latest timestamp taken
 _HORIZON = 2  # the latest timestamp to be taken
+_ARRIVED = 3  # when the step began, by the system's clock
+_REPORTED = 4  # how many matches have been given out
 
 
 def advance(
@@ -45,13 +59,16 @@ def advance(
     peaks: np.ndarray,
     ints: np.ndarray,
     floats: np.ndarray,
+    members: np.ndarray,
+    used: np.ndarray,
     scratch: Scratch,
     events: np.ndarray,
     starts: np.ndarray,
     values: np.ndarray,
     value_starts: np.ndarray,
-    positions: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
+    columns: int,
+    ended: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Take in a batch of events and find the matches that they complete.
 
     Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
@@ -69,65 +86,81 @@ def advance(
         Written in place.
     ints, floats : 1-d arrays
         The arenas.
+    members : int64 array, shape (2, capacity)
+        The pool of members of sets.
+    used : int64 array, shape (1,)
+        How much of it is taken.
     scratch : Scratch
-    events : int64 array, shape (2, m)
-        Timestamps and positions, leaf after leaf, in order of arrival within a leaf.
+    events : int64 array, shape (2 or 3, m)
+        Timestamps, positions and maybe ranks, leaf after leaf, in order of arrival within a leaf.
     starts : int64 array, shape (leaves + 1,)
         Where each leaf's events start.
     values : 1-d float64 array
         Column ``c`` of leaf ``l`` starts at ``value_starts[l] + c * (number of its events)``.
     value_starts : int64 array, shape (leaves,)
-    positions : bool
-        Whether to write matches (else they are only counted).
+    columns : int
+        Columns of a match; 0 to count matches only.
+    ended : bool
+        Whether no events follow, so that nothing need wait any more.
 
     Returns
     -------
-    ints, floats : 1-d arrays
-        The arenas, maybe new ones.
-    matches : int64 array, shape (leaves, found or more)
-        Positions of the events of each match; empty if only counted.
+    ints, floats, members : arrays
+        The arenas and the pool, maybe new ones.
+    matches : int64 array, shape (columns, found or more)
+        Positions of the events of each match, and for a set where it lies in ``members`` and its
+        size.
     found : int
     outcome : int
-        ``OK`` or ``TOO_MANY``.
+        ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
     """
-    leaves = len(starts) - 1
     root = len(plan.nodes) - 1
     taken = starts.copy()
-    matches = np.empty((leaves, 1024 if positions else 0), np.int64)
-    before = counts[root, CREATED]
-    scratch.progress[_NODE] = -1
+    matches = np.empty((columns, 1024 if columns else 0), np.int64)
+    at = scratch.progress
+    at[_NODE], at[_NOW], at[_REPORTED] = -1, 0, 0
     scratch.rectangle[TURN] = -1
     outcome = NO_ROOM
-    while outcome == NO_ROOM:
+    while outcome in (NO_ROOM, NO_MEMBERS):
         outcome = _run(
-            plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, taken,
-            values, value_starts, positions, matches,
+            plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
+            starts, taken, values, value_starts, columns > 0, ended, matches,
         )  # fmt: skip
-        if outcome == NO_ROOM:
-            node, more = int(scratch.progress[_NODE]), int(scratch.rectangle[FOUND])
-            if node == root:
-                matches = widened(matches, int(state[root, END]), more)
-            else:
-                ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
-    state[root, END] = 0
-    return ints, floats, matches, int(counts[root, CREATED] - before), int(outcome)
+        node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
+        if outcome == NO_MEMBERS:
+            members = compacted(members, used, more, plan, state, ints, matches, int(at[_REPORTED]))
+        elif outcome == NO_ROOM and node > root:
+            matches = widened(matches, int(at[_REPORTED]), more)
+        elif outcome == NO_ROOM and node == root and not plan.stored:
+            matches = widened(matches, int(state[root, END]), more)
+        elif outcome == NO_ROOM:
+            ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
+    if not plan.stored:
+        state[root, END] = 0
+    return ints, floats, members, matches, int(at[_REPORTED]), int(outcome)
 
 
 @njit_in_place
 def _run(
-    plan, step, limit, state, counts, peaks, ints, floats, scratch, events, starts, taken, values,
-    value_starts, positions, matches,
+    plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
+    taken, values, value_starts, positions, ended, matches,
 ):  # fmt: skip
     """Take step after step until the batch ends, or some node has no room left."""
     leaves = len(starts) - 1
     root = len(plan.nodes) - 1
     at = scratch.progress
+    timed = len(scratch.latencies) > 0
     while True:
         if at[_NODE] < 0:
             now = _next_timestamp(taken, starts, events)
-            if now == _NEVER:
+            if now == _NEVER and (at[_NOW] == _NEVER or not ended):
                 return OK
             at[_NODE], at[_NOW], at[_HORIZON] = 0, now, now + step - 1
+            if now == _NEVER:
+                # Nothing comes any more: what waits goes out.
+                at[_NODE], at[_HORIZON] = root + 1, now
+            if timed:
+                at[_ARRIVED] = now_ns(scratch.clock)
         while at[_NODE] < leaves:
             leaf = at[_NODE]
             first = taken[leaf]
@@ -145,6 +178,7 @@ def _run(
                 taken[leaf] = last
                 at[_NOW] = max(at[_NOW], events[0, last - 1])
             at[_NODE] += 1
+        at[_NODE] = max(at[_NODE], plan.inner)
         while at[_NODE] <= root:
             node = at[_NODE]
             if not has_drivers(node, plan, state):
@@ -152,16 +186,46 @@ def _run(
                 at[_NODE] += 1
                 continue
             free = limit
-            for other in range(leaves, root):
+            for other in range(plan.inner, root):
                 free -= state[other, END] - state[other, START] if other != node else 0
-            outcome = join_node(
-                node, node == root and not positions, _NEVER if node == root else free, plan,
-                state, counts, ints, floats, scratch, matches,
+            if node == root:
+                free = _NEVER
+            counting = node == root and not positions and not plan.stored
+            before = counts[node, CREATED]
+            if plan.nodes[node, KIND] == JOINS:
+                outcome = join_node(
+                    node, counting, free, plan, state, counts, ints, floats, scratch, matches
+                )
+            else:
+                outcome = join_sets(
+                    node, counting, free, plan, state, counts, ints, floats, members, used, scratch,
+                    matches,
+                )  # fmt: skip
+            if node == root and not plan.stored:
+                at[_REPORTED] += counts[node, CREATED] - before
+                if timed and counts[node, CREATED] > before:
+                    record(at[_ARRIVED], counts[node, CREATED] - before, scratch)
+            if outcome != OK:
+                return outcome
+            if has_checks(node, plan):
+                sift(node, plan, state, counts, ints, floats, members, scratch)
+            if node < root:
+                created = state[node, END] - state[node, FRESH]
+                spans = spans_of_fresh(node, plan, state, ints)
+                counts[node, LIFETIME] += plan.window * created - spans
+            at[_NODE] += 1
+        if plan.stored:
+            outcome, given = give_out(
+                at[_NOW], at[_REPORTED], positions, plan, state, counts, ints, floats, members,
+                scratch, matches,
             )  # fmt: skip
             if outcome != OK:
                 return outcome
-            at[_NODE] += 1
-        _finish_step(at[_NOW] - plan.window, leaves, plan, state, counts, peaks, ints, floats)
+            at[_REPORTED] += given
+            if timed and given > 0:
+                record(at[_ARRIVED], given, scratch)
+        if at[_NOW] < _NEVER:
+            _finish_step(at[_NOW], leaves, plan, state, counts, peaks, ints, floats)
         at[_NODE] = -1
 
 
@@ -187,7 +251,7 @@ def _take(leaf, first, last, events, values, source, stride, plan, state, counts
     """Store the events ``first..last`` of a leaf."""
     more = last - first
     end, capacity = state[leaf, END], state[leaf, CAPACITY]
-    for column in range(2):
+    for column in range(plan.nodes[leaf, INTS]):
         begin = state[leaf, INT_OFFSET] + column * capacity + end
         for row in range(more):
             ints[begin + row] = events[column, first + row]
@@ -200,13 +264,19 @@ def _take(leaf, first, last, events, values, source, stride, plan, state, counts
 
 
 @njit_in_place
-def _finish_step(oldest, leaves, plan, state, counts, peaks, ints, floats):
+def _finish_step(now, leaves, plan, state, counts, peaks, ints, floats):
     """Count what is stored, then forget what no event still to come can extend."""
     events = rows = size = 0
-    for node in range(len(plan.nodes) - 1):
+    for node in range(len(plan.nodes)):
         stored = state[node, END] - state[node, START]
-        size += stored * 8 * (plan.nodes[node, INTS] + plan.nodes[node, FLOATS])
+        width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
+        if node == len(plan.nodes) - 1:
+            # Matches that wait expire in no other way than by being given out.
+            size += stored * 8 * width if plan.stored else 0
+            continue
+        size += stored * 8 * width
         if plan.nodes[node, KEPT] == 1:
+            oldest = now - plan.nodes[node, RETAINED] * plan.window
             live = expire(node, oldest, plan.nodes, state, ints, floats)
             counts[node, PEAK] = max(counts[node, PEAK], live)
             if node < leaves:

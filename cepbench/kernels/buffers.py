@@ -15,6 +15,7 @@ from cepbench.kernels.tables import (
     INT_OFFSET,
     INTS,
     LATEST,
+    SHIFT,
     START,
 )
 
@@ -48,6 +49,7 @@ def _move_to_front(node, nodes, state, ints, floats):
     state[node, START] = 0
     state[node, END] = end - start
     state[node, FRESH] -= start
+    state[node, SHIFT] += start
 
 
 @njit_in_place
@@ -115,18 +117,19 @@ def make_room(
     Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
     of the node, and no others, move to the front.
     """
-    # The root's rows are matches and lie elsewhere.
-    inner = slice(0, len(nodes) - 1)
     old = state.copy()
     live = old[grown, END] - old[grown, START]
     state[grown, CAPACITY] = 2 * (live + extra)
     state[grown, [START, END, FRESH]] -= old[grown, START]
+    state[grown, SHIFT] += old[grown, START]
     arenas = []
     for arena, offset, width in ((ints, INT_OFFSET, INTS), (floats, FLOAT_OFFSET, FLOATS)):
-        sizes = state[inner, CAPACITY] * nodes[inner, width]
-        state[inner, offset] = np.cumsum(sizes) - sizes
+        sizes = state[:, CAPACITY] * nodes[:, width]
+        state[:, offset] = np.cumsum(sizes) - sizes
         larger = np.empty(sizes.sum(), arena.dtype)
-        for node in range(len(nodes) - 1):
+        for node in range(len(nodes)):
+            if old[node, CAPACITY] == 0:
+                continue  # no rows, or matches, which lie elsewhere
             for column in range(nodes[node, width]):
                 source = old[node, offset] + column * old[node, CAPACITY]
                 target = state[node, offset] + column * state[node, CAPACITY]

@@ -20,10 +20,8 @@ from cepbench.kernels.filters import (
     run_program,
 )
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.rows import append, copy_ints, spans_of_fresh
+from cepbench.kernels.rows import append, copy_ints
 from cepbench.kernels.tables import (
-    AFTER,
-    BEFORE,
     BOUNDS_LEFT,
     CAPACITY,
     COMPARE,
@@ -38,13 +36,12 @@ from cepbench.kernels.tables import (
     LATEST,
     LEFT,
     LEFT_DRIVES,
-    LIFETIME,
+    LOWER,
     NO_ROOM,
     OK,
     PROGRAM,
     RIGHT,
     RIGHT_DRIVES,
-    SINCE,
     SORTED,
     START,
     TESTED_LEFT,
@@ -65,7 +62,7 @@ _OUTER_COST = 32
 TURN = 0  # whose fresh rows drive: 0 the left child's, 1 the right one's; -1 for none yet
 FOUND = 1  # how many rows there was no room for
 _SIDE = 2  # of the outer rows: 0 the left child, 1 the right one
-_OUTER = 3  # the next outer row
+OUTER = 3  # the next outer row
 _OUTER_LAST = 4
 _INNER_FIRST = 5
 _INNER_LAST = 6
@@ -110,12 +107,12 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
         ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
     """
     rectangle = scratch.rectangle
-    is_root = node == len(plan.nodes) - 1
+    is_root = node == len(plan.nodes) - 1 and not plan.stored
     if rectangle[TURN] < 0:
         state[node, FRESH] = state[node, END]
         _lay_out(node, 0, is_root, plan, state, rectangle)
     while True:
-        if rectangle[_OUTER] < rectangle[_OUTER_LAST]:
+        if rectangle[OUTER] < rectangle[_OUTER_LAST]:
             outcome = _join_rectangle(
                 node, counting, limit, plan, state, counts, ints, floats, scratch, matches
             )
@@ -125,9 +122,6 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
             break
         _lay_out(node, 1, is_root, plan, state, rectangle)
     rectangle[TURN] = -1
-    if not is_root:
-        created = state[node, END] - state[node, FRESH]
-        counts[node, LIFETIME] += plan.window * created - spans_of_fresh(node, plan, state, ints)
     return OK
 
 
@@ -145,7 +139,7 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
         inner_last = state[y, FRESH]
     if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
         last = first
-    rectangle[_OUTER] = rectangle[_OUTER_LAST] = first
+    rectangle[OUTER] = rectangle[_OUTER_LAST] = first
     if first == last:
         return
     # Only if the drivers are taken one after the other, rows come out sorted by time.
@@ -155,7 +149,7 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
         side = 1 - side
         first, last, inner_first, inner_last = inner_first, inner_last, first, last
     rectangle[_SIDE] = side
-    rectangle[_OUTER], rectangle[_OUTER_LAST] = first, last
+    rectangle[OUTER], rectangle[_OUTER_LAST] = first, last
     rectangle[_INNER_FIRST], rectangle[_INNER_LAST] = inner_first, inner_last
     rectangle[_INNER] = -1
 
@@ -183,11 +177,11 @@ def _join_rectangle(
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     starts, stops = scratch.starts, scratch.stops
-    is_root = node == len(plan.nodes) - 1
+    is_root = node == len(plan.nodes) - 1 and not plan.stored
     side = rectangle[_SIDE]
     exact = is_exact(node, side, plan)
     resumed = rectangle[_INNER]
-    for first in range(rectangle[_OUTER], rectangle[_OUTER_LAST], OUTER_BLOCK):
+    for first in range(rectangle[OUTER], rectangle[_OUTER_LAST], OUTER_BLOCK):
         outers = min(OUTER_BLOCK, rectangle[_OUTER_LAST] - first)
         set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
         find_ranges(node, side, outers, plan, state, ints, scratch)
@@ -214,7 +208,7 @@ def _join_rectangle(
                     has_space = has_room(node, found, plan.nodes, state, ints, floats)
                     end = state[node, END]
                 if not has_space:
-                    rectangle[_OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
+                    rectangle[OUTER], rectangle[_INNER], rectangle[FOUND] = outer, begin, found
                     return NO_ROOM
                 if is_root:
                     for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
@@ -241,18 +235,22 @@ def set_bounds(node, side, first, outers, plan, state, ints, low, high):
         low[plan.rules[rule, 1], :outers] = _LOWEST
         high[plan.rules[rule, 1], :outers] = _HIGHEST
     for rule in rules:
-        kind, bounded = plan.rules[rule, 0], plan.rules[rule, 1]
+        bounded, shift = plan.rules[rule, 1], plan.rules[rule, 3]
         begin = state[x, INT_OFFSET] + plan.rules[rule, 2] * state[x, CAPACITY] + first
         column = ints[begin : begin + outers]
         lowest, highest = low[bounded, :outers], high[bounded, :outers]
-        if kind in (AFTER, SINCE):
-            shift = 1 if kind == AFTER else -plan.window
+        if plan.rules[rule, 0] == LOWER:
             for row in range(outers):
                 lowest[row] = max(lowest[row], column[row] + shift)
         else:
-            shift = 0 if kind == BEFORE else plan.window + 1
             for row in range(outers):
                 highest[row] = min(highest[row], column[row] + shift)
+
+
+@njit_in_place
+def inner_range(rectangle, first, last):
+    """Let :func:`find_ranges` look at the inner rows from ``first`` to before ``last``."""
+    rectangle[_INNER_FIRST], rectangle[_INNER_LAST] = first, last
 
 
 @njit_in_place

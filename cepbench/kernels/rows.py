@@ -1,4 +1,4 @@
-"""The rows that a join makes: one for an outer row and each of the inner rows chosen for it."""
+"""Rows: those that a join makes of an outer row and the inner rows chosen for it; moving them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from cepbench.kernels.tables import (
     EARLIEST,
     END,
     FLOAT_OFFSET,
+    FLOATS,
     FRESH,
     INT_OFFSET,
+    INTS,
     LATEST,
     LEFT,
     RIGHT,
@@ -85,3 +87,35 @@ def spans_of_fresh(node, plan, state, ints):
     for row in range(fresh):
         total += latest[row] - earliest[row]
     return total
+
+
+@njit_in_place
+def move_row(node, source, target, plan, state, ints, floats):
+    """Write row ``source`` over row ``target``."""
+    if source == target:
+        return
+    capacity = state[node, CAPACITY]
+    for column in range(plan.nodes[node, INTS]):
+        base = state[node, INT_OFFSET] + column * capacity
+        ints[base + target] = ints[base + source]
+    for column in range(plan.nodes[node, FLOATS]):
+        base = state[node, FLOAT_OFFSET] + column * capacity
+        floats[base + target] = floats[base + source]
+
+
+@njit_in_place
+def swap_rows(node, one, other, plan, state, ints, floats):
+    """Let two rows change places."""
+    if one == other:
+        return
+    capacity = state[node, CAPACITY]
+    for column in range(plan.nodes[node, INTS]):
+        base = state[node, INT_OFFSET] + column * capacity
+        held = ints[base + one]
+        ints[base + one] = ints[base + other]
+        ints[base + other] = held
+    for column in range(plan.nodes[node, FLOATS]):
+        base = state[node, FLOAT_OFFSET] + column * capacity
+        value = floats[base + one]
+        floats[base + one] = floats[base + other]
+        floats[base + other] = value

@@ -1,9 +1,16 @@
 """Names of the columns in the integer tables that the join kernels share.
 
-A plan is a binary tree of nodes. Leaves come first, one a variable; then the inner nodes, children
-before parents, the root last. Every node holds rows: events at a leaf, partial matches above. Rows
-are stored by column in two arenas, one of int64 (timestamps, positions) and one of float64 (what
-later conditions compare); column ``c`` of a node starts at ``offset + c * capacity``.
+A plan is a tree of nodes. Leaves come first, one a variable, negated ones after the others; then
+checks, which hold no rows but say how rows of one node are tested against the events of a negated
+variable; then the inner nodes, children before parents, the root last. Every node holds rows: events
+at a leaf, partial matches above. Rows are stored by column in two arenas, one of int64 (timestamps,
+positions) and one of float64 (what later conditions compare); column ``c`` of a node starts at
+``offset + c * capacity``.
+
+A Kleene variable's set is two integer columns, where its members start in the pool of members and
+how many they are, in the order of their positions. The pool has a row for the ordinals of members,
+which find the event at the leaf (ordinal minus ``SHIFT`` of the leaf is its row), and one for their
+positions.
 """
 
 from __future__ import annotations
@@ -18,9 +25,15 @@ class Plan(NamedTuple):
 
     nodes: np.ndarray  #: int64 (nodes, NODE_COLUMNS)
     spans: np.ndarray  #: int64 (nodes, RULE_KINDS + 1)
-    rules: np.ndarray  #: int64 (rules, 3)
+    rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
     constants: np.ndarray  #: float64, read by programs
     window: int  #: in the unit of the timestamps
+    inner: int  #: number of the first inner node; what is before it are leaves and checks
+    stored: bool  #: whether rows of the root are stored before they are given out
+    waits: int  #: WAITS_NOT, WAITS_EARLIEST or WAITS_LATEST
+    late_first: int  #: checks from here on are those of rows that have waited
+    late_last: int
+    consuming: bool  #: whether an event may be in one match only
 
 
 class Scratch(NamedTuple):
@@ -35,6 +48,11 @@ class Scratch(NamedTuple):
     stops: np.ndarray  #: the same
     rectangle: np.ndarray  #: int64 (RECTANGLE,); see :mod:`cepbench.kernels.join`
     progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.advance`
+    slots: np.ndarray  #: int64 (slots, SLOT_COLUMNS); see :mod:`cepbench.kernels.clauses`
+    values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
+    clock: np.ndarray  #: int64 (2,), where the system's clock writes
+    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
+    latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
@@ -48,25 +66,47 @@ SORTED = 6  # 1 if rows are stored in order of their largest timestamp
 LEFT_DRIVES = 7  # 1 if a row of the left child can hold the last event of a joined row
 RIGHT_DRIVES = 8
 KEPT = 9  # 1 if rows wait here for rows of the sibling that are still to come
-NODE_COLUMNS = 10
+RETAINED = 10  # for how many windows a leaf's events are kept
+KIND = 11  # JOINS or SETS
+SET = 12  # of a node that makes sets: its columns for the start and (next) the size of the set,
+# or -1; at a root that is not stored they are columns of the matches
+SET_EARLIEST = 13  # and those for the earliest and latest timestamp of the set, or -1
+SET_LATEST = 14
+SET_LIMIT = 15  # the most members of a set, or 0 for any number
+SET_STEP = 16  # column of the leaf whose values must be neighbours in a set, or -1
+FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a row that has come into being
+LAST_CHECK = 18
+NODE_COLUMNS = 19
 
-# Rules of a node: RULES[SPANS[node, kind] : SPANS[node, kind + 1]], three numbers each.
-COPY_INT = 0  # (side, column of the child, own column)
+# Kinds of inner nodes.
+JOINS = 0  # rows of both children, pair by pair
+SETS = 1  # a row of the left child (or none, if that is -1) and a set of events of the right one
+
+# When rows of the root may be given out.
+WAITS_NOT = 0
+WAITS_EARLIEST = 1  # when the window of their earliest event has passed
+WAITS_LATEST = 2  # when the window of their latest event has passed
+
+# Rules of a node: RULES[SPANS[node, kind] : SPANS[node, kind + 1]], four numbers each.
+COPY_INT = 0  # (side, column of the child, own column, -)
 COPY_FLOAT = 1
-BOUNDS_LEFT = 2  # (kind, column of the inner row, column of the outer row); outer is a left row
+BOUNDS_LEFT = 2  # (LOWER or UPPER, column of the inner row, column of the outer row, shift); the
+# outer row is a left row: inner >= outer + shift, or inner < outer + shift
 BOUNDS_RIGHT = 3  # the same where the outer row is a right row
-TESTED_LEFT = 4  # (column of the inner row, -, -): bounded but not sorted; outer is a left row
+TESTED_LEFT = 4  # (column of the inner row, -, -, -): bounded, not sorted; outer is a left row
 TESTED_RIGHT = 5
-DISTINCT = 6  # (left, right, -): integer columns that must differ
-COMPARE = 7  # (left, right, operator): float columns, left operator right
-PROGRAM = 8  # (opcode, argument, -): see kernels.filters
-RULE_KINDS = 9
+DISTINCT = 6  # (left, right, -, -): integer columns that must differ
+COMPARE = 7  # (left, right, operator, -): float columns, left operator right
+PROGRAM = 8  # (opcode, argument, -, -): see kernels.filters
+STEP = 9  # clauses on each two neighbours of a set that is being made: see kernels.sets
+ROW = 10  # clauses on a row that has come into being: see kernels.sets
+OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
+POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, in order
+RULE_KINDS = 13
+RULE_COLUMNS = 4
 
-# Kinds of bounds on a column of the inner row.
-AFTER = 0  # greater than the outer row's column
-BEFORE = 1  # smaller than the outer row's column
-SINCE = 2  # not before the outer row's column minus the window
-UNTIL = 3  # not after the outer row's column plus the window
+LOWER = 0
+UPPER = 1
 
 # What changes: STATE[node, ...].
 INT_OFFSET = 0
@@ -75,7 +115,8 @@ CAPACITY = 2
 START = 3  # rows START..END are stored
 END = 4
 FRESH = 5  # rows FRESH..END came into being in this step
-STATE_COLUMNS = 6
+SHIFT = 6  # of a leaf: the ordinal of its row 0
+STATE_COLUMNS = 7
 
 # What is counted: COUNTS[node, ...].
 CREATED = 0  # rows that came into being
@@ -94,9 +135,11 @@ PEAKS = 3
 RECTANGLE = 8
 
 #: Numbers that say how far a step has come.
-PROGRESS = 3
+PROGRESS = 5
 
 # Outcome of a run.
 OK = 0
 TOO_MANY = 1
-NO_ROOM = 2  # only within the kernels: more room is made, and the run goes on
+TOO_LARGE = 2  # more sets than can ever be counted
+NO_ROOM = 3  # only within the kernels: more room is made, and the run goes on
+NO_MEMBERS = 4  # the same for the pool of members

@@ -1,0 +1,48 @@
+"""The clock of measured latencies, and the histogram that they go into."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from cepbench.kernels.jit import njit_in_place
+
+#: Bins of the histogram for each doubling of the latency: a bin is 1.1 % wide.
+BINS_PER_DOUBLING = 64
+#: From a nanosecond to 2^40 of them, 18 minutes; what takes longer is in the last bin.
+BINS = 40 * BINS_PER_DOUBLING + 1
+
+_MONOTONIC = time.CLOCK_MONOTONIC
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+
+
+def now(clock: np.ndarray) -> int:
+    """Nanoseconds since some moment in the past; ``clock`` is room for two int64."""
+    return time.perf_counter_ns()
+
+
+@overload(now)
+def _now(clock):  # type: ignore[no-untyped-def]
+    def compiled(clock):  # type: ignore[no-untyped-def]
+        _clock_gettime(_MONOTONIC, clock.ctypes)
+        return clock[0] * 1_000_000_000 + clock[1]
+
+    return compiled
+
+
+@njit_in_place
+def record(arrived, found, scratch):
+    """Count ``found`` matches whose last event arrived at ``arrived`` as given out now."""
+    nanoseconds = max(1, now(scratch.clock) - arrived)
+    place = int(math.log2(nanoseconds) * BINS_PER_DOUBLING)
+    scratch.latencies[min(place, BINS - 1)] += found
+
+
+def seconds_of_bins() -> np.ndarray:
+    """The middle of each bin in seconds, shape (BINS,)."""
+    middles: np.ndarray = np.exp2((np.arange(BINS) + 0.5) / BINS_PER_DOUBLING) * 1e-9
+    return middles
