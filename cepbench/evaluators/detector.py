@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,35 +13,32 @@ from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     PartialMatchLimitError,
+    PlanError,
     SnapshotError,
     StreamError,
 )
-from cepbench.evaluators.layout import JoinLayout, join_layout
-from cepbench.evaluators.programs import new_stack
+from cepbench.evaluators.engine import Engine
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.partitions import PartitionRanks
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.result import Metrics, matches_frame
+from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import (
-    NodeState,
+    header_array,
     header_of,
     pack,
     plan_from_json,
     plan_to_json,
     unpack,
 )
+from cepbench.evaluators.union import Union
 from cepbench.kernels import tables
-from cepbench.kernels.advance import advance
-from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.join import OUTER_BLOCK
-from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute, Pattern
-from cepbench.patterns.parse import parse, reread
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.patterns.model import ANY, Pattern
+from cepbench.patterns.parse import reread
+from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.numeric import NumericReader
-
-#: Events are taken in steps of this part of a window, so that what is expired is soon forgotten.
-STEPS_PER_WINDOW = 8
 
 #: Partial matches that may be stored; a few gigabytes at most.
 PARTIAL_MATCH_LIMIT = 20_000_000
@@ -56,12 +53,16 @@ class Detector:
     Parameters
     ----------
     pattern : Pattern
-    plan : OrderPlan or TreePlan
+    plan : OrderPlan, TreePlan or UnionPlan
+        One plan, or for a pattern with OR one for each of its branches.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the one made for the kind of plan.
     output : {"matches", "count"}
     partial_match_limit : int
         How many partial matches may be stored before the run ends with an error.
+    latency : bool
+        Whether to measure when each match is reported. Events are then taken up one timestamp
+        after the other, as on a live stream, which takes longer in all.
 
     Raises
     ------
@@ -72,11 +73,12 @@ class Detector:
     def __init__(
         self,
         pattern: Pattern,
-        plan: OrderPlan | TreePlan,
+        plan: Plan | UnionPlan,
         *,
         evaluator: str | None = None,
         output: str = "matches",
         partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+        latency: bool = False,
     ) -> None:
         if output not in ("matches", "count"):
             raise EvaluationError(f'output is "matches" or "count", not {output!r}')
@@ -84,29 +86,34 @@ class Detector:
             raise EvaluationError(
                 f"partial_match_limit must be positive, not {partial_match_limit}"
             )
-        plan.check(pattern.names)
+        branches = pattern.branches()
+        _check_parts(plan, branches)
         chosen = evaluator_for(plan, evaluator)
         self.pattern = pattern
         self.plan = plan
         self.evaluator = chosen.name
         self.output = output
         self.partial_match_limit = partial_match_limit
+        self._timed = latency
         self._reader = NumericReader()
-        self._layout = join_layout(
-            pattern,
-            chosen.structure(plan),
-            positions=output == "matches",
-            code=self._reader.code,
-        )
-        self._kept = NodeState.empty(len(self._layout.plan.nodes))
-        self._scratch = _scratch(self._layout)
+        self._union = Union(branches)
+        self._engines = [
+            Engine(
+                replace(branch, strategy=ANY) if self._union.consumes else branch,
+                chosen.structure(part),
+                reader=self._reader,
+                reports=output == "matches" or self._union.compares(number),
+                limit=partial_match_limit,
+                timed=latency,
+            )
+            for number, (branch, part) in enumerate(zip(branches, plan.parts, strict=True))
+        ]
         self._position = 0
         self._first: int | None = None
         self._last: int | None = None
         self._matches = 0
         self._seconds = 0.0
         self._ended = ""
-        warm_up()
 
     @property
     def position(self) -> int:
@@ -125,7 +132,8 @@ class Detector:
         -------
         DataFrame or int
             One row a match with the positions of its events, counted from the first event ever
-            pushed; or how many matches there are, for ``output="count"``.
+            pushed, a tuple of them for a Kleene variable; or how many matches there are, for
+            ``output="count"``. Of a pattern with OR as in ``Result.matches``.
 
         Raises
         ------
@@ -136,21 +144,28 @@ class Detector:
             further use then.
         """
         matches, found = self.advance(batch)
-        return found if self.output == "count" else matches_frame(self.pattern, matches)
+        return found if self.output == "count" else self._frame(matches)
 
     def flush(self) -> pd.DataFrame | int:
         """Say that the stream has ended; gives the matches that waited for its end.
 
-        Only a trailing negation makes a match wait, so there are none for patterns of plain events.
+        A match waits while a negated event may still come that would rule it out: behind its last
+        event, or for a negation under AND on either side.
         """
         self._refuse_if_ended()
+        began = time.perf_counter()
+        matches, found = self._run(None, ended=True)
+        self._seconds += time.perf_counter() - began
         self._ended = "was flushed"
-        if self.output == "count":
-            return 0
-        return matches_frame(self.pattern, np.empty((len(self.pattern.names), 0), np.int64))
+        return found if self.output == "count" else self._frame(matches)
 
-    def advance(self, batch: EventStream) -> tuple[np.ndarray, int]:
-        """As :meth:`push`, but gives an int64 array (variables, matches) and their number."""
+    def advance(
+        self, batch: EventStream, *, ended: bool = False
+    ) -> tuple[list[BranchMatches], int]:
+        """As :meth:`push`, but gives the matches of each branch as arrays, and their number.
+
+        With ``ended`` no further events follow, and what waits is given too.
+        """
         self._refuse_if_ended()
         if not isinstance(batch, EventStream):
             raise EvaluationError(
@@ -159,49 +174,92 @@ class Detector:
             )
         began = time.perf_counter()
         check_fit(self.pattern, batch)
-        if not len(batch):
-            return np.empty((len(self.pattern.names), 0), np.int64), 0
-        if self._last is not None and batch.timestamps[0] < self._last:
+        if len(batch) and self._last is not None and batch.timestamps[0] < self._last:
             raise StreamError(
                 f"row {self._position}: this batch starts at {batch.timestamps[0]}, before the "
                 f"last event pushed ({self._last}); push batches in the order of time",
                 row=self._position,
             )
-        matches, found = self._run(batch)
-        if self._first is None:
-            self._first = int(batch.timestamps[0])
-        self._last = int(batch.timestamps[-1])
+        if len(batch):
+            if self._first is None:
+                self._first = int(batch.timestamps[0])
+            self._last = int(batch.timestamps[-1])
+        matches, found = self._run(batch if len(batch) else None, ended=ended)
         self._position += len(batch)
-        self._matches += found
+        if ended:
+            self._ended = "has been told that its stream ended"
         self._seconds += time.perf_counter() - began
         return matches, found
 
+    def _run(self, batch: EventStream | None, *, ended: bool) -> tuple[list[BranchMatches], int]:
+        """What the engines find, each match once."""
+        try:
+            found = [engine.run(batch, self._position, ended=ended) for engine in self._engines]
+        except PartialMatchLimitError:
+            self._ended = "has stored too many partial matches"
+            raise
+        number, matches = self._union.of(found, self._last, ended=ended)
+        self._matches += number
+        return matches, number
+
+    def _frame(self, matches: Sequence[BranchMatches]) -> pd.DataFrame:
+        if len(self._engines) == 1:
+            return matches[0].frame()
+        return branches_frame(self.pattern.positive_names, matches)
+
     def metrics(self) -> Metrics:
-        """What the detection took so far."""
-        inner = self._kept.counts[len(self._layout.leaves) : -1]
+        """What the detection took so far; of several branches, all of them together."""
         span = 0 if self._first is None or self._last is None else self._last - self._first
+        created, lifetime, comparisons = 0, 0, 0
+        peaks = np.zeros(tables.PEAKS, np.int64)
+        for engine in self._engines:
+            counts = engine.kept.counts
+            inner = counts[engine.layout.plan.inner : -1]
+            created += int(inner[:, tables.CREATED].sum())
+            lifetime += int(inner[:, tables.LIFETIME].sum())
+            comparisons += int(counts[:, tables.COMPARED].sum())
+            peaks += engine.kept.peaks
         return Metrics(
             seconds=self._seconds,
             events=self._position,
             matches=self._matches,
-            partial_matches_created=int(inner[:, tables.CREATED].sum()),
-            mean_partial_matches=float(inner[:, tables.LIFETIME].sum() / span) if span else 0.0,
-            peak_partial_matches=int(self._kept.peaks[tables.PEAK_PARTIAL_MATCHES]),
-            peak_buffered_events=int(self._kept.peaks[tables.PEAK_EVENTS]),
-            peak_bytes=int(self._kept.peaks[tables.PEAK_BYTES]),
-            comparisons=int(self._kept.counts[:, tables.COMPARED].sum()),
+            partial_matches_created=created,
+            mean_partial_matches=lifetime / span if span else 0.0,
+            peak_partial_matches=int(peaks[tables.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(peaks[tables.PEAK_EVENTS]),
+            peak_bytes=int(peaks[tables.PEAK_BYTES]),
+            comparisons=comparisons,
+            latency=self.latency(),
         )
+
+    def latency(self) -> Latency | None:
+        """The distribution of latencies so far; None if they are not measured."""
+        if not self._timed:
+            return None
+        return Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
 
     def node_metrics(self) -> pd.DataFrame:
         """What happened at each node: variables, rows created, comparisons, most rows stored."""
-        return pd.DataFrame(
-            {
-                "variables": [", ".join(names) for names in self._layout.nodes],
-                "created": self._kept.counts[:, tables.CREATED],
-                "comparisons": self._kept.counts[:, tables.COMPARED],
-                "peak_stored": self._kept.counts[:, tables.PEAK],
-            }
-        )
+        tables_of_branches = []
+        for number, engine in enumerate(self._engines):
+            layout, counts = engine.layout, engine.kept.counts
+            table = pd.DataFrame(
+                {
+                    "variables": [", ".join(names) for names in layout.nodes],
+                    "created": counts[:, tables.CREATED],
+                    "comparisons": counts[:, tables.COMPARED],
+                    "peak_stored": counts[:, tables.PEAK],
+                }
+            )
+            # What checks compare is counted where their rows come into being.
+            for check in range(len(layout.leaves), layout.plan.inner):
+                tested = layout.plan.nodes[check, tables.LEFT]
+                table.loc[tested, "comparisons"] += table.loc[check, "comparisons"]
+            table = table.drop(range(len(layout.leaves), layout.plan.inner))
+            if len(self._engines) > 1:
+                table.insert(0, "branch", number)
+            tables_of_branches.append(table)
+        return pd.concat(tables_of_branches, ignore_index=True)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, for example for ``numpy.savez``."""
@@ -218,8 +276,18 @@ class Detector:
             "matches": self._matches,
             "seconds": self._seconds,
             "texts": self._reader.texts,
+            "latency": self._timed,
+            "partitions": [
+                [] if engine.ranks is None else [list(pair) for pair in engine.ranks.counts.items()]
+                for engine in self._engines
+            ],
         }
-        return pack(header, self._layout.plan.nodes, self._kept)
+        arrays = {"header": header_array(header), "union": self._union.packed()}
+        for number, engine in enumerate(self._engines):
+            packed = pack(engine.layout.plan.nodes, engine.kept)
+            packed["latencies"] = engine.latencies.copy()
+            arrays |= {f"{number}/{name}": array for name, array in packed.items()}
+        return arrays
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
@@ -243,121 +311,46 @@ class Detector:
                 evaluator=header["evaluator"],
                 output=header["output"],
                 partial_match_limit=header["partial_match_limit"],
+                latency=header["latency"],
             )
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
-        detector._kept = unpack(snapshot, detector._layout.plan.nodes)
+        for number, engine in enumerate(detector._engines):
+            own = {
+                name.removeprefix(f"{number}/"): snapshot[name]
+                for name in snapshot
+                if name.startswith(f"{number}/")
+            }
+            engine.kept = unpack(own, engine.layout.plan.nodes)
+            engine.restore_latencies(own)
+            if engine.ranks is not None:
+                engine.ranks = PartitionRanks(
+                    engine.ranks.attribute, dict(header["partitions"][number])
+                )
+        detector._union.restore(snapshot)
         detector._position, detector._matches = header["position"], header["matches"]
         detector._first, detector._last = header["first"], header["last"]
         detector._seconds = header["seconds"]
-        detector._reader = NumericReader(header["texts"])
+        for text in header["texts"]:
+            detector._reader.code(text)
         return detector
 
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError(f"this detector {self._ended}; make a new one")
 
-    def _run(self, batch: EventStream) -> tuple[np.ndarray, int]:
-        events, starts, values, value_starts = self._leaf_events(batch)
-        if len(self._layout.leaves) == 1:
-            return events[1:], events.shape[1]
-        kept = self._kept
-        # Divisions by zero are part of a condition's value, not a mistake.
-        with np.errstate(all="ignore"):
-            kept.ints, kept.floats, matches, found, outcome = advance(
-                self._layout.plan,
-                max(1, self.pattern.window.length // STEPS_PER_WINDOW),
-                self.partial_match_limit,
-                kept.state,
-                kept.counts,
-                kept.peaks,
-                kept.ints,
-                kept.floats,
-                self._scratch,
-                events,
-                starts,
-                values,
-                value_starts,
-                self.output == "matches",
-            )
-        if outcome == tables.TOO_MANY:
-            self._ended = "has stored too many partial matches"
-            raise PartialMatchLimitError(self._too_many())
-        return matches[:, :found], found
 
-    def _too_many(self) -> str:
-        first = len(self._layout.leaves)
-        rows = self._kept.state[first:, tables.END] - self._kept.state[first:, tables.START]
-        names = ", ".join(self._layout.nodes[first + int(rows.argmax())])
-        return (
-            f"more than {self.partial_match_limit:,} partial matches have to be stored, most of "
-            f"them over ({names}); try another plan generator, a shorter window or more conditions, "
-            "or allow more with partial_match_limit"
+def _check_parts(plan: Plan | UnionPlan, branches: Sequence[Pattern]) -> None:
+    """See that there is a plan for each branch, over its variables."""
+    if len(plan.parts) != len(branches):
+        wanted = (
+            "a UnionPlan with a plan for each"
+            if len(branches) > 1
+            else "an OrderPlan or a TreePlan"
         )
-
-    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-        return lambda attribute: self._reader.read(batch, attribute.name, rows)
-
-    def _leaf_events(self, batch: EventStream) -> tuple[np.ndarray, ...]:
-        """For each variable the events that it could be bound to, with the values that count."""
-        type_codes = {name: code for code, name in enumerate(batch.type_names)}
-        chosen, columns = [], []
-        for leaf, variable in enumerate(self._layout.leaves):
-            rows = np.flatnonzero(batch.type_codes == type_codes.get(variable.type, -1))
-            for clause in self._layout.filters[leaf]:
-                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
-                rows = rows[np.broadcast_to(held, rows.shape)]
-            chosen.append(rows)
-            for _, expression in self._layout.values[leaf]:
-                values = expression_values(
-                    expression, self._reading(batch, rows), self._reader.code
-                )
-                columns.append(np.broadcast_to(values, rows.shape))
-        counts = np.array([len(rows) for rows in chosen])
-        widths = self._layout.plan.nodes[: len(chosen), tables.FLOATS]
-        all_rows = np.concatenate(chosen)
-        return (
-            np.array([batch.timestamps[all_rows], all_rows + self._position]),
-            np.concatenate(([0], np.cumsum(counts))),
-            np.concatenate([np.empty(0), *columns]),
-            np.cumsum(counts * widths) - counts * widths,
+        raise PlanError(
+            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; "
+            f"give {wanted}"
         )
-
-
-def _scratch(layout: JoinLayout) -> tables.Scratch:
-    columns = layout.integer_columns
-    return tables.Scratch(
-        mask=np.empty(BLOCK, np.uint8),
-        chosen=np.empty(BLOCK, np.int64),
-        stack=new_stack(),
-        low=np.empty((columns, OUTER_BLOCK), np.int64),
-        high=np.empty((columns, OUTER_BLOCK), np.int64),
-        starts=np.empty(OUTER_BLOCK, np.int64),
-        stops=np.empty(OUTER_BLOCK, np.int64),
-        rectangle=np.empty(tables.RECTANGLE, np.int64),
-        progress=np.empty(tables.PROGRESS, np.int64),
-    )
-
-
-@cache
-def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
-    pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
-    layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
-    kept = NodeState.empty(len(layout.plan.nodes))
-    advance(
-        layout.plan,
-        1,
-        1,
-        kept.state,
-        kept.counts,
-        kept.peaks,
-        kept.ints,
-        kept.floats,
-        _scratch(layout),
-        np.zeros((2, 2), np.int64),
-        np.array([0, 1, 2]),
-        np.empty(0),
-        np.zeros(2, np.int64),
-        True,
-    )
+    for part, branch in zip(plan.parts, branches, strict=True):
+        part.check(branch.positive_names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
 from cepbench.evaluators.result import Result
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 
@@ -13,11 +13,12 @@ from cepbench.streams.fit import check_types
 def evaluate(
     pattern: Pattern,
     stream: EventStream,
-    plan: OrderPlan | TreePlan,
+    plan: Plan | UnionPlan,
     *,
     evaluator: str | None = None,
     output: str = "matches",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    latency: bool = False,
 ) -> Result:
     """All matches of ``pattern`` in ``stream``, found along ``plan``.
 
@@ -25,7 +26,8 @@ def evaluate(
     ----------
     pattern : Pattern
     stream : EventStream
-    plan : OrderPlan or TreePlan
+    plan : OrderPlan, TreePlan or UnionPlan
+        One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` gives them.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the one made for the kind of plan: ``lazy-nfa`` for
         order plans, ``tree`` for tree plans.
@@ -33,6 +35,8 @@ def evaluate(
         Whether to keep the matches or just to count them.
     partial_match_limit : int
         How many partial matches may be stored before the run ends with an error.
+    latency : bool
+        Whether to measure when each match is reported, see :class:`Detector`.
 
     Returns
     -------
@@ -54,13 +58,14 @@ def evaluate(
         evaluator=evaluator,
         output=output,
         partial_match_limit=partial_match_limit,
+        latency=latency,
     )
-    positions, _ = detector.advance(stream)
+    found, _ = detector.advance(stream, ended=True)
     return Result(
         pattern=pattern,
         plan=plan,
         evaluator=detector.evaluator,
         metrics=detector.metrics(),
         nodes=detector.node_metrics(),
-        positions=positions if output == "matches" else None,
+        found=tuple(found) if output == "matches" else None,
     )

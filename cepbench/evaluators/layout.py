@@ -2,45 +2,27 @@
 
 Every node of the plan gets just those columns that a join above it will look at: timestamps where
 an order of events is still to be checked, positions where events must differ or are reported, and
-the values that later conditions compare.
+the values that later conditions compare. What each node needs is found in
+:mod:`cepbench.evaluators.nodes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from cepbench.evaluators.nodes import Check, Key, Node, PlannedNodes, Tree
 from cepbench.evaluators.programs import (
     Derived,
     ProgramWriter,
-    derived_values,
     operator_code,
     separated_sides,
 )
+from cepbench.evaluators.row_programs import RowPrograms, Rule, SetPlace
 from cepbench.kernels import tables
-from cepbench.patterns.model import Clause, Pattern, Variable
-
-#: A plan's tree: a variable's name, or a pair of trees.
-Tree = str | tuple["Tree", "Tree"]
-
-
-@dataclass
-class _Node:
-    """One node while the layout is being made."""
-
-    variables: tuple[str, ...]
-    left: int = -1
-    right: int = -1
-    timestamps: set[str] = field(default_factory=set)
-    positions: set[str] = field(default_factory=set)
-    values: set[Derived] = field(default_factory=set)
-    clauses: list[Clause] = field(default_factory=list)
-    order: list[tuple[str, str]] = field(default_factory=list)
-    distinct: list[tuple[str, str]] = field(default_factory=list)
-    drives: tuple[bool, bool] = (False, False)
-    is_sorted: bool = True
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
 
 @dataclass(frozen=True)
@@ -51,13 +33,17 @@ class JoinLayout:
     ----------
     plan : cepbench.kernels.tables.Plan
     leaves : tuple of Variable
-        In the order of the pattern; leaf ``i`` is node ``i``.
+        Positive ones in the order of the pattern, then negated ones; leaf ``i`` is node ``i``.
     filters : tuple of tuple of Clause
         Conditions on each leaf alone.
     values : tuple of tuple of Expression
         What each leaf's float columns hold.
     nodes : tuple of tuple of str
-        The variables of each node.
+        The variables of each node; of a check those of the rows that it tests.
+    ranks : bool
+        Whether events have a rank within a partition, beside timestamp and position.
+    columns : int
+        Columns of a match: the position of an event; where a set starts and its size.
     """
 
     plan: tables.Plan
@@ -65,6 +51,8 @@ class JoinLayout:
     filters: tuple[tuple[Clause, ...], ...]
     values: tuple[tuple[Derived, ...], ...]
     nodes: tuple[tuple[str, ...], ...]
+    ranks: bool
+    columns: int
 
     @property
     def integer_columns(self) -> int:
@@ -80,253 +68,387 @@ def join_layout(
     Parameters
     ----------
     pattern : Pattern
+        Without OR.
     tree : nested pairs of names
-        Over exactly the pattern's variables.
+        Over exactly the pattern's positive variables.
     positions : bool
         Whether matches are to be reported (else only counted, and no positions are kept for it).
     code : callable
         Text → its code, for texts that conditions mention.
     """
-    before = pattern.structure.precedence()
-    nodes = [_Node((variable.name,)) for variable in pattern.variables]
-    leaf_of = {name: number for number, name in enumerate(pattern.names)}
-
-    def add(part: Tree) -> int:
-        if isinstance(part, str):
-            return leaf_of[part]
-        left, right = add(part[0]), add(part[1])
-        joined = nodes[left].variables + nodes[right].variables
-        nodes.append(_Node(tuple(sorted(joined, key=pattern.names.index)), left, right))
-        return len(nodes) - 1
-
-    root = add(tree)
-    for node in nodes[len(leaf_of) :]:
-        _find_conditions(node, nodes, pattern, before)
-    if positions:
-        nodes[root].positions = set(pattern.names)
-    for node in reversed(nodes[len(leaf_of) :]):
-        _pass_needs_down(node, nodes)
-    return _Writer(pattern, nodes, before, positions, code).layout()
-
-
-def _find_conditions(
-    node: _Node, nodes: list[_Node], pattern: Pattern, before: set[tuple[str, str]]
-) -> None:
-    """What the join at ``node`` has to check."""
-    left, right = set(nodes[node.left].variables), set(nodes[node.right].variables)
-    node.clauses = [
-        clause
-        for clause in pattern.conditions
-        if set(clause.variables) <= left | right
-        and not set(clause.variables) <= left
-        and not set(clause.variables) <= right
-    ]
-
-    def implied(x: str, y: str) -> bool:
-        return any((x, z) in before and (z, y) in before for z in node.variables)
-
-    node.order = [
-        (x, y)
-        for x, y in sorted(before)
-        if ((x in left and y in right) or (x in right and y in left)) and not implied(x, y)
-    ]
-    types = {variable.name: variable.type for variable in pattern.variables}
-    node.distinct = [
-        (x, y)
-        for x in nodes[node.left].variables
-        for y in nodes[node.right].variables
-        if types[x] == types[y] and (x, y) not in before and (y, x) not in before
-    ]
-
-    def can_be_last(mine: set[str], other: set[str]) -> bool:
-        return not any(all((x, y) in before for x in mine) for y in other)
-
-    node.drives = (can_be_last(left, right), can_be_last(right, left))
-    # Rows that drive alone, in order of time, make rows in the same order.
-    driver = nodes[node.left if node.drives[0] else node.right]
-    node.is_sorted = not all(node.drives) and driver.is_sorted
-
-
-def _pass_needs_down(node: _Node, nodes: list[_Node]) -> None:
-    """Let the children keep what this join reads and what its parents asked it to keep."""
-    for child in (nodes[node.left], nodes[node.right]):
-        mine = set(child.variables)
-        child.timestamps |= mine & (
-            node.timestamps | {name for pair in node.order for name in pair}
-        )
-        child.positions |= mine & (
-            node.positions | {name for pair in node.distinct for name in pair}
-        )
-        read = {value for clause in node.clauses for value in derived_values(clause)}
-        child.values |= {value for value in node.values | read if value[0] in mine}
+    return _Writer(PlannedNodes(pattern, tree, positions=positions), positions, code).layout()
 
 
 class _Writer:
     """Numbers the columns and writes the tables."""
 
     def __init__(
-        self,
-        pattern: Pattern,
-        nodes: list[_Node],
-        before: set[tuple[str, str]],
-        positions: bool,
-        code: Callable[[str], float],
+        self, planned: PlannedNodes, positions: bool, code: Callable[[str], float]
     ) -> None:
-        self.pattern = pattern
-        self.nodes = nodes
-        self.before = before
+        self.pattern = planned.pattern
+        self.planned = planned
+        self.nodes = planned.nodes
+        self.before = planned.before
+        self.window = self.pattern.window.length
         self.reports = positions
         self.programs = ProgramWriter(code)
-        self.root = len(nodes) - 1
-        # Column numbers by what they hold: ("timestamp", a), ("position", a).
-        self.ints: list[dict[tuple[str, str], int]] = []
+        self.row_programs = RowPrograms(
+            self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
+        )
+        self.partitioned = self.pattern.strategy.name == "partition_contiguity"
+        self.checks = [(node, check) for node in self.nodes for check in node.checks]
+        # Late ones last, so that both kinds are in one piece.
+        self.checks.sort(key=lambda pair: pair[1].is_late)
+        late = [check for _, check in self.checks if check.is_late]
+        self.first_late = planned.inner + len(self.checks) - len(late)
+        self.root = self.nodes[-1]
+        self.consuming = self.pattern.strategy.name == "consuming"
+        self.waits = tables.WAITS_NOT
+        if late:
+            self.waits = tables.WAITS_LATEST if self.consuming else tables.WAITS_EARLIEST
+        self.stored = bool(
+            self.root.checks
+            or self.root.rows
+            or self.root.far_distinct
+            or self.root.is_contiguous
+            or self.consuming
+        )
+        self.targets: dict[str, int] = {}
+        self.columns = 0
+        for variable in self.pattern.positive if positions else ():
+            self.targets[variable.name] = self.columns
+            self.columns += 2 if variable.kind is Kind.KLEENE else 1
+        # Column numbers by what they hold, node by node.
+        self.ints: list[dict[Key, int]] = []
         self.floats: list[dict[Derived, int]] = []
-        self.table = np.full((len(nodes), tables.NODE_COLUMNS), -1, np.int64)
+        total = len(self.nodes) + len(self.checks)
+        self.table = np.full((total, tables.NODE_COLUMNS), -1, np.int64)
+        self.table[:, [tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT]] = 0
+
+    def place(self, number: int) -> int:
+        """The number of a node in the tables, where checks come between leaves and inner nodes."""
+        return number if number < self.planned.inner else number + len(self.checks)
 
     def layout(self) -> JoinLayout:
-        leaves = self.pattern.variables
-        parent = {
-            child: number
-            for number, node in enumerate(self.nodes)
-            for child in (node.left, node.right)
-            if child >= 0
-        }
-        for number, node in enumerate(self.nodes):
-            self._number_columns(number, node)
-        rules: list[tuple[int, int, int]] = []
-        spans = np.zeros((len(self.nodes), tables.RULE_KINDS + 1), np.int64)
-        for number, node in enumerate(self.nodes):
-            row = self.table[number]
-            if number in parent:
-                above = self.nodes[parent[number]]
-                row[tables.KEPT] = above.drives[1] if above.left == number else above.drives[0]
-            if node.left >= 0:
-                row[tables.LEFT], row[tables.RIGHT] = node.left, node.right
-                row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+        inner = self.planned.inner
+        for node in self.nodes:
+            self._number_columns(node)
+        self._fill_nodes()
+        rules: list[Rule] = []
+        total = len(self.table)
+        spans = np.zeros((total, tables.RULE_KINDS + 1), np.int64)
+        first_inner = inner + len(self.checks)
+        for number in range(total):
+            if number < inner:
+                written = self._leaf_rules(number)
+            elif number < first_inner:
+                written = self._check_rules(*self.checks[number - inner])
+            else:
+                written = self._rules(number - len(self.checks))
             spans[number, 0] = len(rules)
-            for kind, written in enumerate(self._rules(number, node)):
-                rules += written
+            for kind in range(tables.RULE_KINDS):
+                rules += written.get(kind, [])
                 spans[number, kind + 1] = len(rules)
         plan = tables.Plan(
             nodes=self.table,
             spans=spans,
-            rules=np.array(rules, np.int64).reshape(-1, 3),
+            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
             constants=np.array(self.programs.constants, np.float64),
-            window=self.pattern.window.length,
+            window=self.window,
+            inner=first_inner,
+            stored=self.stored,
+            waits=self.waits,
+            late_first=self.first_late,
+            late_last=first_inner,
+            consuming=self.consuming,
         )
-        alone = [
+        by_name = {variable.name: variable for variable in self.pattern.variables}
+        leaves = tuple(by_name[self.nodes[number].variables[0]] for number in range(inner))
+        alone = tuple(
             tuple(
                 clause
                 for clause in self.pattern.conditions
-                if set(clause.variables) == {variable.name}
+                if set(clause.variables) == {leaf.name} and clause.is_elementwise
             )
-            for variable in leaves
-        ]
-        values = tuple(tuple(self.floats[number]) for number in range(len(leaves)))
-        names = tuple(node.variables for node in self.nodes)
-        return JoinLayout(plan, leaves, tuple(alone), values, names)
+            for leaf in leaves
+        )
+        names = [node.variables for node in self.nodes]
+        names[inner:inner] = [node.variables for node, _ in self.checks]
+        values = tuple(tuple(self.floats[number]) for number in range(inner))
+        return JoinLayout(
+            plan, leaves, alone, values, tuple(names), self.partitioned, self.columns
+        )
 
-    def _number_columns(self, number: int, node: _Node) -> None:
-        row = self.table[number]
-        columns: dict[tuple[str, str], int] = {}
-        if node.left < 0:
+    def _number_columns(self, node: Node) -> None:
+        ints: dict[Key, int] = {}
+        if node.is_leaf:
             (name,) = node.variables
-            columns = {("timestamp", name): 0, ("position", name): 1}
-            row[tables.EARLIEST], row[tables.LATEST] = 0, 0
-            count = 2
+            ints = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
+            ints["rank", name] = 2 if self.partitioned else 1
+            count = 3 if self.partitioned else 2
         else:
-            row[tables.EARLIEST], row[tables.LATEST] = 0, 1
             count = 2
             for name in node.variables:
                 others = [other for other in node.variables if other != name]
-                if all((name, other) in self.before for other in others):
-                    columns["timestamp", name] = 0
-                elif all((other, name) in self.before for other in others):
-                    columns["timestamp", name] = 1
-                elif name in node.timestamps:
-                    columns["timestamp", name] = count
+                is_first = all((name, other) in self.before for other in others)
+                is_last = all((other, name) in self.before for other in others)
+                is_set = name in self.planned.kleene
+                ends = {key for key in node.times if key[1] == name}
+                if is_first:
+                    ints["earliest", name] = 0
+                if is_last:
+                    ints["latest", name] = 1
+                if is_set:
+                    for end in ("earliest", "latest"):
+                        if (end, name) in ends and (end, name) not in ints:
+                            ints[end, name] = count
+                            count += 1
+                elif is_first or is_last:
+                    ints["earliest", name] = ints["latest", name] = 0 if is_first else 1
+                elif ends:
+                    ints["earliest", name] = ints["latest", name] = count
                     count += 1
             for name in node.variables:
-                if name in node.positions:
-                    columns["position", name] = count
+                if name in node.positions or (name in node.ranks and not self.partitioned):
+                    ints["position", name] = count
+                    ints["rank", name] = count
                     count += 1
-        row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
-        row[tables.SORTED] = node.is_sorted
-        self.ints.append(columns)
+                if name in node.ranks and self.partitioned:
+                    ints["rank", name] = count
+                    count += 1
+                if name in node.sets:
+                    ints["start", name] = count
+                    count += 2
+        self.ints.append(ints)
         ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
         self.floats.append({value: column for column, value in enumerate(ordered)})
+        row = self.table[self.place(len(self.ints) - 1)]
+        row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
+        row[tables.EARLIEST], row[tables.LATEST] = 0, 0 if node.is_leaf else 1
+        row[tables.SORTED] = node.is_sorted
 
-    def _rules(self, number: int, node: _Node) -> Iterable[list[tuple[int, int, int]]]:
-        """The rules of each kind, in the order of their numbers."""
-        if node.left < 0:
-            return [[] for _ in range(tables.RULE_KINDS)]
-        bounds = [self._bounds(node, outer_side=0), self._bounds(node, outer_side=1)]
-        tested = []
-        for rules, inner in zip(bounds, (node.right, node.left), strict=True):
-            found = set() if not self.nodes[inner].is_sorted else {self.table[inner, tables.LATEST]}
-            columns = {column for _, column, _ in rules} - found
-            tested.append([(column, 0, 0) for column in sorted(columns)])
-        compared, programs = self._conditions(node)
-        distinct = [
-            (self.ints[node.left]["position", x], self.ints[node.right]["position", y], 0)
+    def _fill_nodes(self) -> None:
+        """The nodes' children, how long they keep rows, what they make and what checks them."""
+        nodes, table, inner = self.nodes, self.table, self.planned.inner
+        table[: self.planned.inner, tables.RETAINED] = 1
+        table[:, tables.KEPT] = 0
+        table[:, tables.RETAINED] = 1
+        for number, node in enumerate(nodes[inner:], start=inner):
+            row = table[self.place(number)]
+            row[tables.KIND] = tables.SETS if node.makes else tables.JOINS
+            row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
+            row[tables.RIGHT] = self.place(node.right)
+            row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+            if node.left >= 0:
+                table[self.place(node.left), tables.KEPT] = node.drives[1]
+            table[self.place(node.right), tables.KEPT] = node.drives[0]
+            if node.makes:
+                self._fill_sets(number, node, row)
+        for number, name in enumerate(node.variables[0] for node in nodes[:inner]):
+            # Sets tell their members by number, and negated events are looked at again.
+            if name in self.planned.kleene or number >= len(self.pattern.positive):
+                table[number, tables.KEPT] = 1
+        for place, (node, check) in enumerate(self.checks, start=inner):
+            tested = table[self.place(self._number(node))]
+            negated = self.planned.leaf_of[check.name]
+            table[place, tables.LEFT] = self.place(self._number(node))
+            table[place, tables.RIGHT] = negated
+            if check.is_late:
+                late_by = int(self.waits == tables.WAITS_LATEST) + int(check.within[0])
+                table[negated, tables.RETAINED] = 1 + late_by
+                continue
+            if tested[tables.FIRST_CHECK] == tested[tables.LAST_CHECK]:
+                tested[tables.FIRST_CHECK] = place
+            tested[tables.LAST_CHECK] = place + 1
+
+    def _number(self, node: Node) -> int:
+        return next(number for number, other in enumerate(self.nodes) if other is node)
+
+    def _fill_sets(self, number: int, node: Node, row: np.ndarray) -> None:
+        name, ints = node.makes, self.ints[number]
+        if name not in self.planned.kleene:
+            row[tables.SET_LIMIT] = 1
+            return
+        row[tables.SET] = ints.get(("start", name), -1)
+        if self._is_direct_root(node):
+            row[tables.SET] = self.targets.get(name, -1)
+            return
+        for end, column in (
+            ("earliest", tables.SET_EARLIEST),
+            ("latest", tables.SET_LATEST),
+        ):
+            where = ints.get((end, name), -1)
+            row[column] = where if where > 1 else -1
+        if "contiguity" in self.pattern.strategy.name and self.planned.is_chain:
+            row[tables.SET_STEP] = self.ints[node.right]["rank", name]
+
+    def _is_direct_root(self, node: Node) -> bool:
+        return node is self.root and not self.stored
+
+    def _leaf_rules(self, number: int) -> dict[int, list[Rule]]:
+        if not self.consuming or number >= len(self.pattern.positive):
+            return {}
+        kind = 2 if self.nodes[number].variables[0] in self.planned.kleene else 0
+        return {tables.POSITIONS: [(1, kind, 0, 0)]}
+
+    def _rules(self, number: int) -> dict[int, list[Rule]]:
+        node = self.nodes[number]
+        written = self._copies(number, node)
+        sides = (0,) if node.makes else (0, 1)
+        for side in sides if node.left >= 0 else ():
+            bounds = self._bounds(node, outer_side=side)
+            inner = (node.right, node.left)[side]
+            latest = self.table[self.place(inner), tables.LATEST]
+            found = {latest} if self.nodes[inner].is_sorted else set()
+            tested = sorted({column for _, column, *_ in bounds} - found)
+            written[tables.BOUNDS_LEFT + side] = bounds
+            written[tables.TESTED_LEFT + side] = [(column, 0, 0, 0) for column in tested]
+        written[tables.DISTINCT] = [
+            (self.ints[node.left]["position", x], self.ints[node.right]["position", y], 0, 0)
             for x, y in node.distinct
         ]
-        return [*self._copies(number, node), *bounds, *tested, distinct, compared, programs]
+        if node.left >= 0:
+            mine = set(self.nodes[node.left].variables)
+            compared, programs = self._conditions(
+                node.joined, mine, self.floats[node.left], self.floats[node.right]
+            )
+            written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
+        for clause in node.steps:
+            place = (node.right, -1)
+            left = self.floats[node.left] if node.left >= 0 else {}
+            written.setdefault(tables.STEP, []).extend(
+                self.row_programs.clause(clause, {node.makes: place}, left.__getitem__)
+            )
+        written[tables.ROW] = self._row_rules(number, node)
+        written[tables.POSITIONS] = list(self._positions(number, node))
+        if node is self.root and self.stored:
+            written[tables.OUTPUT] = self._output(self.ints[number])
+        return written
 
-    def _copies(self, number: int, node: _Node) -> list[list[tuple[int, int, int]]]:
-        ints: list[tuple[int, int, int]] = []
-        floats: list[tuple[int, int, int]] = []
+    def _row_rules(self, number: int, node: Node) -> list[Rule]:
+        ints, floats = self.ints[number], self.floats[number]
+        sets = self._sets(number)
+        rules: list[Rule] = []
+        for clause in node.rows:
+            rules += self.row_programs.clause(clause, sets, floats.__getitem__)
+        for x, y in node.far_distinct:
+            inside = [sets[name] for name in (x, y) if name in sets]
+            plain = [ints["position", name] for name in (x, y) if name not in sets]
+            second = inside[1] if len(inside) > 1 else None
+            rules += self.row_programs.distinct(inside[0], second, plain[0] if plain else None)
+        if node.is_contiguous:
+            columns = [ints["rank", name] for name in node.variables if name not in sets]
+            rank = 2 if self.partitioned else 1
+            rules += self.row_programs.contiguous(columns, list(sets.values()), rank)
+        return rules
+
+    def _sets(self, number: int) -> dict[str, SetPlace]:
+        """Where rows of a node say of their sets, and the leaves of the sets' members."""
+        return {
+            name: (self.planned.leaf_of[name], column)
+            for (what, name), column in self.ints[number].items()
+            if what == "start"
+        }
+
+    def _positions(self, number: int, node: Node) -> Iterable[Rule]:
+        ints = self.ints[number]
+        for name in node.variables:
+            if self._is_direct_root(node):
+                if name in self.targets and name in self.planned.kleene:
+                    yield self.targets[name], 1, 0, 0
+            elif ("start", name) in ints:
+                yield ints["start", name], 1, 0, 0
+            elif ("position", name) in ints:
+                yield ints["position", name], 0, 0, 0
+
+    def _output(self, ints: dict[Key, int]) -> list[Rule]:
+        """What of a stored root's row goes where in a match."""
+        rules: list[Rule] = []
+        for name, target in self.targets.items():
+            if name in self.planned.kleene:
+                start = ints["start", name]
+                rules += [(start, target, 0, 0), (start + 1, target + 1, 0, 0)]
+            else:
+                rules.append((ints["position", name], target, 0, 0))
+        return rules
+
+    def _copies(self, number: int, node: Node) -> dict[int, list[Rule]]:
+        """Which columns of the children a row takes over."""
+        ints: list[Rule] = []
+        floats: list[Rule] = []
+        direct = self._is_direct_root(node)
         for side, child in enumerate((node.left, node.right)):
-            mine = self.nodes[child].variables
-            if number == self.root:
-                # The root's rows are matches: only positions, one a variable of the pattern.
-                if self.reports:
-                    ints += [
-                        (side, self.ints[child]["position", name], self.pattern.names.index(name))
-                        for name in mine
-                    ]
+            if child < 0:
                 continue
-            ints += [
-                (side, self.ints[child][key], target)
-                for key, target in self.ints[number].items()
-                if key[1] in mine and target > 1
-            ]
-            floats += [
-                (side, self.floats[child][value], target)
-                for value, target in self.floats[number].items()
-                if value[0] in mine
-            ]
-        return [ints, floats]
+            below = self.ints[child]
+            for name in self.nodes[child].variables:
+                if name == node.makes and name in self.planned.kleene:
+                    continue  # written as the set is made
+                if direct and name in self.targets:
+                    target = self.targets[name]
+                    wanted = {("start" if ("start", name) in below else "position", name): target}
+                elif direct:
+                    continue
+                else:
+                    wanted = {
+                        key: column
+                        for key, column in self.ints[number].items()
+                        if key[1] == name and column > 1
+                    }
+                for key, column in wanted.items():
+                    ints.append((side, below[key], column, 0))
+                    if key[0] == "start":
+                        ints.append((side, below[key] + 1, column + 1, 0))
+            if not direct:
+                floats += [
+                    (side, self.floats[child][value], column, 0)
+                    for value, column in self.floats[number].items()
+                    if value[0] in self.nodes[child].variables
+                ]
+        return {tables.COPY_INT: sorted(set(ints)), tables.COPY_FLOAT: floats}
 
-    def _bounds(self, node: _Node, *, outer_side: int) -> list[tuple[int, int, int]]:
-        """What an outer row on one side says about the timestamps of inner rows."""
+    def _bounds(self, node: Node, *, outer_side: int) -> list[Rule]:
+        """What an outer row on one side says about the timestamps and ranks of inner rows."""
         outer, inner = (node.left, node.right) if outer_side == 0 else (node.right, node.left)
         mine, its = self.ints[outer], self.ints[inner]
-        bounds = []
+        outers = self.nodes[outer].variables
+        bounds: list[Rule] = []
         for x, y in node.order:
-            if x in self.nodes[outer].variables:
-                bounds.append((tables.AFTER, its["timestamp", y], mine["timestamp", x]))
+            if x in outers:
+                bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
             else:
-                bounds.append((tables.BEFORE, its["timestamp", x], mine["timestamp", y]))
-        earliest, latest = (int(self.table[inner, c]) for c in (tables.EARLIEST, tables.LATEST))
+                bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
+        outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
+        earliest, latest = int(inner_row[tables.EARLIEST]), int(inner_row[tables.LATEST])
         if node.drives[outer_side]:
-            newest = int(self.table[outer, tables.LATEST])
-            bounds.append((tables.SINCE, earliest, newest))
+            newest = int(outer_row[tables.LATEST])
+            bounds.append((tables.LOWER, earliest, newest, -self.window))
             if earliest != latest and self.nodes[inner].is_sorted:
                 # It follows, and narrows the range.
-                bounds.append((tables.SINCE, latest, newest))
+                bounds.append((tables.LOWER, latest, newest, -self.window))
         if node.drives[1 - outer_side]:
-            bounds.append((tables.UNTIL, latest, int(self.table[outer, tables.EARLIEST])))
+            oldest = int(outer_row[tables.EARLIEST])
+            bounds.append((tables.UPPER, latest, oldest, self.window + 1))
+        for x, y, least, most in node.apart:
+            if x in outers:
+                bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
+                bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
+            else:
+                bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
+                bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
         return bounds
 
     def _conditions(
-        self, node: _Node
-    ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+        self,
+        clauses: Iterable[Clause],
+        mine: set[str],
+        left: dict[Derived, int],
+        right: dict[Derived, int],
+    ) -> tuple[list[Rule], list[Rule]]:
         """Plain comparisons of two columns, and programs for all other clauses."""
-        left, right = self.floats[node.left], self.floats[node.right]
-        mine = set(self.nodes[node.left].variables)
-        compared, programs = [], []
-        for clause in node.clauses:
+        compared: list[Rule] = []
+        programs: list[Rule] = []
+        for clause in clauses:
             sides = separated_sides(clause)
             if sides is None:
                 programs += self.programs.instructions(
@@ -336,8 +458,43 @@ class _Writer:
             first, operator, second = sides
             if first[0] not in mine:
                 first, operator, second = second, _FLIPPED[operator], first
-            compared.append((left[first], right[second], operator_code(operator)))
+            compared.append((left[first], right[second], operator_code(operator), 0))
         return compared, programs
+
+    def _check_rules(self, node: Node, check: Check) -> dict[int, list[Rule]]:
+        number = self._number(node)
+        ints, floats = self.ints[number], self.floats[number]
+        leaf = self.planned.leaf_of[check.name]
+        bounds = [(tables.LOWER, 0, ints["latest", x], 1) for x in check.after]
+        bounds += [(tables.UPPER, 0, ints["earliest", y], 0) for y in check.before]
+        row = self.table[self.place(number)]
+        if check.within[0]:
+            bounds.append((tables.LOWER, 0, int(row[tables.LATEST]), -self.window))
+        if check.within[1]:
+            bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
+        sets = self._sets(number)
+        plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
+        compared, programs = self._conditions(
+            plain, set(node.variables), floats, self.floats[leaf]
+        )
+        rules: list[Rule] = []
+        for clause in check.clauses:
+            if clause not in plain:
+                rules += self.row_programs.clause(
+                    clause, sets, floats.__getitem__, negated=check.name
+                )
+        for name in check.distinct:
+            if name in sets:
+                rules += self.row_programs.distinct(sets[name], None)
+        return {
+            tables.BOUNDS_LEFT: bounds,
+            tables.DISTINCT: [
+                (ints["position", name], 1, 0, 0) for name in check.distinct if name not in sets
+            ],
+            tables.COMPARE: compared,
+            tables.PROGRAM: programs,
+            tables.ROW: rules,
+        }
 
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}

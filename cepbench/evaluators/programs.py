@@ -24,7 +24,7 @@ Derived = tuple[str, Expression]
 #: Gives the column number of a derived value on one side of a join.
 ColumnOf = Callable[[Derived], int]
 
-_COMPARISONS = {
+COMPARISONS = {
     "<": filters.LESS,
     "<=": filters.LESS_EQUAL,
     ">": filters.GREATER,
@@ -32,7 +32,7 @@ _COMPARISONS = {
     "=": filters.EQUAL,
     "!=": filters.UNEQUAL,
 }
-_ARITHMETIC = {
+ARITHMETIC = {
     "+": filters.ADD,
     "-": filters.SUBTRACT,
     "*": filters.MULTIPLY,
@@ -99,7 +99,7 @@ class ProgramWriter:
 
     def instructions(
         self, clause: Clause, left_variables: set[str], left: ColumnOf, right: ColumnOf
-    ) -> list[tuple[int, int, int]]:
+    ) -> list[tuple[int, int, int, int]]:
         """The instructions that keep a pair of rows if ``clause`` is true.
 
         Parameters
@@ -115,12 +115,12 @@ class ProgramWriter:
         UnsupportedPatternError
             If the clause nests deeper than the stack.
         """
-        written: list[tuple[int, int, int]] = []
+        written: list[tuple[int, int, int, int]] = []
         depth = deepest = 0
 
         def emit(opcode: int, argument: int, change: int) -> None:
             nonlocal depth, deepest
-            written.append((opcode, argument, 0))
+            written.append((opcode, argument, 0, 0))
             depth += change
             deepest = max(deepest, depth)
 
@@ -135,38 +135,51 @@ class ProgramWriter:
                 return
             match expression:
                 case Constant(value):
-                    number = self.code(value) if isinstance(value, str) else float(value)
-                    self.constants.append(number)
-                    emit(filters.LOAD_CONSTANT, len(self.constants) - 1, 1)
+                    emit(filters.LOAD_CONSTANT, self.constant(value), 1)
                 case Negative(operand):
                     visit(operand)
                     emit(filters.NEGATE, 0, 0)
                 case Arithmetic(operator, first, second):
                     visit(first)
                     visit(second)
-                    emit(_ARITHMETIC[operator], 0, -1)
+                    emit(ARITHMETIC[operator], 0, -1)
 
         def visit_comparison(comparison: Comparison) -> None:
             visit(comparison.left)
             visit(comparison.right)
-            emit(_COMPARISONS[comparison.operator], 0, -1)
+            emit(COMPARISONS[comparison.operator], 0, -1)
 
         visit_comparison(clause.comparisons[0])
         for comparison in clause.comparisons[1:]:
             visit_comparison(comparison)
             emit(filters.EITHER, 0, -1)
         emit(filters.KEEP_IF_TRUE, 0, -1)
+        self.check_depth(deepest, clause)
+        return written
+
+    def constant(self, value: float | str) -> int:
+        """The number of a constant that programs read."""
+        self.constants.append(self.code(value) if isinstance(value, str) else float(value))
+        return len(self.constants) - 1
+
+    def check_depth(self, deepest: int, clause: Clause) -> None:
+        """See that a program's stack is deep enough.
+
+        Raises
+        ------
+        UnsupportedPatternError
+            If the clause nests deeper.
+        """
         if deepest > filters.STACK:
             raise UnsupportedPatternError(
                 f"condition {clause} nests {deepest} deep, more than the {filters.STACK} values "
                 "that can be kept at hand; split it or calculate parts of it as attributes"
             )
-        return written
 
 
 def operator_code(operator: str) -> int:
     """The kernels' number of a comparison operator."""
-    return _COMPARISONS[operator]
+    return COMPARISONS[operator]
 
 
 def new_stack() -> np.ndarray:

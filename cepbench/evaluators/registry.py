@@ -10,7 +10,7 @@ from types import MappingProxyType
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.lazy_nfa import chain
 from cepbench.evaluators.tree import tree_of_instances
-from cepbench.plans.model import OrderPlan, Tree, TreePlan
+from cepbench.plans.model import OrderPlan, Plan, Tree, TreePlan, UnionPlan
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ EVALUATORS: Mapping[str, Evaluator] = MappingProxyType(
 )
 
 
-def evaluator_for(plan: OrderPlan | TreePlan, name: str | None = None) -> Evaluator:
+def evaluator_for(plan: Plan | UnionPlan, name: str | None = None) -> Evaluator:
     """The evaluator called ``name``, or the default one for this kind of plan.
 
     Raises

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import BranchMatches, branches_frame
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import Plan, UnionPlan
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Metrics:
     comparisons : int
         Pairs whose conditions were tested one by one, those skipped by a search in time left out.
         Batches of another size may change it a little: expired rows are removed at other times.
+    latency : Latency or None
+        When matches were reported, if that was measured.
     """
 
     seconds: float
@@ -52,6 +55,7 @@ class Metrics:
     peak_buffered_events: int
     peak_bytes: int
     comparisons: int
+    latency: Latency | None = None
 
     @property
     def events_per_second(self) -> float:
@@ -59,8 +63,13 @@ class Metrics:
         return self.events / self.seconds if self.seconds > 0 else float("nan")
 
     def to_dict(self) -> dict[str, float]:
-        """All metrics by name."""
-        return {"events_per_second": self.events_per_second, **asdict(self)}
+        """All metrics by name; latencies in seconds, NaN if they were not measured."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
+        measured = {
+            f"latency_{name}": getattr(self.latency, name) if self.latency else float("nan")
+            for name in ("mean", "median", "p95", "p99")
+        }
+        return {"events_per_second": self.events_per_second, **plain, **measured}
 
     def describe(self) -> str:
         """A line for each metric."""
@@ -69,6 +78,7 @@ class Metrics:
             if isinstance(value, float)
             else f"{name.replace('_', ' '):<26}{value:>18,}"
             for name, value in self.to_dict().items()
+            if self.latency is not None or not name.startswith("latency")
         )
 
     def _repr_html_(self) -> str:
@@ -82,41 +92,54 @@ class Result:
     Attributes
     ----------
     pattern : Pattern
-    plan : OrderPlan or TreePlan
+    plan : OrderPlan, TreePlan or UnionPlan
     evaluator : str
     metrics : Metrics
     nodes : DataFrame
         One row a node of the plan: its variables, and what happened there.
-    positions : ndarray of int64, shape (variables, matches), or None
-        In the order in which matches were found; None if they were only counted.
+    found : tuple of BranchMatches, or None
+        Each branch's matches in the order in which they were found; None if only counted.
     """
 
     pattern: Pattern
-    plan: OrderPlan | TreePlan
+    plan: Plan | UnionPlan
     evaluator: str
     metrics: Metrics
     nodes: pd.DataFrame
-    positions: np.ndarray | None = field(repr=False)
+    found: tuple[BranchMatches, ...] | None = field(repr=False)
+
+    @property
+    def latency(self) -> Latency | None:
+        """When matches were reported; None if that was not measured."""
+        return self.metrics.latency
 
     @cached_property
     def matches(self) -> pd.DataFrame:
-        """One row a match, one column a variable with its event's position.
+        """One row a match, one column a positive variable with its event's position.
 
-        Ordered by the position of a match's last event, then by its positions in the order of the
-        pattern: the same table whatever the plan.
+        A Kleene variable's column holds tuples of positions. Ordered by the position of a match's
+        last event, then by its positions in the order of the pattern: the same table whatever the
+        plan. Of a pattern with OR there are the columns of all branches, with missing values where
+        a branch has no such variable, and ``branch``, the number of the branch in
+        ``pattern.branches()``; by last position, then by branch.
 
         Raises
         ------
         EvaluationError
             If matches were only counted.
         """
-        if self.positions is None:
+        if self.found is None:
             raise EvaluationError(
                 f"the {self.metrics.matches:,} matches were only counted; "
                 'evaluate with output="matches" to have them'
             )
-        order = np.lexsort((*self.positions[::-1], self.positions.max(axis=0)))
-        return matches_frame(self.pattern, self.positions[:, order])
+        sorted_parts = [part.taken(part.in_order()) for part in self.found]
+        if len(sorted_parts) == 1:
+            return sorted_parts[0].frame()
+        table = branches_frame(self.pattern.positive_names, sorted_parts)
+        last = np.concatenate([part.last_positions() for part in sorted_parts])
+        order = np.argsort(last, kind="stable")
+        return table.iloc[order].reset_index(drop=True)
 
     def describe(self) -> str:
         """The evaluator, the plan and the metrics."""
@@ -124,13 +147,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         found = ""
-        if self.positions is not None:
+        if self.found is not None:
             found = self.matches.head().to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
         return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"
-
-
-def matches_frame(pattern: Pattern, positions: np.ndarray) -> pd.DataFrame:
-    """Positions, shape (variables, matches), as a DataFrame with a column a variable."""
-    columns: dict[str, Any] = dict(zip(pattern.names, positions, strict=True))
-    return pd.DataFrame(columns, columns=list(pattern.names))

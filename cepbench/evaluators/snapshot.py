@@ -11,9 +11,9 @@ import numpy as np
 
 from cepbench.errors import SnapshotError
 from cepbench.kernels import tables
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
 
-_VERSION = 1
+_VERSION = 2
 
 #: What the header tells besides the version, and of which kind it is.
 _HEADER: dict[str, type | tuple[type, ...]] = {
@@ -28,6 +28,8 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
     "matches": int,
     "seconds": float,
     "texts": list,
+    "latency": bool,
+    "partitions": list,
 }
 
 
@@ -44,6 +46,10 @@ class NodeState:
         Arena of all nodes' integer columns.
     floats : ndarray of float64
         Arena of all nodes' float columns.
+    members : ndarray of int64, shape (2, capacity)
+        Pool of the members of sets.
+    used : ndarray of int64, shape (1,)
+        How much of the pool is taken.
     """
 
     state: np.ndarray
@@ -51,21 +57,25 @@ class NodeState:
     peaks: np.ndarray
     ints: np.ndarray
     floats: np.ndarray
+    members: np.ndarray
+    used: np.ndarray
 
     @classmethod
-    def empty(cls, nodes: int) -> NodeState:
-        """Nothing stored, nothing counted."""
+    def empty(cls, nodes: np.ndarray) -> NodeState:
+        """Nothing stored, nothing counted, for the nodes of a plan."""
         return cls(
-            np.zeros((nodes, tables.STATE_COLUMNS), np.int64),
-            np.zeros((nodes, tables.COUNT_COLUMNS), np.int64),
+            np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64),
+            np.zeros((len(nodes), tables.COUNT_COLUMNS), np.int64),
             np.zeros(tables.PEAKS, np.int64),
             np.empty(0, np.int64),
             np.empty(0, np.float64),
+            np.empty((2, 64), np.int64),
+            np.zeros(1, np.int64),
         )
 
 
-def pack(header: Mapping[str, Any], nodes: np.ndarray, kept: NodeState) -> dict[str, np.ndarray]:
-    """Header and stored rows as plain arrays, without the room between the rows."""
+def pack(nodes: np.ndarray, kept: NodeState) -> dict[str, np.ndarray]:
+    """Stored rows as plain arrays, without the room between the rows."""
 
     def stored(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
         pieces = [np.empty(0, arena.dtype)]
@@ -76,13 +86,19 @@ def pack(header: Mapping[str, Any], nodes: np.ndarray, kept: NodeState) -> dict[
         return np.concatenate(pieces)
 
     return {
-        "header": np.array(json.dumps({"version": _VERSION, **header})),
         "rows": kept.state[:, tables.END] - kept.state[:, tables.START],
+        "shifts": kept.state[:, tables.SHIFT] + kept.state[:, tables.START],
         "counts": kept.counts.copy(),
         "peaks": kept.peaks.copy(),
         "ints": stored(kept.ints, tables.INT_OFFSET, tables.INTS),
         "floats": stored(kept.floats, tables.FLOAT_OFFSET, tables.FLOATS),
+        "members": kept.members[:, : kept.used[0]].copy(),
     }
+
+
+def header_array(header: Mapping[str, Any]) -> np.ndarray:
+    """What a snapshot says of itself."""
+    return np.array(json.dumps({"version": _VERSION, **header}))
 
 
 def header_of(snapshot: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -117,7 +133,7 @@ def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
     SnapshotError
         If an array is missing, or is not of the kind and size that it must be.
     """
-    kept = NodeState.empty(len(nodes))
+    kept = NodeState.empty(nodes)
 
     def array(name: str, like: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         if name not in snapshot:
@@ -139,6 +155,10 @@ def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
     kept.floats = array("floats", kept.floats, (int(rows @ nodes[:, tables.FLOATS]),))
     for column in (tables.CAPACITY, tables.END, tables.FRESH):
         kept.state[:, column] = rows
+    kept.state[:, tables.SHIFT] = array("shifts", kept.state, (len(nodes),))
+    size = np.shape(snapshot.get("members", ()))[-1:]
+    kept.members = array("members", kept.ints, (2, *size))
+    kept.used[0] = kept.members.shape[1]
     for offset, width in (
         (tables.INT_OFFSET, tables.INTS),
         (tables.FLOAT_OFFSET, tables.FLOATS),
@@ -148,12 +168,14 @@ def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
     return kept
 
 
-def plan_to_json(plan: OrderPlan | TreePlan) -> dict[str, Any]:
+def plan_to_json(plan: Plan | UnionPlan) -> dict[str, Any]:
     """A plan's kind and shape, for a snapshot's header."""
+    if isinstance(plan, UnionPlan):
+        return {"kind": "union", "shape": [plan_to_json(part) for part in plan.parts]}
     return {"kind": plan.kind, "shape": plan.order if isinstance(plan, OrderPlan) else plan.tree}
 
 
-def plan_from_json(described: Mapping[str, Any]) -> OrderPlan | TreePlan:
+def plan_from_json(described: Mapping[str, Any]) -> Plan | UnionPlan:
     """The plan that :func:`plan_to_json` was given.
 
     Raises
@@ -167,4 +189,6 @@ def plan_from_json(described: Mapping[str, Any]) -> OrderPlan | TreePlan:
             return OrderPlan(order)
         case {"kind": "tree", "shape": shape}:
             return TreePlan(shape)
+        case {"kind": "union", "shape": list() as parts}:
+            return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
     raise SnapshotError(f"the snapshot is damaged: {described!r} is no plan")

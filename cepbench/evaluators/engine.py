@@ -1,0 +1,277 @@
+"""One plan at work on the batches of a stream: the kernels, their state, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.evaluators.layout import JoinLayout, join_layout
+from cepbench.evaluators.matches import BranchMatches, SetColumn
+from cepbench.evaluators.nodes import Tree
+from cepbench.evaluators.partitions import PartitionRanks, with_partition
+from cepbench.evaluators.programs import new_stack
+from cepbench.evaluators.snapshot import NodeState
+from cepbench.kernels import clock, tables
+from cepbench.kernels.advance import advance
+from cepbench.kernels.clauses import SLOT_COLUMNS
+from cepbench.kernels.filters import BLOCK, STACK
+from cepbench.kernels.join import OUTER_BLOCK
+from cepbench.kernels.sets import MOST_FREE
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.patterns.model import Attribute, Kind, Pattern
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Events are taken in steps of this part of a window, so that what is expired is soon forgotten.
+STEPS_PER_WINDOW = 8
+
+#: The same where an event may be in one match only: the sooner it is known, the less is joined.
+CONSUMING_STEPS_PER_WINDOW = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a batch of events completed.
+
+    Attributes
+    ----------
+    number : int
+    matches : BranchMatches or None
+        None if they are only counted.
+    """
+
+    number: int
+    matches: BranchMatches | None
+
+
+class Engine:
+    """Finds the matches of a pattern without OR along one plan.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    tree : nested pairs of names
+    reader : NumericReader
+        Gives texts their codes; may be shared.
+    reports : bool
+        Whether matches are given, or only counted.
+    limit : int
+        How many partial matches may be stored.
+    timed : bool
+        Whether to measure latencies; events are then taken one timestamp after the other.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        tree: Tree,
+        *,
+        reader: NumericReader,
+        reports: bool,
+        limit: int,
+        timed: bool,
+    ) -> None:
+        self.pattern = pattern
+        self.limit = limit
+        self._reader = reader
+        self._reports = reports
+        self.layout = join_layout(
+            with_partition(pattern), tree, positions=reports, code=reader.code
+        )
+        self.kept = NodeState.empty(self.layout.plan.nodes)
+        self.ranks = PartitionRanks(pattern.strategy.attribute) if self.layout.ranks else None
+        self._scratch = _scratch(self.layout, timed)
+        steps = STEPS_PER_WINDOW
+        if pattern.strategy.name == "consuming":
+            steps = CONSUMING_STEPS_PER_WINDOW
+        self._step = 1 if timed else max(1, pattern.window.length // steps)
+        warm_up()
+
+    @property
+    def latencies(self) -> np.ndarray:
+        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        return self._scratch.latencies
+
+    def restore_latencies(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on counting latencies from a snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            If it has none, or others.
+        """
+        found = np.asarray(snapshot.get("latencies"))
+        if found.shape != self.latencies.shape or found.dtype != self.latencies.dtype:
+            raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
+        self.latencies[:] = found
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Take in a batch of events.
+
+        Parameters
+        ----------
+        batch : EventStream or None
+            None for no events.
+        first_position : int
+            Of the batch's first event.
+        ended : bool
+            Whether no events follow.
+
+        Raises
+        ------
+        PartialMatchLimitError
+            If more would have to be stored, or a Kleene set has more subsets than can be counted.
+        """
+        if batch is None:
+            leaves = len(self.layout.leaves)
+            events = np.empty((3 if self.layout.ranks else 2, 0), np.int64)
+            starts, value_starts = np.zeros(leaves + 1, np.int64), np.zeros(leaves, np.int64)
+            values = np.empty(0)
+        else:
+            events, starts, values, value_starts = self._leaf_events(batch, first_position)
+        kept = self.kept
+        # Divisions by zero are part of a condition's value, not a mistake.
+        with np.errstate(all="ignore"):
+            kept.ints, kept.floats, kept.members, matches, found, outcome = advance(
+                self.layout.plan,
+                self._step,
+                self.limit,
+                kept.state,
+                kept.counts,
+                kept.peaks,
+                kept.ints,
+                kept.floats,
+                kept.members,
+                kept.used,
+                self._scratch,
+                events,
+                starts,
+                values,
+                value_starts,
+                self.layout.columns,
+                ended,
+            )
+        if outcome == tables.TOO_MANY:
+            raise PartialMatchLimitError(self._too_many())
+        if outcome == tables.TOO_LARGE:
+            raise PartialMatchLimitError(self._too_large())
+        if not self._reports:
+            return Found(found, None)
+        return Found(found, self._matches(matches[:, :found]))
+
+    def _matches(self, found: np.ndarray) -> BranchMatches:
+        columns: list[np.ndarray | SetColumn] = []
+        at = 0
+        for variable in self.pattern.positive:
+            if variable.kind is Kind.KLEENE:
+                columns.append(SetColumn.of(found[at], found[at + 1], self.kept.members[1]))
+                at += 2
+            else:
+                columns.append(found[at])
+                at += 1
+        return BranchMatches(self.pattern.positive_names, tuple(columns))
+
+    def _too_many(self) -> str:
+        first = self.layout.plan.inner
+        rows = self.kept.state[first:, tables.END] - self.kept.state[first:, tables.START]
+        names = ", ".join(self.layout.nodes[first + int(rows.argmax())])
+        return (
+            f"more than {self.limit:,} partial matches have to be stored, most of "
+            f"them over ({names}); try another plan generator, a shorter window or more conditions, "
+            "or allow more with partial_match_limit"
+        )
+
+    def _too_large(self) -> str:
+        names = [v.name for v in self.pattern.positive if v.kind is Kind.KLEENE]
+        return (
+            f"so many events fit KL({', '.join(names)}) within one window that there are more than "
+            f"2^{MOST_FREE} sets of them; use a rarer type, a shorter window, or conditions on "
+            "neighbours such as b[i].x > b[i-1].x"
+        )
+
+    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
+        return lambda attribute: self._reader.read(batch, attribute.name, rows)
+
+    def _leaf_events(
+        self, batch: EventStream, first_position: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Events that may be bound to each leaf, as the kernels take them."""
+        chosen: list[np.ndarray] = []
+        columns: list[np.ndarray] = []
+        ranks = self.ranks.of(batch, self._reader) if self.ranks is not None else None
+        type_codes = {name: code for code, name in enumerate(batch.type_names)}
+        for leaf, variable in enumerate(self.layout.leaves):
+            rows = np.flatnonzero(batch.type_codes == type_codes.get(variable.type, -1))
+            for clause in self.layout.filters[leaf]:
+                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
+                rows = rows[np.broadcast_to(held, rows.shape)]
+            chosen.append(rows)
+            for _, expression in self.layout.values[leaf]:
+                values = expression_values(
+                    expression, self._reading(batch, rows), self._reader.code
+                )
+                columns.append(np.broadcast_to(values, rows.shape))
+        counts = np.array([len(rows) for rows in chosen])
+        widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
+        all_rows = np.concatenate(chosen)
+        integers = [batch.timestamps[all_rows], all_rows + first_position]
+        if ranks is not None:
+            integers.append(ranks[all_rows])
+        return (
+            np.array(integers),
+            np.concatenate(([0], np.cumsum(counts))),
+            np.concatenate([np.empty(0), *columns]),
+            np.cumsum(counts * widths) - counts * widths,
+        )
+
+
+def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
+    columns = layout.integer_columns
+    return tables.Scratch(
+        mask=np.empty(BLOCK, np.uint8),
+        chosen=np.empty(BLOCK, np.int64),
+        stack=new_stack(),
+        low=np.empty((columns, OUTER_BLOCK), np.int64),
+        high=np.empty((columns, OUTER_BLOCK), np.int64),
+        starts=np.empty(OUTER_BLOCK, np.int64),
+        stops=np.empty(OUTER_BLOCK, np.int64),
+        rectangle=np.empty(tables.RECTANGLE, np.int64),
+        progress=np.empty(tables.PROGRESS, np.int64),
+        slots=np.empty((2 + len(layout.leaves), SLOT_COLUMNS), np.int64),
+        values=np.empty(STACK),
+        clock=np.empty(2, np.int64),
+        alive=np.empty(OUTER_BLOCK, np.uint8),
+        latencies=np.zeros(clock.BINS if timed else 0, np.int64),
+    )
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
+    pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
+    layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
+    kept = NodeState.empty(layout.plan.nodes)
+    advance(
+        layout.plan,
+        1,
+        1,
+        kept.state,
+        kept.counts,
+        kept.peaks,
+        kept.ints,
+        kept.floats,
+        kept.members,
+        kept.used,
+        _scratch(layout, timed=False),
+        np.zeros((2, 2), np.int64),
+        np.array([0, 1, 2]),
+        np.empty(0),
+        np.zeros(2, np.int64),
+        layout.columns,
+        False,
+    )

@@ -1,0 +1,159 @@
+"""Matches as columns of positions: one position for a plain variable, a set for a Kleene one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class SetColumn:
+    """One set of positions a match.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (matches + 1,)
+        Set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
+    positions : ndarray of int64
+        Ascending within a set.
+    """
+
+    offsets: np.ndarray
+    positions: np.ndarray
+
+    @classmethod
+    def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
+        """Sets of ``size`` positions from ``begin`` on in ``pool``."""
+        offsets = np.concatenate(([0], np.cumsum(size)))
+        where = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1])
+        return cls(offsets, pool[where])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def last(self) -> np.ndarray:
+        """The largest position of each set, shape (matches,)."""
+        return self.positions[self.offsets[1:] - 1]
+
+    def tuples(self) -> np.ndarray:
+        """The sets as tuples, an array of objects."""
+        listed = self.positions.tolist()
+        ends = self.offsets.tolist()
+        found = np.empty(len(self), dtype=object)
+        for number in range(len(self)):
+            found[number] = tuple(listed[ends[number] : ends[number + 1]])
+        return found
+
+
+Column = np.ndarray | SetColumn
+
+
+@dataclass(frozen=True)
+class BranchMatches:
+    """The matches of a pattern without OR.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The positive variables.
+    columns : tuple of ndarray of int64 or SetColumn
+        One a variable, of as many entries as there are matches.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether any variable is a Kleene one."""
+        return any(isinstance(column, SetColumn) for column in self.columns)
+
+    def arrays(self) -> list[np.ndarray]:
+        """The columns, sets as tuples."""
+        return [c.tuples() if isinstance(c, SetColumn) else c for c in self.columns]
+
+    def last_positions(self) -> np.ndarray:
+        """The position of each match's last event."""
+        lasts = [c.last() if isinstance(c, SetColumn) else c for c in self.columns]
+        found: np.ndarray = np.max(lasts, axis=0) if len(self) else np.empty(0, np.int64)
+        return found
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        """Each match as a tuple of positions and of tuples of them."""
+        return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
+
+    def in_order(self) -> np.ndarray:
+        """The numbers of the matches by last position, then by all positions as they are written."""
+        last = self.last_positions()
+        if not self.has_sets:
+            return np.lexsort((*self.columns[::-1], last))
+        keys = self.keys()
+        order = sorted(range(len(keys)), key=lambda number: (last[number], keys[number]))
+        return np.array(order, np.int64)
+
+    def frame(self) -> pd.DataFrame:
+        """One row a match, one column a variable."""
+        columns = dict(zip(self.names, self.arrays(), strict=True))
+        return pd.DataFrame(columns, columns=list(self.names))
+
+    def taken(self, kept: np.ndarray) -> BranchMatches:
+        """Only the matches of these numbers, in their order."""
+        columns: list[Column] = []
+        for column in self.columns:
+            if isinstance(column, SetColumn):
+                sizes = np.diff(column.offsets)[kept]
+                columns.append(SetColumn.of(column.offsets[:-1][kept], sizes, column.positions))
+            else:
+                columns.append(column[kept])
+        return BranchMatches(self.names, tuple(columns))
+
+
+def joined(parts: Sequence[BranchMatches]) -> BranchMatches:
+    """The matches of several batches, of the same variables, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: list[Column] = []
+    for pieces in zip(*(part.columns for part in parts), strict=True):
+        if isinstance(pieces[0], SetColumn):
+            sizes = np.concatenate([np.diff(piece.offsets) for piece in pieces])
+            positions = np.concatenate([piece.positions for piece in pieces])
+            columns.append(SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions))
+        else:
+            columns.append(np.concatenate(pieces))
+    return BranchMatches(parts[0].names, tuple(columns))
+
+
+def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
+    """Matches of several branches as one table.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns; a match has missing values where its branch has no such variable.
+    parts : sequence of BranchMatches
+        One a branch.
+
+    Returns
+    -------
+    DataFrame
+        ``names``, and ``branch`` with the number of the branch, in the order of ``parts``.
+    """
+    frames = []
+    for number, part in enumerate(parts):
+        frame = part.frame()
+        for name, column in zip(part.names, part.columns, strict=True):
+            if not isinstance(column, SetColumn):
+                frame[name] = frame[name].astype("Int64")
+        frames.append(frame.assign(branch=number))
+    table = pd.concat(frames, ignore_index=True)
+    for name in names:
+        if name not in table:
+            table[name] = pd.array([pd.NA] * len(table), dtype="Int64")
+    return table[[*names, "branch"]]
