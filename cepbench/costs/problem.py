@@ -106,11 +106,7 @@ class PlanningProblem:
             object.__setattr__(self, key, array)
         if not np.array_equal(self.log_selectivity, self.log_selectivity.T):
             raise StatisticsError("log_selectivity is not symmetric; a pair has one selectivity")
-        if not (isinstance(self.alpha, Real) and 0 <= self.alpha < math.inf):
-            raise StatisticsError(
-                f"alpha = {self.alpha!r}; the weight of latency is a number of at least 0"
-            )
-        object.__setattr__(self, "alpha", float(self.alpha))
+        object.__setattr__(self, "alpha", _weight(self.alpha))
         if self.last is not None and self.last not in range(n):
             raise StatisticsError(f"last = {self.last!r} is none of the indices 0 … {n - 1}")
         if self.alpha and self.last is None:
@@ -308,6 +304,12 @@ class PlanningProblem:
     def tree_cost(self, tree: Any) -> float:
         """Cost of nested pairs of indices; see :meth:`log_tree_cost`."""
         return _plain("tree_cost", self.log_tree_cost(tree))
+
+
+def _weight(alpha: Any) -> float:
+    if not isinstance(alpha, Real) or not 0 <= float(alpha) < math.inf:
+        raise StatisticsError(f"alpha = {alpha!r}; the weight of latency is a number of at least 0")
+    return float(alpha)
 
 
 def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:

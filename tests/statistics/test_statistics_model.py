@@ -147,3 +147,33 @@ def test_json_keeps_everything(data, variables, kind) -> None:
 def test_what_is_no_stored_statistics(data) -> None:
     with pytest.raises(StatisticsError):
         Statistics.from_dict(data)
+
+
+def test_the_whole_stream_is_known_or_asked_for() -> None:
+    stats = Statistics(rates={"a": 1}, stream_rate=12, partitions=4)
+    assert stats.stream_cardinality(10) == 120
+    assert stats.stream_cardinality(10, partition=True) == 30
+    assert stats.partition_count() == 4
+    assert Statistics.from_dict(json.loads(json.dumps(stats.to_dict()))) == stats
+    assert "whole stream: 12" in stats.describe() and "whole stream: 4" in stats.describe()
+    bare = Statistics(rates={"a": 1})
+    assert "stream_rate" not in bare.to_dict() and "partitions" not in bare.to_dict()
+    with pytest.raises(StatisticsError, match=r"Statistics\(stream_rate=...\)"):
+        bare.stream_cardinality(10)
+    with pytest.raises(StatisticsError, match=r"Statistics\(partitions=...\)"):
+        Statistics(rates={"a": 1}, stream_rate=2).stream_cardinality(10, partition=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"stream_rate": 0}, "stream_rate = 0; it must be greater than 0"),
+        ({"stream_rate": math.inf}, "stream_rate = inf; it must be finite"),
+        ({"stream_rate": "much"}, "stream_rate = 'much' is not a number"),
+        ({"partitions": 0.5}, "partitions = 0.5; it must be at least 1"),
+        ({"partitions": -3}, "partitions = -3; it must be finite"),
+    ],
+)
+def test_numbers_of_the_whole_stream_that_make_no_sense(arguments, message) -> None:
+    with pytest.raises(StatisticsError, match=message):
+        Statistics(rates={"a": 1}, **arguments)
