@@ -1,0 +1,63 @@
+"""docs/language.md says what the parser does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cepbench import errors
+from cepbench.patterns.parse import parse
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+#: Where the fragments of a section's table stand in a whole pattern.
+FRAMES = {
+    "Structure": "PATTERN {} WITHIN 9 s",
+    "Conditions": "PATTERN SEQ(A a, NOT(N n), KL(B b), C c) WHERE {} WITHIN 9 s",
+    "Strategy": "PATTERN SEQ(A a) {} WITHIN 9 s",
+}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Section, spelling and canonical form of every spelling in the tables."""
+    found = []
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        title = section.splitlines()[0]
+        for row in re.findall(r"^\| (`.*) \|$", section, re.MULTILINE) if title in FRAMES else []:
+            written, canonical, *_ = re.split(r"(?<!\\) ?\|", row.replace(" | ", " |"))
+            meant = canonical.strip().strip("`")
+            found += [
+                (title, one.replace("\\|", "|"), meant) for one in re.findall(r"`(.*?)`", written)
+            ]
+    return found
+
+
+def test_the_tables_were_found() -> None:
+    assert len(rows()) > 50
+    assert {title for title, _, _ in rows()} == set(FRAMES)
+
+
+@pytest.mark.parametrize(("title", "written", "canonical"), rows())
+def test_spellings_of_the_tables(title: str, written: str, canonical: str) -> None:
+    frame = FRAMES[title]
+    expected = str(parse(frame.format(canonical)))
+    assert str(parse(frame.format(written))) == expected
+    assert expected.split() == frame.format(canonical).replace("9 s", "9 seconds").split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        text
+        for block in re.findall(r"```cep\n(.*?)```", PAGE, re.DOTALL)
+        for text in block.split("\n\n")
+    ],
+)
+def test_whole_examples(text: str) -> None:
+    values = {"low": 3, "W": "1 hour"} if "low" in text else {}
+    parse(text, values)
+
+
+def test_errors_have_the_names_of_the_last_table() -> None:
+    names = re.findall(r"^\| `(\w+Error)` \|", PAGE, re.MULTILINE)
+    assert len(names) > 5
+    assert all(issubclass(getattr(errors, name), errors.PatternError) for name in names)
