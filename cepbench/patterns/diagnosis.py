@@ -92,12 +92,22 @@ def _in_structure(stack: list[str]) -> bool:
     return not {"WHERE", "STRATEGY", "WITHIN"} & set(stack)
 
 
+def _in_index(stack: list[str]) -> bool:
+    """Whether a square bracket is open behind a name (before other ones stands ``[attr]``)."""
+    if "_LSQB" not in stack:
+        return False
+    before = stack[len(stack) - 2 - stack[::-1].index("_LSQB")]
+    return before in ("", "NAME", "QUOTED")
+
+
 def _expected(accepted: set[str], stack: list[str]) -> str:
     """The accepted tokens in words."""
     words = {token: word for token, word in _WORDS.items() if token in accepted}
     parts: list[str] = []
     if "$END" in accepted:
         return words["$END"]
+    if _in_index(stack):
+        return "an index: [i], [i-1], [1], [last] or, in a function, [..i-1]"
     if _in_structure(stack) and len(words) > 1:
         # Operators between items are possible nearly everywhere, and seldom what is missing.
         for token in ("AND", "OR", "_LPAR"):
@@ -110,8 +120,6 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
     elif "NOT" in accepted:
         parts.append("a condition such as a.price < b.price")
         words = {}
-    elif "DOTS" in accepted:
-        parts.append("an index (i, i-1, 1 or last)")
     elif "NUMBER" in accepted:
         window = "WITHIN" in stack
         parts.append("a number" if window else "a value such as a.price, 5 or 'text'")
@@ -128,6 +136,8 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
     if accepted & {"WITHIN", "AND"}:
         words.pop("COMPARE", None)
     parts.extend(words.values())
+    if not parts:
+        return "something else"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
 

@@ -242,6 +242,14 @@ WORDS = [
 SIGNS = [*"()[]{}<>=!+-*/%:;&|~^,.'\"#\n\r\t\x00\u2028é", " ", "1", "1e5", "--", "'t'", ":p", "s"]
 
 
+WHOLE = [
+    "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND NOT a.y = 'u' WITHIN 5 minutes",
+    "PATTERN OR(SEQ(A a, NOT(C c), KL(B b)), B b+) WHERE a.x < 3 STRATEGY consuming WITHIN 5 s",
+    "PATTERN A; !B & (C+ b[] | D) WHERE any_match(A) { [x] ; b[i].x < avg(b[..i-1].y) } WITHIN 5 s",
+    "PATTERN SEQ(B+ b) WHERE b[1].x<b[b.LEN].y STRATEGY partition_contiguity(x) WITHIN 5 s",
+]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=14), st.data())
 @example(["\u2028", "\n"], None)
@@ -250,7 +258,7 @@ def test_any_text_gives_a_pattern_or_an_error_that_points_into_it(
     pieces: list[str], data: Any
 ) -> None:
     """The tail of a valid text is replaced by anything at all."""
-    whole = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND NOT a.y = 'u' WITHIN 5 minutes"
+    whole = data.draw(st.sampled_from(WHOLE)) if data is not None else ""
     cut = data.draw(st.integers(0, len(whole))) if data is not None else 0
     text = whole[:cut] + data.draw(st.sampled_from(["", " "])) if data is not None else ""
     text += "".join(pieces)
