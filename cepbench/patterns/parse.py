@@ -45,6 +45,7 @@ from cepbench.patterns.source import (
     nodes_of,
     tokens_of,
 )
+from cepbench.patterns.validity import check_structures
 
 if TYPE_CHECKING:
     from lark import Lark, Token
@@ -177,6 +178,7 @@ class _Reader:
         parts = {part.data: part for part in clauses}
         with self.errors_with_places():
             structure = self._structures.read(root)
+            check_structures(structure.alternatives())
             reader = ConditionReader(self._source, structure)
         strategy = None
         conditions: tuple[Clause, ...] = ()

@@ -129,6 +129,7 @@ def test_what_conditions_range_over(where: str, elementwise: bool, running: set[
         ("NOT(A a)", 13, "nothing is left for a match to bind"),
         ("SEQ(NOT(A a), !B b)", 17, "add an item without NOT beside it"),
         ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) only says what must not be there"),
+        ("OR(A a, NOT(B b)) WHERE [x]", 21, "only says what must not be there"),
         ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "only says what must not be there"),
         ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "a single event type, not to SEQ"),
         ("SEQ(A a, !(B b & C c))", 18, "a single event type, not to AND"),
