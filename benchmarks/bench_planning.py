@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
+from cepbench.patterns.model import STRATEGIES
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -28,7 +29,7 @@ SIZES = (3, 7, 12, 16, 20, 50, 100, 200)
 LARGEST = {"DP-LD": 20, "DP-B": 16}
 
 
-def random_problem(n: int, seed: int) -> PlanningProblem:
+def random_problem(n: int, seed: int, strategy: str = "any", alpha: float = 0.0) -> PlanningProblem:
     """A sequence of n variables: 1–45 events per window, conditions on half as many pairs as n."""
     rng = np.random.default_rng([seed, n])
     log_selectivity = np.zeros((n, n))
@@ -44,19 +45,27 @@ def random_problem(n: int, seed: int) -> PlanningProblem:
         np.log(rng.uniform(1, 45, size=n)),
         log_selectivity,
         operator="SEQ",
+        strategy=strategy,
+        alpha=alpha,
+        last=n - 1,
     )
 
 
 def measure(
-    generators: Sequence[str], sizes: Iterable[int], problems: int, seed: int
+    generators: Sequence[str],
+    sizes: Iterable[int],
+    problems: int,
+    seed: int,
+    strategy: str = "any",
+    alpha: float = 0.0,
 ) -> list[dict[str, Any]]:
     """One row a generator and problem."""
     for name in generators:
-        plan_problem(random_problem(4, seed), name, seed=seed)
+        plan_problem(random_problem(4, seed, strategy, alpha), name, seed=seed)
     rows = []
     for n in sizes:
         for number in range(problems):
-            problem = random_problem(n, seed + number)
+            problem = random_problem(n, seed + number, strategy, alpha)
             for name in generators:
                 if n > LARGEST.get(name, n):
                     continue
@@ -69,6 +78,8 @@ def measure(
                         "size": n,
                         "problem": number,
                         "seed": seed,
+                        "strategy": strategy,
+                        "alpha": alpha,
                         "seconds": seconds,
                         "log_cost": plan.log_cost,
                     }
@@ -109,6 +120,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--problems", type=int, default=5, help="random problems for each size")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--strategy", choices=STRATEGIES, default="any")
+    parser.add_argument("--alpha", type=float, default=0.0, help="weight of latency")
     parser.add_argument("--out", type=Path, help="where to write the rows: .json or .parquet")
     given = parser.parse_args(arguments)
     if given.out and given.out.suffix not in (".json", ".parquet"):
@@ -116,8 +129,13 @@ def main(arguments: Sequence[str]) -> None:
     for name in given.generators:
         if name not in PLAN_GENERATORS:
             parser.error(f"--generators {name}: known are {', '.join(PLAN_GENERATORS)}")
-    rows = measure(given.generators, given.sizes, given.problems, given.seed)
-    print(f"planning, {given.problems} problems of each size, seed {given.seed}")
+    rows = measure(
+        given.generators, given.sizes, given.problems, given.seed, given.strategy, given.alpha
+    )
+    print(
+        f"planning, {given.problems} problems of each size, seed {given.seed}, "
+        f"strategy {given.strategy}, alpha {given.alpha:g}"
+    )
     print(summary(rows))
     if given.out:
         write(rows, given.out)

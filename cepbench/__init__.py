@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from cepbench.planners.registry import plan_generator as plan_generator
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
+    from cepbench.plans.model import UnionPlan as UnionPlan
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
+    from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
     from cepbench.streams.event_stream import EventStream as EventStream
 
 _HOMES = {
@@ -39,9 +41,11 @@ _HOMES = {
     "EventStream": "cepbench.streams.event_stream",
     "OrderPlan": "cepbench.plans.model",
     "PLAN_GENERATORS": "cepbench.planners.registry",
+    "OutputProfiler": "cepbench.statistics.output_profiler",
     "Pattern": "cepbench.patterns.model",
     "Statistics": "cepbench.statistics.model",
     "TreePlan": "cepbench.plans.model",
+    "UnionPlan": "cepbench.plans.model",
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
     "measure_statistics": "cepbench.statistics.measure",

@@ -38,6 +38,16 @@ def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
     pd.testing.assert_frame_equal(again.drop(columns="seconds"), rows.drop(columns="seconds"))
 
 
+def test_other_cost_models_can_be_measured(bench) -> None:
+    names = list(PLAN_GENERATORS)
+    usual = bench.measure(names, [5], 1, 0)
+    for strategy, alpha in (("consuming", 0.0), ("any", 2.0)):
+        rows = bench.measure(names, [5], 1, 0, strategy, alpha)
+        assert {(row["strategy"], row["alpha"]) for row in rows} == {(strategy, alpha)}
+        costs = [[row["log_cost"] for row in some] for some in (usual, rows)]
+        assert costs[0] != costs[1]
+
+
 def test_the_large_sizes_of_exponential_generators_are_left_out(bench) -> None:
     rows = bench.measure(["GREEDY", "DP-B"], [17], 1, 0)
     assert [row["algorithm"] for row in rows] == ["GREEDY"]
