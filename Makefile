@@ -5,6 +5,9 @@ PROFILE ?= quick
 WORKERS ?= 2
 PYTEST_ARGS ?=
 REPORT_ARGS ?=
+SWEEP_ARGS ?=
+# The Spark master of sweeps and reports; empty: all cores of this machine.
+MASTER ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +22,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	then echo $$python; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test report lint format lab bench clean
+.PHONY: help env test report sweep lint format lab bench clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -49,7 +52,7 @@ $(BUILT): pyproject.toml constraints.txt
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 			-c constraints.txt -e '.[dev]'; fi
 	@echo "compiling the kernels (half a minute) ..."
-	@$(BIN)/python -c 'from cepbench.evaluators.detector import warm_up; warm_up()'
+	@$(BIN)/python -c 'from cepbench.evaluators.engine import warm_up; warm_up()'
 	@touch $@
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation
@@ -58,6 +61,11 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 
 report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (days)
 	$(BIN)/python -m cepbench.reporting --profile $(PROFILE) $(REPORT_ARGS)
+
+# Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
+sweep: $(BUILT)  ## the sweeps behind the report: estimated, with progress, resumed if killed
+	$(BIN)/python -m cepbench.spark --profile $(PROFILE) \
+		$(if $(MASTER),--master '$(MASTER)') $(SWEEP_ARGS)
 
 lint: $(BUILT)  ## style, types, and notebooks without outputs
 	$(BIN)/ruff check

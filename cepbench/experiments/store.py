@@ -177,10 +177,23 @@ def journal_path(folder: str | Path, pattern_id: str) -> Path:
     return Path(folder) / _JOURNALS / f"{pattern_id}.jsonl"
 
 
-def count_rows(path: str | Path) -> int:
-    """How many rows are finished, for showing progress; 0 for a folder without any."""
-    journals = (Path(path) / _JOURNALS).glob("*.jsonl")
-    return sum(journal.read_bytes().count(b"\n") for journal in journals)
+def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:
+    """How many rows are finished, for showing progress; 0 for a folder without any.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the sweep.
+    known : dict, optional
+        Handed in again from call to call, it keeps the size and rows of each journal, so that
+        only those that have grown are read.
+    """
+    known = {} if known is None else known
+    for journal in (Path(path) / _JOURNALS).glob("*.jsonl"):
+        size = journal.stat().st_size
+        if known.get(journal.name, (-1, 0))[0] != size:
+            known[journal.name] = size, journal.read_bytes().count(b"\n")
+    return sum(rows for _, rows in known.values())
 
 
 def read_results(path: str | Path) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from tqdm import tqdm
 from cepbench.errors import CepbenchError, DatasetError
 
 _POLL_SECONDS = 0.2
+_LONGEST_POLL_SECONDS = 5.0
 #: A job that is done before so many seconds shows no bar.
 _SHORT_SECONDS = 3.0
 #: Small enough that a symbol's events of a month lie in one or two groups.
@@ -91,8 +93,11 @@ def run_job(
     )
     try:
         with bar:
+            began = time.monotonic()
             while thread.is_alive():
-                thread.join(_POLL_SECONDS)
+                # Less often in a job of many hours: looking costs time as well.
+                elapsed = time.monotonic() - began
+                thread.join(min(_LONGEST_POLL_SECONDS, max(_POLL_SECONDS, elapsed / 50)))
                 _advance(bar, finished() if finished else 0)
             _advance(bar, 0 if broken else len(items))
     except BaseException:

@@ -26,7 +26,7 @@ from cepbench.streams.dataset import MONTH, read_declaration
 from cepbench.streams.parquet import stream_from_parquet
 
 #: Patterns measured on one reading of the data.
-_GROUP = 25
+GROUP = 25
 
 _DAY = 86_400 * 10**9
 
@@ -87,7 +87,7 @@ def measure_statistics(
     path = Path(data_path).resolve()
     read_declaration(path)
     named = iter(patterns.items())
-    groups = list(iter(lambda: tuple(islice(named, _GROUP)), ()))
+    groups = list(iter(lambda: tuple(islice(named, GROUP)), ()))
     tasks = [_Task(month, group) for group in groups for month in _months(path)]
     samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
     for found in run_job(

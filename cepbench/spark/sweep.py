@@ -21,7 +21,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, ExperimentError
-from cepbench.evaluators.detector import warm_up
+from cepbench.evaluators.engine import warm_up
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig, identity_of
 from cepbench.experiments.measure import cells_of, measure_pattern
@@ -37,13 +37,17 @@ from cepbench.streams.event_stream import EventStream
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class SweepJob:
     """What every task of a sweep needs; travels to the workers."""
 
     config: SweepConfig
     configuration: str
     folder: Path
     generators: bytes
+
+    def plan_generators(self) -> list[PlanGenerator | str]:
+        """In a worker: the plan generators, cepbench's own by name."""
+        return list(cloudpickle.loads(self.generators))
 
 
 def run_sweep(
@@ -89,17 +93,15 @@ def run_sweep(
     its own types, and throughput counts those; reading and sorting out the others is no part of
     the times.
     """
-    names = PLAN_GENERATORS if config.algorithms is None else config.algorithms
-    generators = [find_generator(name) for name in names]
-    config = replace(config, algorithms=tuple(generator.name for generator in generators))
+    config, generators = resolved(config)
     cells = cells_of(
         generators, config.evaluators, config.repetitions, config.strategies, config.alphas
     )
     identity = identity_of(config, generators)
     with ResultsStore(path, identity) as store:
         if not store.is_complete:
-            cardinalities = store.kept("cardinalities", lambda: _cardinalities(spark, config))
-            specs = _workload(config, cardinalities)
+            cardinalities = store.kept("cardinalities", lambda: cardinalities_of(spark, config))
+            specs = workload_of(config, cardinalities)
             statistics = store.kept(
                 "statistics", lambda: _statistics(spark, config, specs, progress=progress)
             )
@@ -112,7 +114,7 @@ def run_sweep(
             random.Random(config.seed).shuffle(pending)
             # Compiled here once if need be; the workers then only load from the disk cache.
             warm_up()
-            job = _Job(config, json.dumps(identity), store.path.resolve(), _pickled(generators))
+            job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
             failures = _run(spark, job, pending, len(cells), progress=progress)
             if failures:
                 raise ExperimentError(
@@ -128,7 +130,15 @@ def run_sweep(
     )
 
 
-def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
+def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
+    """The configuration with the names of all its plan generators, and those themselves."""
+    names = PLAN_GENERATORS if config.algorithms is None else config.algorithms
+    generators = [find_generator(name) for name in names]
+    return replace(config, algorithms=tuple(entry.name for entry in generators)), generators
+
+
+def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
+    """The patterns of a sweep."""
     return draw_workload(
         cardinalities,
         pattern_sets=config.pattern_sets,
@@ -142,7 +152,7 @@ def _workload(config: SweepConfig, cardinalities: dict[str, float]) -> list[Patt
     )
 
 
-def _cardinalities(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
+def cardinalities_of(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
     """Events of each identifier in one window, on average over the time in which anything is."""
     seconds = parse(f"PATTERN SEQ(A a) WITHIN {config.window}").window.seconds
     rates = arrival_rates(spark, config.data, progress=False)
@@ -160,7 +170,7 @@ def _statistics(
     return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
 
 
-def _pickled(generators: Sequence[PlanGenerator]) -> bytes:
+def pickled(generators: Sequence[PlanGenerator]) -> bytes:
     """The plan generators for the workers: cepbench's own by name, a user's own by its code."""
     with ExitStack() as by_value:
         for name in {g.function.__module__ for g in generators if not g.is_builtin}:
@@ -174,14 +184,15 @@ def _pickled(generators: Sequence[PlanGenerator]) -> bytes:
 
 def _run(
     spark: SparkSession,
-    job: _Job,
+    job: SweepJob,
     pending: Sequence[tuple[PatternSpec, Any]],
     cells: int,
     *,
     progress: bool,
 ) -> list[str]:
     """Measure the pending patterns, a task each; why any of them failed."""
-    before = count_rows(job.folder)
+    known: dict[str, tuple[int, int]] = {}
+    before = count_rows(job.folder, known)
     try:
         outcome = run_job(
             spark,
@@ -190,7 +201,7 @@ def _run(
             name="sweep",
             unit="pattern",
             partitions=len(pending),
-            finished=lambda: (count_rows(job.folder) - before) // cells,
+            finished=lambda: (count_rows(job.folder, known) - before) // cells,
             progress=progress,
         )
     except DatasetError as error:
@@ -200,23 +211,19 @@ def _run(
     return [failure for failure in outcome if failure is not None]
 
 
-def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | None:
+def _measure_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> str | None:
     """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
     spec, statistics = task
     config = job.config
     try:
         pattern = spec.pattern
         with Journal(journal_path(job.folder, spec.pattern_id)) as journal:
-            stream = EventStream.from_parquet(
-                config.data,
-                types=[variable.type for variable in pattern.variables],
-                attributes=_attributes(pattern),
-            )
+            stream = own_stream(config.data, pattern)
             for row in measure_pattern(
                 spec,
                 stream,
-                _of_own_types(Statistics.from_dict(statistics), pattern),
-                cloudpickle.loads(job.generators),
+                of_own_types(Statistics.from_dict(statistics), pattern),
+                job.plan_generators(),
                 evaluators=config.evaluators,
                 repetitions=config.repetitions,
                 strategies=config.strategies,
@@ -236,14 +243,15 @@ def _measure_one(job: _Job, task: tuple[PatternSpec, dict[str, Any]]) -> str | N
     return None
 
 
-def _of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
+def own_stream(data: str, pattern: Pattern) -> EventStream:
+    """What a pattern runs on: the events of its own types, with what its conditions read."""
+    names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
+    types = [variable.type for variable in pattern.variables]
+    return EventStream.from_parquet(data, types=types, attributes=sorted(names))
+
+
+def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
     """Statistics of the stream that the pattern runs on: the events of its own types."""
     rates = statistics.rates or {}
     by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
     return replace(statistics, stream_rate=sum(by_type.values()) or None)
-
-
-def _attributes(pattern: Pattern) -> list[str]:
-    """The attributes that conditions read; nothing else is loaded."""
-    names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
-    return sorted(names)

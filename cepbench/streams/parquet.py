@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import difflib
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,9 +21,6 @@ from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-#: Up to so many types are compared one by one, by which every version of Arrow skips row groups.
-_FEW_TYPES = 64
 
 
 def stream_from_parquet(
@@ -90,9 +88,10 @@ def stream_from_parquet(
             if name not in dataset.schema.names:
                 known = ", ".join(name for name in dataset.schema.names if name not in hidden)
                 raise StreamError(f"{path} has no column {name!r}; it has {known}")
-        table = dataset.to_table(
-            columns=columns, filter=_filter(dataset.schema, type, time, keep, start, end)
-        )
+        wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
+        if keep is not None:
+            dataset = _with_row_groups_of(dataset, type, keep, wanted_rows)
+        table = dataset.to_table(columns=columns, filter=wanted_rows)
     except (pa.ArrowException, OSError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
@@ -113,6 +112,33 @@ def _open(path: str | Path, type: str) -> ds.Dataset:
     return dataset
 
 
+def _with_row_groups_of(
+    dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
+) -> ds.Dataset:
+    """Without the row groups that lie between two of the types.
+
+    Arrow does this by itself for plain columns but not for dictionaries, which types are read as;
+    a pattern's events of a year are one row group of seventy.
+    """
+    ordered = sorted(types)
+    pieces = []
+    for fragment in dataset.get_fragments(filter=rows):
+        metadata = fragment.metadata
+        names = metadata.schema.names
+        column = names.index(type) if type in names else None
+        numbers = []
+        for number in range(metadata.num_row_groups):
+            seen = None if column is None else metadata.row_group(number).column(column).statistics
+            if seen is not None and seen.has_min_max and isinstance(seen.min, str):
+                at = bisect.bisect_left(ordered, seen.min)
+                if at == len(ordered) or ordered[at] > seen.max:
+                    continue
+            numbers.append(number)
+        if numbers:
+            pieces.append(fragment.subset(row_group_ids=numbers))
+    return ds.FileSystemDataset(pieces, dataset.schema, dataset.format, dataset.filesystem)
+
+
 def _filter(
     schema: pa.Schema,
     type: str,
@@ -127,13 +153,7 @@ def _filter(
         values = pa.array(types, pa.string()).cast(
             kind.value_type if pa.types.is_dictionary(kind) else kind
         )
-        if 0 < len(values) <= _FEW_TYPES:
-            one_of = ds.field(type) == values[0]
-            for value in values[1:]:
-                one_of |= ds.field(type) == value
-        else:
-            one_of = ds.field(type).isin(values)
-        parts.append(one_of)
+        parts.append(ds.field(type).isin(values))
     moment = schema.field(time).type
     by_month = MONTH in schema.names and pa.types.is_timestamp(moment)
     if start is not None:

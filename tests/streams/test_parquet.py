@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 
 from cepbench import EventStream
 from cepbench.errors import DatasetError, StreamError
+from cepbench.streams import parquet
 from cepbench.streams.dataset import Declaration, begin_dataset, finish_dataset, read_declaration
 
 START = datetime(2008, 1, 31, 12)
@@ -65,6 +67,34 @@ def rows(stream: EventStream) -> list[tuple[object, ...]]:
 
 def expected(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return list(frame[["symbol", "ts", "price"]].itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_row_groups_without_a_wanted_type_are_not_read(
+    tmp_path: Path, frame: pd.DataFrame, dictionary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.Table.from_pandas(frame.sort_values(["symbol", "ts"]), preserve_index=False)
+    if dictionary:
+        table = table.set_column(0, "symbol", table.column("symbol").dictionary_encode())
+    pq.write_table(table, tmp_path / "one.parquet", row_group_size=10)
+    # One file that knows nothing of its values: all of it has to be read.
+    pq.write_table(table[:15], tmp_path / "two.parquet", row_group_size=10, write_statistics=False)
+    kept: list[int] = []
+    real = parquet._with_row_groups_of
+
+    def counting(*arguments: Any) -> Any:
+        found = real(*arguments)
+        kept.append(sum(len(fragment.row_groups) for fragment in found.get_fragments()))
+        return found
+
+    monkeypatch.setattr(parquet, "_with_row_groups_of", counting)
+    for types in (["X"], ["Y"], ["Z"], ["Z", "X"], ["BEFORE"], ["ZZZ"], ["XX"]):
+        stream = EventStream.from_parquet(tmp_path, types=types, attributes=["price"], sort=True)
+        ordered = table.column("symbol").to_pylist()
+        groups = [set(ordered[k : k + 10]) for k in range(0, len(ordered), 10)]
+        possible = [g for g in groups if any(min(g) <= name <= max(g) for name in types)]
+        assert kept.pop() == len(possible) + 2
+        assert len(stream) == sum(name in types for name in [*ordered, *ordered[:15]])
 
 
 def test_a_data_set_comes_in_order_of_arrival(dataset: Path, frame: pd.DataFrame) -> None:

@@ -1,0 +1,119 @@
+"""Estimating the duration of a sweep before it starts, on the machines that it will run on."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from cepbench.evaluators.engine import warm_up
+from cepbench.experiments.configuration import SweepConfig, identity_of
+from cepbench.experiments.estimate import (
+    Timing,
+    choose_sample,
+    estimate_table,
+    read_estimate,
+    time_pattern,
+    write_estimate,
+)
+from cepbench.experiments.store import ResultsStore
+from cepbench.experiments.workload import PatternSpec
+from cepbench.spark.jobs import run_job
+from cepbench.spark.statistics import GROUP, measure_statistics
+from cepbench.spark.sweep import (
+    SweepJob,
+    cardinalities_of,
+    of_own_types,
+    own_stream,
+    pickled,
+    resolved,
+    workload_of,
+)
+from cepbench.statistics.model import Statistics
+
+
+def estimate_sweep(
+    spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
+) -> pd.DataFrame:
+    """How long :func:`cepbench.spark.sweep.run_sweep` of the same arguments will take.
+
+    A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
+    a time as there are cores. The result is kept in the folder of the sweep; if there is one
+    already it is returned.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    config : SweepConfig
+    path : path
+        Folder of results, on a file system that all workers share.
+    progress : bool
+
+    Returns
+    -------
+    DataFrame
+        See :func:`cepbench.experiments.estimate.estimate_table`.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder belongs to another sweep or is in use.
+    """
+    config, generators = resolved(config)
+    identity = identity_of(config, generators)
+    cores = spark.sparkContext.defaultParallelism
+    with ResultsStore(path, identity) as store:
+        found = read_estimate(store.path)
+        if found is not None:
+            return found
+        cardinalities = store.kept("cardinalities", lambda: cardinalities_of(spark, config))
+        specs = workload_of(config, cardinalities)
+        sample = choose_sample(specs, cardinalities, seed=config.seed)
+        began = time.perf_counter()
+        statistics = measure_statistics(
+            spark,
+            config.data,
+            {each.spec.pattern_id: each.spec.pattern for each in sample},
+            seed=config.seed,
+            progress=progress,
+        )
+        groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
+        measuring = cores * (time.perf_counter() - began) * groups
+        warm_up()
+        job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
+        tasks = [(each.spec, statistics[each.spec.pattern_id].to_dict()) for each in sample]
+        timings = run_job(
+            spark,
+            partial(_time_one, job),
+            tasks,
+            name="estimate",
+            unit="pattern",
+            partitions=len(tasks),
+            progress=progress,
+        )
+        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
+        write_estimate(store.path, table)
+    return table
+
+
+def _time_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> Timing:
+    """Time one sampled pattern; in a Spark worker."""
+    spec, statistics = task
+    pattern = spec.pattern
+    began = time.perf_counter()
+    stream = own_stream(job.config.data, pattern)
+    reading = time.perf_counter() - began
+    return time_pattern(
+        spec,
+        stream,
+        of_own_types(Statistics.from_dict(statistics), pattern),
+        job.plan_generators(),
+        job.config,
+        reading=reading,
+    )
