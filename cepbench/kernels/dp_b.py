@@ -9,6 +9,10 @@ import numpy as np
 from cepbench.kernels.jit import njit
 from cepbench.kernels.log_sums import log_add
 
+#: Costs that lie no further apart than e to this power are added as plain numbers: many times
+#: faster than as logarithms, and nothing under- or overflows.
+_PLAIN_RANGE = 600.0
+
 
 @njit
 def _cheapest_split(best: np.ndarray, mask: int) -> tuple[int, float]:
@@ -36,6 +40,24 @@ def _cheapest_split(best: np.ndarray, mask: int) -> tuple[int, float]:
 
 
 @njit
+def _cheapest_plain_split(best: np.ndarray, mask: int) -> tuple[int, float]:
+    """The same where ``best`` and the cost are plain numbers."""
+    first = mask & -mask
+    rest = mask ^ first
+    least = np.inf
+    chosen = 0
+    more = 0
+    while more != rest:
+        left = first | more
+        total = best[left] + best[mask ^ left]
+        if total < least:
+            least = total
+            chosen = left
+        more = (more - rest) & rest
+    return chosen, least
+
+
+@njit
 def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.ndarray:
     """The tree of least Cost_tree, in which each sibling on the path up from ``last`` costs more.
 
@@ -54,21 +76,40 @@ def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.
     ndarray of int64, shape (n − 1, 2)
         Bit masks of each inner node and of its left child, parents first.
     """
-    # best[S]: ln of the least cost of a tree over S; half[S]: of the same as one of two halves of
-    # a set that holds `last`. One of the halves holds it, and the other one is its sibling.
+    lowest, highest = sizes[1:].min(), sizes[1:].max()
+    if last < 0:
+        log_alpha = 0.0
+    middle = (lowest + highest) / 2
+    if highest - lowest + abs(log_alpha) < _PLAIN_RANGE:
+        plain = np.empty(1 << n)
+        for mask in range(1, 1 << n):
+            plain[mask] = math.exp(sizes[mask] - middle)
+        return _tree(plain, math.exp(log_alpha), last, n, True)
+    return _tree(sizes, log_alpha, last, n, False)
+
+
+@njit
+def _tree(sizes: np.ndarray, alpha: float, last: int, n: int, is_plain: bool) -> np.ndarray:
+    """The tree, from plain numbers or from logarithms."""
+    # best[S]: the least cost of a tree over S; half[S]: of the same as one of two halves of a set
+    # that holds `last`. One of the halves holds it, and the other one is its sibling.
     best = np.empty(1 << n)
     half = np.empty(1 << n) if last >= 0 else best
     for mask in range(1, 1 << n):
         with_last = last >= 0 and (mask >> last) & 1
-        if mask & (mask - 1):
-            halves = half if with_last else best
-            best[mask] = log_add(sizes[mask], _cheapest_split(halves, mask)[1])
-        else:
+        halves = half if with_last else best
+        if not mask & (mask - 1):
             best[mask] = sizes[mask]
+        elif is_plain:
+            best[mask] = sizes[mask] + _cheapest_plain_split(halves, mask)[1]
+        else:
+            best[mask] = log_add(sizes[mask], _cheapest_split(halves, mask)[1])
         if with_last:
             half[mask] = best[mask]
+        elif last >= 0 and is_plain:
+            half[mask] = best[mask] + alpha * sizes[mask]
         elif last >= 0:
-            half[mask] = log_add(best[mask], log_alpha + sizes[mask])
+            half[mask] = log_add(best[mask], alpha + sizes[mask])
     nodes = np.empty((n - 1, 2), dtype=np.int64)
     if n > 1:
         nodes[0, 0] = (1 << n) - 1
@@ -76,7 +117,10 @@ def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.
     for node in range(n - 1):
         mask = nodes[node, 0]
         halves = half if last >= 0 and (mask >> last) & 1 else best
-        left = _cheapest_split(halves, mask)[0]
+        if is_plain:
+            left = _cheapest_plain_split(halves, mask)[0]
+        else:
+            left = _cheapest_split(halves, mask)[0]
         nodes[node, 1] = left
         for child in (left, mask ^ left):
             if child & (child - 1):

@@ -21,7 +21,7 @@ from cepbench.planners.registry import plan_generator
     max_size=22,
 )
 def dp_b(problem: PlanningProblem, rng: np.random.Generator) -> Any:
-    """The tree of least cost: bushy dynamic programming, O(3^n) steps, 24·2^n bytes at most.
+    """The tree of least cost: bushy dynamic programming, O(3^n) steps, 32·2^n bytes at most.
 
     The left child of a node holds the earliest written variable below the node. Of equally good
     splits the one whose left child has the smallest set is taken, sets being compared as binary
