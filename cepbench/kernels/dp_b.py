@@ -7,11 +7,7 @@ import math
 import numpy as np
 
 from cepbench.kernels.jit import njit
-from cepbench.kernels.log_sums import log_add
-
-#: Costs that lie no further apart than e to this power are added as plain numbers: many times
-#: faster than as logarithms, and nothing under- or overflows.
-_PLAIN_RANGE = 600.0
+from cepbench.kernels.log_sums import PLAIN_RANGE, log_add
 
 
 @njit
@@ -80,7 +76,7 @@ def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.
     if last < 0:
         log_alpha = 0.0
     middle = (lowest + highest) / 2
-    if highest - lowest + abs(log_alpha) < _PLAIN_RANGE:
+    if highest - lowest + abs(log_alpha) < PLAIN_RANGE:
         plain = np.empty(1 << n)
         for mask in range(1, 1 << n):
             plain[mask] = math.exp(sizes[mask] - middle)

@@ -12,7 +12,7 @@ from cepbench.costs.problem import PlanningProblem
 from cepbench.kernels.dp_b import cheapest_tree
 from cepbench.kernels.dp_ld import cheapest_order
 from cepbench.kernels.iterative_improvement import descend
-from cepbench.kernels.log_sums import log_add
+from cepbench.kernels.log_sums import PLAIN_RANGE, log_add
 from cepbench.kernels.subset_sizes import log_subset_sizes
 from cepbench.kernels.zstream import cheapest_cuts
 from cepbench.planners.iterative_improvement import _moves
@@ -95,6 +95,22 @@ def test_dynamic_programming_needs_sizes_only(n) -> None:
 
     least = min(tree_cost(tree)[1] for tree in naive.all_trees(list(range(n))))
     assert tree_cost(built(2**n - 1))[1] == pytest.approx(least)
+
+
+@pytest.mark.parametrize("last", [-1, 2])
+@pytest.mark.parametrize("n", range(3, 7))
+def test_plain_numbers_and_logarithms_find_the_same_plan(n, last) -> None:
+    rng = np.random.default_rng(n)
+    sizes = rng.normal(0, 3, size=2**n)
+    delay = rng.normal(0, 3, size=n)
+    apart = sizes.copy()
+    # What every plan has to pay changes no plan; so far apart, logarithms are needed.
+    apart[-1] = 2 * PLAIN_RANGE
+    for made in (
+        lambda sizes: cheapest_order(sizes, delay, last, n),
+        lambda sizes: cheapest_tree(sizes, 0.7, last, n),
+    ):
+        assert made(sizes).tolist() == made(apart).tolist()
 
 
 @readings
