@@ -44,8 +44,13 @@ class TemporalOrder:
 
     def covering(self) -> Iterator[Pair]:
         """Pairs (x, y), x before y, with no variable that is after x and before y."""
+        after: dict[str, set[str]] = {name: set() for name in self.names}
+        before: dict[str, set[str]] = {name: set() for name in self.names}
         for x, y in self.before:
-            if not any((x, z) in self.before and (z, y) in self.before for z in self.names):
+            after[x].add(y)
+            before[y].add(x)
+        for x, y in self.before:
+            if after[x].isdisjoint(before[y]):
                 yield x, y
 
     def neighbouring(self) -> Iterator[Pair]:
