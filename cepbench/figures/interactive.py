@@ -18,7 +18,6 @@ from cepbench.figures.points import (
 )
 from cepbench.figures.rows import (
     PANELS,
-    RATIO,
     axis_title,
     chart_title,
     ends_of,
@@ -29,6 +28,7 @@ from cepbench.figures.rows import (
     rows_by_group,
     rows_by_size,
     series_of,
+    unit_of,
 )
 from cepbench.figures.styles import style_of
 
@@ -217,13 +217,14 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def _y(rows: pd.DataFrame, title: str) -> alt.Y:
-    axis: dict[str, Any] = {"format": "~s", "tickCount": 6}
+    unit = unit_of(rows)
+    axis: dict[str, Any] = {"format": "~s" if unit else "~g", "tickCount": 6}
+    if unit not in ("", "1"):
+        axis["labelExpr"] = f"format(datum.value, '~s') + '{unit}'"
     if needs_log(rows):
         low, high = ends_of(rows)
         scale: dict[str, Any] = {"type": "log", "domain": [low, high], "nice": False}
         axis["values"] = log_ticks(low, high)
-        if (rows["statistic"] == RATIO).all():
-            axis["format"] = "~g"
     else:
         scale = {"type": "linear"}
         high = rows[["high", "value"]].max().max()
@@ -233,8 +234,8 @@ def _y(rows: pd.DataFrame, title: str) -> alt.Y:
 
 
 def _line_at_one(rows: pd.DataFrame, title: str) -> list[alt.Chart]:
-    """Where ratios turn from worse to better; nothing for other statistics."""
-    if not (rows["statistic"] == RATIO).all():
+    """Where ratios turn from worse to better; nothing for what is no ratio."""
+    if unit_of(rows):
         return []
     one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
     return [one.encode(y=_y(rows, title))]

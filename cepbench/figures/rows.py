@@ -42,22 +42,25 @@ class Quantity:
         Title of its axis, with its unit.
     better : str
         ``higher`` or ``lower``.
+    unit : str
+        For prefixes such as ``k`` and ``m`` on the axis: a symbol, ``1`` of what is counted, or
+        empty for plain numbers without prefixes.
     """
 
     title: str
     axis: str
     better: str
+    unit: str = "1"
 
 
 _QUANTITIES = {
     "events_per_second": Quantity("Throughput", "events per second", "higher"),
-    "peak_bytes": Quantity("Peak memory", "bytes", "lower"),
+    "peak_bytes": Quantity("Peak memory", "bytes", "lower", "B"),
     "peak_partial_matches": Quantity("Peak partial matches", "partial matches", "lower"),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
-    "seconds": Quantity("Time", "seconds", "lower"),
-    "plan_seconds": Quantity("Planning time", "seconds", "lower"),
-    "normalized": Quantity("Plan cost of EFREQ over the plan's own", "normalized cost", "higher"),
-    "latency": Quantity("Latency", "milliseconds", "lower"),
+    "seconds": Quantity("Time", "seconds", "lower", "s"),
+    "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "normalized": Quantity("Normalized plan cost", "cost of EFREQ / cost", "higher", ""),
 }
 
 
@@ -81,6 +84,12 @@ def axis_title(metric: str, statistic: str) -> str:
     if statistic == RATIO:
         return "ratio, geometric mean"
     return f"{statistic} {quantity_of(metric).axis}"
+
+
+def unit_of(rows: pd.DataFrame) -> str:
+    """The unit of :class:`Quantity` for the rows of a chart; ratios have none."""
+    metric, statistic = rows.iloc[0][["metric", "statistic"]]
+    return "" if statistic == RATIO else quantity_of(metric).unit
 
 
 def rows_by_group(

@@ -30,7 +30,6 @@ from cepbench.figures.points import (
 )
 from cepbench.figures.rows import (
     PANELS,
-    RATIO,
     axis_title,
     chart_title,
     ends_of,
@@ -41,6 +40,7 @@ from cepbench.figures.rows import (
     rows_by_group,
     rows_by_size,
     series_of,
+    unit_of,
 )
 from cepbench.figures.styles import Style, style_of
 
@@ -297,21 +297,21 @@ def _finish(
 
 
 def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
+    unit = unit_of(rows)
+    prefixed = EngFormatter(unit="" if unit == "1" else unit, sep=" ")
+    formatter = FuncFormatter(lambda value, _: prefixed(value) if unit else f"{value:g}")
+    axes.yaxis.set_major_formatter(formatter)
     if not needs_log(rows):
         axes.set_ylim(bottom=0)
-        plain = EngFormatter(sep=" ")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
         return
     low, high = ends_of(rows)
     axes.set_yscale("log")
     axes.set_ylim(low, high)
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
-    if (rows["statistic"] == RATIO).all():
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(formatter)
+    if unit == "":
         axes.axhline(1.0, color="#333333", linewidth=1.0)
-    else:
-        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
 
 
 def _marks(
