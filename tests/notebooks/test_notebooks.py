@@ -1,4 +1,4 @@
-"""Both notebooks run from top to bottom, through the same door as ``make report``."""
+"""All notebooks run from top to bottom, through the same door as ``make report``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ from nbformat.v4 import new_code_cell, new_notebook
 import cepbench as cep
 from cepbench.errors import ReportError
 from cepbench.experiments.cells import OK, RESULT_SCHEMA
+from cepbench.experiments.profiles import JOIN_BASED
 from cepbench.reporting.__main__ import main
+from cepbench.reporting.ledger import claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
+from cepbench.reporting.site import NOTEBOOKS as PUBLISHED
 from cepbench.reporting.site import build_report
 from tests.reporting.chromium import open_page
 from tests.reporting.offline import Page, read_page
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-TINY = {"identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4]}
+STEMS = ("quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "ledger")
+SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
+TINY = {
+    "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
+    "large_sizes": [3, 8], "budget_seconds": 2.0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,43 +47,78 @@ def pages(report: Path) -> dict[str, Page]:
 
 
 def test_a_page_a_notebook_and_an_index(pages: dict[str, Page]) -> None:
-    assert set(pages) == {"index", "quickstart", "figures_3_4_5"}
+    assert set(pages) == {"index", *STEMS} == {"index", *PUBLISHED}
     for page in pages.values():
         assert page.loads == []
     links = {a.get("href") for tag, a in pages["index"].elements if tag == "a"}
-    assert {"quickstart.html", "figures_3_4_5.html"} <= links
-    pictures = [tag for tag, _ in pages["index"].elements if tag == "img"]
-    assert len(pictures) == 6
+    assert {f"{stem}.html" for stem in STEMS} <= links
+    pictures = {a["alt"] for tag, a in pages["index"].elements if tag == "img"}
+    for figure in ("3", "4", "5", "6a", "6b", "7a", "7b", "8", "9"):
+        assert f"figure {figure}" in pictures
 
 
 def test_every_file_that_the_index_links_is_there(report: Path, pages: dict[str, Page]) -> None:
     links = {a["href"] for tag, a in pages["index"].elements if tag == "a"}
-    assert len(links) > 8
+    assert len(links) > 30
     for link in links:
         assert (report / link).is_file(), link
 
 
-def test_the_results_hold_every_generator_and_every_cell(report: Path) -> None:
-    results = pd.read_parquet(report / "figures_3_4_5" / "results.parquet")
+@pytest.mark.parametrize(
+    ("stem", "sets", "variants"),
+    [("figures_3_4_5", SETS, 1), ("figure_8", ("sequence",), 3), ("figure_9", ("sequence",), 3)],
+)
+def test_the_results_hold_every_generator_and_every_cell(
+    report: Path, stem: str, sets: tuple[str, ...], variants: int
+) -> None:
+    results = pd.read_parquet(report / stem / "results.parquet")
     assert list(results.columns) == RESULT_SCHEMA.names
     built_in = {name for name, g in cep.PLAN_GENERATORS.items() if g.is_builtin}
-    assert set(results["algorithm"]) == built_in
-    assert len(results) == len(built_in) * 2 * 2  # sets × sizes, one pattern and repetition each
+    expected = set(JOIN_BASED) if stem == "figure_8" else built_in
+    assert set(results["algorithm"]) == expected
+    assert tuple(results["pattern_set"].unique()) == sets
+    # A pattern of each of two sizes, run once.
+    assert len(results) == len(expected) * len(sets) * 2 * variants
     assert set(results["status"]) == {OK}
-    assert (results.groupby("pattern_id")["matches"].nunique() == 1).all()
+    assert (results.groupby(["pattern_id", "strategy"])["matches"].nunique() == 1).all()
     assert set(results["seed"]) == {3}
 
 
-def test_pages_show_charts_claims_and_no_errors(pages: dict[str, Page]) -> None:
-    figures = pages["figures_3_4_5"]
-    charts = [a for tag, a in figures.elements if a.get("class") == "chart"]
-    assert len(charts) == 6  # Figures 3 and 4, and two pattern sets by throughput and by memory
-    assert figures.text.count("throughput, DP-B / ZSTREAM") >= 3
-    assert "findings came out as in the paper" in figures.text
-    assert "Restricted workload" in figures.text
+def test_sweeps_are_shared_by_notebooks(report: Path) -> None:
+    sweeps = [path.name.partition("-")[0] for path in (report / "data" / "sweeps").iterdir()]
+    assert sorted(sweeps) == ["latency", "strategies", "types"]
+
+
+def test_every_figure_is_there_still_and_moving(report: Path, pages: dict[str, Page]) -> None:
+    charts = {"figures_3_4_5": 15, "figure_6": 2, "figure_7": 2, "figure_8": 1, "figure_9": 2}
+    for stem, expected in charts.items():
+        found = [a for _, a in pages[stem].elements if a.get("class") == "chart"]
+        assert len(found) == expected, stem
+        assert list((report / stem).glob("figure_*.svg")), stem
+        assert "What became of the claims" in pages[stem].text
     assert "MY-IDEA" in pages["quickstart"].text
-    for page in pages.values():
-        assert "Traceback" not in page.text and "Warning" not in page.text
+    for name, page in pages.items():
+        assert "Traceback" not in page.text and "Warning" not in page.text, name
+
+
+def test_restrictions_of_the_workload_are_on_its_page(pages: dict[str, Page]) -> None:
+    for text in ("Identifiers were drawn again", "under KL has an identifier with at most 3"):
+        assert text in " ".join(pages["figures_3_4_5"].text.split())
+
+
+def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
+    report: Path, pages: dict[str, Page]
+) -> None:
+    verdicts = pd.read_parquet(report / "ledger" / "ledger.parquet")
+    assert list(verdicts["id"]) == [claim.id for claim in claims()]
+    assert not verdicts["why"].str.contains("did not run").any()
+    # Two patterns of a set and size are too few for most, but not for the largest of all times.
+    assert (verdicts.set_index("id").loc["planning-negligible-when-small", "patterns"]) == 1
+    text = " ".join(pages["index"].text.split())
+    for verdict, count in counts_of(verdicts).items():
+        assert f"{count} {verdict}" in text
+    for claim in claims():
+        assert claim.statement in " ".join(pages["ledger"].text.split())
 
 
 def test_pages_do_not_say_where_the_project_lies(report: Path) -> None:
@@ -84,11 +127,12 @@ def test_pages_do_not_say_where_the_project_lies(report: Path) -> None:
 
 
 def test_charts_of_the_report_are_drawn_without_a_network(report: Path) -> None:
-    opened = open_page(report / "figures_3_4_5.html")
-    assert opened.console == []
-    drawn = [a for tag, a in read_page(opened.html).elements
-             if tag in ("canvas", "svg") and "marks" in a.get("class", "")]  # fmt: skip
-    assert len(drawn) == 6
+    for stem, charts in {"figures_3_4_5": 15, "figure_6": 2, "figure_8": 1}.items():
+        opened = open_page(report / f"{stem}.html")
+        assert opened.console == [], stem
+        drawn = [a for tag, a in read_page(opened.html).elements
+                 if tag in ("canvas", "svg") and "marks" in a.get("class", "")]  # fmt: skip
+        assert len(drawn) == charts, stem
 
 
 def test_notebooks_stay_without_outputs(report: Path) -> None:
