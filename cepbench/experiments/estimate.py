@@ -40,6 +40,7 @@ LONG_ENOUGH = 0.3
 
 #: Parts of the events that are tried, each so many times the one before.
 _FIRST_PART, _GROWTH = 1 / 1024, 8
+_FEW_EVENTS = 5
 
 ESTIMATE = "estimate.parquet"
 _RESAMPLES = 2_000
@@ -213,23 +214,28 @@ def _seconds(
     long_enough: float,
 ) -> tuple[float, bool]:
     """Expected seconds of one run on all events, and whether it ends at the limit."""
+
+    def run(events: EventStream) -> float:
+        began = time.perf_counter()
+        evaluate(
+            pattern,
+            events,
+            plan,
+            evaluator=cell.evaluator,
+            output="count",
+            partial_match_limit=config.partial_match_limit,
+        )
+        return time.perf_counter() - began
+
+    run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used
     share = _FIRST_PART
     while True:
         share = min(1.0, share)
-        part = stream[: math.ceil(share * len(stream))]
         began = time.perf_counter()
         try:
-            evaluate(
-                pattern,
-                part,
-                plan,
-                evaluator=cell.evaluator,
-                output="count",
-                partial_match_limit=config.partial_match_limit,
-            )
+            seconds = run(stream[: math.ceil(share * len(stream))])
         except PartialMatchLimitError:
             return time.perf_counter() - began, True
-        seconds = time.perf_counter() - began
         if seconds >= long_enough or share >= 1.0:
             return seconds / share, False
         # As large as makes the run long enough, if its time can be told already.
