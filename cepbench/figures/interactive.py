@@ -44,7 +44,12 @@ _COLUMNS = [
 
 
 def bars_by_group(
-    summary: pd.DataFrame, metric: str, *, statistic: str = "median", group: str = "pattern_set"
+    summary: pd.DataFrame,
+    metric: str,
+    *,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
 ) -> alt.TopLevelMixin:
     """The chart of :func:`cepbench.figures.static.bars_by_group`, with tooltips.
 
@@ -53,13 +58,14 @@ def bars_by_group(
     summary : DataFrame
         As :func:`cepbench.experiments.summary.summarize` returns it.
     metric, statistic, group : str
+    log : bool
 
     Raises
     ------
     ExperimentError
         If the summary has no such rows.
     """
-    rows = rows_by_group(summary, metric, statistic, group)
+    rows = rows_by_group(summary, metric, statistic, group, log)
     log = needs_log(rows)
     groups = list(rows["group"].unique())
     title = axis_title(metric, statistic)

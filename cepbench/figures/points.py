@@ -72,13 +72,29 @@ def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
     rows = points[(points["statistic"] == statistic) & points["latency"].notna()]
     if rows.empty:
         raise ExperimentError("no latency was measured; run the sweep with latency=True")
-    return rows.assign(
+    rows = rows.assign(
         series=series_labels(rows),
         latency_ms=rows["latency"] * 1e3,
         low_ms=rows["latency_low"] * 1e3,
         high_ms=rows["latency_high"] * 1e3,
-        label=[f"{alpha:g}" for alpha in rows["alpha"]],
-    )
+    ).sort_values("alpha", kind="stable")
+    return rows.assign(label=_alphas_at_points(rows)).sort_index()
+
+
+def _alphas_at_points(rows: pd.DataFrame) -> list[str]:
+    """The α of each point; all of them at the first of points that lie on each other."""
+    labels: list[str] = []
+    first: dict[tuple[str, float, float], int] = {}
+    for series, x, y, alpha in rows[["series", "latency_ms", "throughput", "alpha"]].itertuples(
+        index=False
+    ):
+        place = first.setdefault((series, x, y), len(labels))
+        if place < len(labels):
+            labels[place] += f", {alpha:g}"
+            labels.append("")
+        else:
+            labels.append(f"{alpha:g}")
+    return labels
 
 
 def needs_log_latency(rows: pd.DataFrame) -> bool:

@@ -93,7 +93,11 @@ def unit_of(rows: pd.DataFrame) -> str:
 
 
 def rows_by_group(
-    summary: pd.DataFrame, metric: str, statistic: str = "median", group: str = "pattern_set"
+    summary: pd.DataFrame,
+    metric: str,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
 ) -> pd.DataFrame:
     """Rows over all sizes of each group, for Figures 3, 4 and 9.
 
@@ -104,6 +108,8 @@ def rows_by_group(
     metric, statistic : str
     group : str
         ``pattern_set`` or ``strategy``.
+    log : bool
+        Whether the axis is logarithmic whatever the values.
 
     Returns
     -------
@@ -117,7 +123,7 @@ def rows_by_group(
     """
     rows = _chosen(summary, metric, statistic)
     rows = _labelled(rows[rows["size"].isna()], "over all sizes")
-    return rows.assign(group=rows[group].str.replace("_", " "))
+    return rows.assign(group=rows[group].str.replace("_", " "), log=log)
 
 
 def rows_by_size(
@@ -135,8 +141,8 @@ def needs_log(rows: pd.DataFrame) -> bool:
     values = rows["value"].dropna()
     if values.empty or values.min() <= 0:
         return False
-    ratios = "statistic" in rows and bool((rows["statistic"] == RATIO).all())
-    return ratios or bool(values.max() / values.min() > LOG_SPREAD)
+    asked = ("log" in rows and rows["log"].all()) or (rows["statistic"] == RATIO).all()
+    return bool(asked) or bool(values.max() / values.min() > LOG_SPREAD)
 
 
 def log_ticks(low: float, high: float) -> list[float]:

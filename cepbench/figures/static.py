@@ -68,7 +68,12 @@ _INTERVAL: Any = {"elinewidth": 1.0, "capsize": 2.0, "capthick": 1.0}
 
 
 def bars_by_group(
-    summary: pd.DataFrame, metric: str, *, statistic: str = "median", group: str = "pattern_set"
+    summary: pd.DataFrame,
+    metric: str,
+    *,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
 ) -> Figure:
     """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of the paper.
 
@@ -86,6 +91,8 @@ def bars_by_group(
         :func:`cepbench.reporting.gains.gains_over_native` made.
     group : str
         ``pattern_set``, or ``strategy`` as in Figure 9.
+    log : bool
+        A logarithmic axis whatever the spread, as in Figure 9.
 
     Raises
     ------
@@ -97,7 +104,7 @@ def bars_by_group(
     Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: both panels have one
     scale.
     """
-    rows = rows_by_group(summary, metric, statistic, group)
+    rows = rows_by_group(summary, metric, statistic, group, log)
     log = needs_log(rows)
     with _look():
         figure, panels = _panels(rows)
@@ -235,7 +242,7 @@ def throughput_against_latency(
                 _distances(own, "throughput", "throughput_low", "throughput_high"),
                 _distances(own, "latency_ms", "low_ms", "high_ms"),
                 color=style.colour, marker=style.mark.matplotlib, markersize=6, linewidth=1.4,
-                linestyle=(0, style.dash) if style.dash else "solid", elinewidth=0.6, label=label,
+                linestyle=(0, style.dash) if style.dash else "solid", elinewidth=0.5, label=label,
             )  # fmt: skip
             for _, row in own.iterrows():
                 axes.annotate(

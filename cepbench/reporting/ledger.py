@@ -219,7 +219,10 @@ def for_readers(table: pd.DataFrame) -> Styler:
     shown = table.assign(value=_with_intervals(table)).drop(columns=["low", "high"])
     shown = shown.rename(columns={"value": "measured (95 %)"})
     shown.columns = [name.replace("_", " ") for name in shown.columns]
-    return _left_aligned(shown.astype(object).where(shown.notna(), "all"))
+    shown = shown.astype(object).where(shown.notna(), "all")
+    return _left_aligned(
+        shown.map(lambda value: f"{value:g}" if isinstance(value, float) else value)
+    )
 
 
 def _claim(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Claim:
