@@ -64,37 +64,47 @@ def test_every_set_has_its_size(operator, time_selectivity, n) -> None:
         assert sizes[mask] == pytest.approx(problem.log_partial_matches(members), abs=1e-10)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 20.0])
 @pytest.mark.parametrize("n", range(1, 6))
-def test_dynamic_programming_needs_sizes_only(n) -> None:
-    # Sizes of sets that no product of rates and selectivities makes.
-    sizes = np.random.default_rng(n).normal(0, 3, size=2**n)
+def test_dynamic_programming_needs_sizes_only(n, alpha) -> None:
+    for seed in range(5):
+        # Sizes of sets that no product of rates and selectivities makes.
+        rng = np.random.default_rng([n, seed])
+        sizes = rng.normal(0, 3, size=2**n)
+        delay = rng.normal(0, 3, size=n)
+        last = int(rng.integers(n)) if alpha else -1
+        log_alpha = math.log(alpha) if alpha else -math.inf
 
-    def order_cost(order) -> float:
-        masks = itertools.accumulate(1 << i for i in order)
-        return sum(math.exp(sizes[mask]) for mask in masks)
+        def order_cost(order, sizes=sizes, delay=delay, last=last) -> float:
+            masks = itertools.accumulate(1 << i for i in order)
+            late = order[order.index(last) + 1 :] if last >= 0 else []
+            return sum(math.exp(sizes[mask]) for mask in masks) + alpha * sum(np.exp(delay[late]))
 
-    def tree_cost(tree) -> tuple[int, float]:
-        if isinstance(tree, int):
-            return 1 << tree, math.exp(sizes[1 << tree])
-        (left, a), (right, b) = tree_cost(tree[0]), tree_cost(tree[1])
-        return left | right, a + b + math.exp(sizes[left | right])
+        def tree_cost(tree, sizes=sizes, last=last) -> tuple[int, float]:
+            if isinstance(tree, int):
+                return 1 << tree, math.exp(sizes[1 << tree])
+            (left, a), (right, b) = tree_cost(tree[0]), tree_cost(tree[1])
+            cost = a + b + math.exp(sizes[left | right])
+            if last >= 0 and (left | right) >> last & 1:
+                cost += alpha * math.exp(sizes[right if left >> last & 1 else left])
+            return left | right, cost
 
-    order = cheapest_order(sizes, np.zeros(n), -1, n).tolist()
-    assert sorted(order) == list(range(n))
-    assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
+        order = cheapest_order(sizes, delay + log_alpha, last, n).tolist()
+        assert sorted(order) == list(range(n))
+        assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
 
-    nodes = cheapest_tree(sizes, -np.inf, -1, n)
-    assert nodes.shape == (n - 1, 2)
-    left_of = dict(nodes.tolist())
-    assert all(left & mask == left and 0 < left < mask for mask, left in left_of.items())
+        nodes = cheapest_tree(sizes, log_alpha, last, n)
+        assert nodes.shape == (n - 1, 2)
+        left_of = dict(nodes.tolist())
+        assert all(left & mask == left and 0 < left < mask for mask, left in left_of.items())
 
-    def built(mask: int):
-        if mask & (mask - 1) == 0:
-            return mask.bit_length() - 1
-        return (built(left_of[mask]), built(mask ^ left_of[mask]))
+        def built(mask: int, left_of=left_of):
+            if mask & (mask - 1) == 0:
+                return mask.bit_length() - 1
+            return (built(left_of[mask]), built(mask ^ left_of[mask]))
 
-    least = min(tree_cost(tree)[1] for tree in naive.all_trees(list(range(n))))
-    assert tree_cost(built(2**n - 1))[1] == pytest.approx(least)
+        least = min(tree_cost(tree)[1] for tree in naive.all_trees(list(range(n))))
+        assert tree_cost(built(2**n - 1))[1] == pytest.approx(least)
 
 
 @pytest.mark.parametrize("last", [-1, 2])
