@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,9 +14,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cepbench.experiments.cells import provenance
+from cepbench.experiments.profiles import EXPERIMENTS
 from cepbench.reporting.pages import CONTENT_POLICY
 
 _TEMPLATES = Path(__file__).parent / "templates"
+
+#: Estimate of the full profile's sweeps, as ``make sweep`` told it once.
+FULL_PROFILE = Path(__file__).with_name("full_profile.toml")
 
 #: Packages whose version can move a figure.
 _PACKAGES = (
@@ -53,6 +58,37 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class FullProfile:
+    """How long the sweeps of the full profile are expected to take.
+
+    Attributes
+    ----------
+    cores : int
+    processor : str
+    hours : mapping of str to (float, float, float)
+        What a sweep is for -> expected hours, and the ends of a 95 % interval.
+    """
+
+    cores: int
+    processor: str
+    hours: Mapping[str, tuple[float, float, float]]
+
+    @property
+    def days(self) -> float:
+        """Of all sweeps."""
+        return sum(hours for hours, _, _ in self.hours.values()) / 24
+
+
+def full_profile(path: Path = FULL_PROFILE) -> FullProfile | None:
+    """The estimate kept with the package, if any; ``make sweep`` makes one for its own machine."""
+    if not path.exists():
+        return None
+    kept = tomllib.loads(path.read_text(encoding="utf-8"))
+    hours = {EXPERIMENTS[name]: tuple(kept["hours"][name]) for name in EXPERIMENTS}
+    return FullProfile(kept["cores"], kept["processor"], hours)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that the index shows.
 
@@ -64,10 +100,11 @@ class Report:
     seconds : float
     pages : sequence of Page
     verdicts : mapping of str to int
-        Verdict -> how many claims of the ledger have it; empty without a ledger.
+        Verdict in words -> how many claims of the ledger have it; empty without a ledger.
     machine : mapping of str to str
         Processor and cores; never a name or an address.
     versions : mapping of str to str
+    full_profile : FullProfile or None
     """
 
     profile: str
@@ -78,6 +115,7 @@ class Report:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=lambda: machine())
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
+    full_profile: FullProfile | None = field(default_factory=lambda: full_profile())
 
 
 def machine() -> dict[str, str]:

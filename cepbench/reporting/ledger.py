@@ -30,6 +30,8 @@ HOLDS = "holds"
 FAILS = "does not hold"
 OPEN = "not testable at this profile"
 VERDICTS = (HOLDS, FAILS, OPEN)
+#: The verdicts on several claims.
+PLURAL = {HOLDS: "hold", FAILS: "do not hold", OPEN: "are not testable at this profile"}
 
 _TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
 _METRICS = {
@@ -131,7 +133,7 @@ def judge(measured: Measured, low: float, high: float) -> tuple[str, str]:
         return FAILS, ""
     ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
     unknown = measured.left_out and measured.high == math.inf
-    why = f"the interval holds {' and '.join(ends)}"
+    why = f"the interval contains {' and '.join(ends)}"
     return OPEN, f"{measured.left_out} runs did not end" if unknown else why
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from cepbench.errors import ReportError
 from cepbench.experiments.profiles import PROFILES
 from cepbench.reporting.index import Page, Report, index_html
-from cepbench.reporting.ledger import counts_of
+from cepbench.reporting.ledger import PLURAL, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.pages import page_of
 
@@ -127,9 +127,11 @@ def _publish(notebook: Path, target: Path, parameters: Mapping[str, Any]) -> Pag
 
 
 def _verdicts(target: Path) -> dict[str, int]:
-    """How many claims of the ledger have each verdict; empty without a ledger."""
+    """How many claims of the ledger have each verdict, in words; empty without a ledger."""
     path = target / LEDGER / f"{LEDGER}.parquet"
-    return counts_of(pd.read_parquet(path)) if path.exists() else {}
+    if not path.exists():
+        return {}
+    return {PLURAL[verdict]: n for verdict, n in counts_of(pd.read_parquet(path)).items()}
 
 
 def _relative(path: Path, start: Path) -> str:

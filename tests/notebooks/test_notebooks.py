@@ -15,7 +15,7 @@ from cepbench.errors import ReportError
 from cepbench.experiments.cells import OK, RESULT_SCHEMA
 from cepbench.experiments.profiles import JOIN_BASED
 from cepbench.reporting.__main__ import main
-from cepbench.reporting.ledger import claims, counts_of
+from cepbench.reporting.ledger import PLURAL, claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.site import NOTEBOOKS as PUBLISHED
 from cepbench.reporting.site import build_report
@@ -116,7 +116,7 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
     assert (verdicts.set_index("id").loc["planning-negligible-when-small", "patterns"]) == 1
     text = " ".join(pages["index"].text.split())
     for verdict, count in counts_of(verdicts).items():
-        assert f"{count} {verdict}" in text
+        assert f"{count} {PLURAL[verdict]}" in text
     for claim in claims():
         assert claim.statement in " ".join(pages["ledger"].text.split())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import numpy
 import pytest
 
 import cepbench as cep
-from cepbench.reporting.index import Page, Report, index_html, machine, versions
+from cepbench.experiments.profiles import EXPERIMENTS
+from cepbench.reporting.index import (
+    Page,
+    Report,
+    full_profile,
+    index_html,
+    machine,
+    versions,
+)
 from tests.reporting.chromium import open_page
 from tests.reporting.offline import read_page
 
@@ -91,3 +100,26 @@ def test_the_index_opens_in_a_browser_without_a_network(tmp_path: Path) -> None:
     opened = open_page(tmp_path / "index.html")
     assert opened.console == []
     assert "About Figures" in opened.html
+
+
+def test_the_ledger_at_a_glance_is_there_if_there_is_a_ledger(tmp_path: Path) -> None:
+    without = report_of(page(tmp_path))
+    assert "ledger.html" not in index_html(without)
+    html = index_html(replace(without, verdicts={"hold": 12, "do not <b>hold</b>": 3}))
+    text = " ".join(read_page(html).text.split())
+    assert "the 15 claims" in text and "12 hold" in text and "3 do not <b>hold</b>" in text
+    assert 'href="ledger.html"' in html
+
+
+def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) -> None:
+    path = tmp_path / "kept.toml"
+    assert full_profile(path) is None
+    hours = "\n".join(f"{name} = [8.0, 6.0, 11.5]" for name in EXPERIMENTS)
+    path.write_text(f'cores = 2\nprocessor = "X <1>"\n[hours]\n{hours}\n', encoding="utf-8")
+    kept = full_profile(path)
+    assert kept is not None and kept.days == pytest.approx(len(EXPERIMENTS) * 8 / 24)
+    html = index_html(replace(report_of(page(tmp_path)), full_profile=kept))
+    text = " ".join(read_page(html).text.split())
+    assert "1.0 days on 2 cores (X <1>)" in text and "8.0 h (6.0 to 11.5)" in text
+    without = index_html(replace(report_of(page(tmp_path)), full_profile=None))
+    assert "whole experiment" not in without

@@ -202,7 +202,7 @@ def test_a_claim_is_left_open_where_patterns_contradict_each_other(claim: Claim)
     end = claim.low if claim.low > -math.inf else claim.high
     verdict, why = verdict_on(claim, table_measuring(claim, end, jitter=1.0))
     assert verdict == OPEN
-    assert why.startswith("the interval holds ")
+    assert why.startswith("the interval contains ")
 
 
 def results(ratios: list[float], **more: object) -> pd.DataFrame:
