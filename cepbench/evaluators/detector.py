@@ -96,7 +96,7 @@ class Detector:
         self.partial_match_limit = partial_match_limit
         self._timed = latency
         self._reader = NumericReader()
-        self._union = Union(branches)
+        self._union = Union(pattern)
         self._engines = [
             Engine(
                 replace(branch, strategy=ANY) if self._union.consumes else branch,

@@ -20,7 +20,7 @@ from cepbench.kernels.advance import advance
 from cepbench.kernels.clauses import SLOT_COLUMNS
 from cepbench.kernels.filters import BLOCK, STACK
 from cepbench.kernels.join import OUTER_BLOCK
-from cepbench.kernels.sets import MOST_FREE
+from cepbench.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Kind, Pattern
 from cepbench.patterns.parse import parse
@@ -188,9 +188,10 @@ class Engine:
 
     def _too_large(self) -> str:
         names = [v.name for v in self.pattern.positive if v.kind is Kind.KLEENE]
+        most = MOST_STORED if self._reports else MOST_VISITED
         return (
             f"so many events fit KL({', '.join(names)}) within one window that there are more than "
-            f"2^{MOST_FREE} sets of them; use a rarer type, a shorter window, or conditions on "
+            f"2^{most} sets of them; use a rarer type, a shorter window, or conditions on "
             "neighbours such as b[i].x > b[i-1].x"
         )
 

@@ -42,7 +42,7 @@ class Latency:
         """Seconds within which this share of the matches was reported; NaN without matches."""
         if not self.count:
             return float("nan")
-        reached = np.searchsorted(np.cumsum(self.histogram), share * self.count)
+        reached = int(np.searchsorted(np.cumsum(self.histogram), share * self.count))
         return float(clock.seconds_of_bins()[min(reached, clock.BINS - 1)])
 
     @property

@@ -13,14 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepbench.evaluators.bounds import Side, bounds_of
+from cepbench.evaluators.columns import float_columns, integer_columns
 from cepbench.evaluators.nodes import Check, Key, Node, PlannedNodes, Tree
-from cepbench.evaluators.programs import (
-    Derived,
-    ProgramWriter,
-    operator_code,
-    separated_sides,
-)
-from cepbench.evaluators.row_programs import RowPrograms, Rule, SetPlace
+from cepbench.evaluators.programs import Derived, ProgramWriter, Rule
+from cepbench.evaluators.row_programs import RowPrograms, SetPlace
 from cepbench.kernels import tables
 from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
@@ -131,8 +128,8 @@ class _Writer:
 
     def layout(self) -> JoinLayout:
         inner = self.planned.inner
-        for node in self.nodes:
-            self._number_columns(node)
+        for number, node in enumerate(self.nodes):
+            self._number_columns(number, node)
         self._fill_nodes()
         rules: list[Rule] = []
         total = len(self.table)
@@ -175,54 +172,13 @@ class _Writer:
         names = [node.variables for node in self.nodes]
         names[inner:inner] = [node.variables for node, _ in self.checks]
         values = tuple(tuple(self.floats[number]) for number in range(inner))
-        return JoinLayout(
-            plan, leaves, alone, values, tuple(names), self.partitioned, self.columns
-        )
+        return JoinLayout(plan, leaves, alone, values, tuple(names), self.partitioned, self.columns)
 
-    def _number_columns(self, node: Node) -> None:
-        ints: dict[Key, int] = {}
-        if node.is_leaf:
-            (name,) = node.variables
-            ints = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
-            ints["rank", name] = 2 if self.partitioned else 1
-            count = 3 if self.partitioned else 2
-        else:
-            count = 2
-            for name in node.variables:
-                others = [other for other in node.variables if other != name]
-                is_first = all((name, other) in self.before for other in others)
-                is_last = all((other, name) in self.before for other in others)
-                is_set = name in self.planned.kleene
-                ends = {key for key in node.times if key[1] == name}
-                if is_first:
-                    ints["earliest", name] = 0
-                if is_last:
-                    ints["latest", name] = 1
-                if is_set:
-                    for end in ("earliest", "latest"):
-                        if (end, name) in ends and (end, name) not in ints:
-                            ints[end, name] = count
-                            count += 1
-                elif is_first or is_last:
-                    ints["earliest", name] = ints["latest", name] = 0 if is_first else 1
-                elif ends:
-                    ints["earliest", name] = ints["latest", name] = count
-                    count += 1
-            for name in node.variables:
-                if name in node.positions or (name in node.ranks and not self.partitioned):
-                    ints["position", name] = count
-                    ints["rank", name] = count
-                    count += 1
-                if name in node.ranks and self.partitioned:
-                    ints["rank", name] = count
-                    count += 1
-                if name in node.sets:
-                    ints["start", name] = count
-                    count += 2
+    def _number_columns(self, number: int, node: Node) -> None:
+        ints, count = integer_columns(node, self.planned, ranks=self.partitioned)
         self.ints.append(ints)
-        ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
-        self.floats.append({value: column for column, value in enumerate(ordered)})
-        row = self.table[self.place(len(self.ints) - 1)]
+        self.floats.append(float_columns(node))
+        row = self.table[self.place(number)]
         row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
         row[tables.EARLIEST], row[tables.LATEST] = 0, 0 if node.is_leaf else 1
         row[tables.SORTED] = node.is_sorted
@@ -296,9 +252,16 @@ class _Writer:
         written = self._copies(number, node)
         sides = (0,) if node.makes else (0, 1)
         for side in sides if node.left >= 0 else ():
-            bounds = self._bounds(node, outer_side=side)
-            inner = (node.right, node.left)[side]
-            latest = self.table[self.place(inner), tables.LATEST]
+            outer, inner = ((node.left, node.right), (node.right, node.left))[side]
+            outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
+            bounds = bounds_of(
+                node,
+                side,
+                Side(self.nodes[outer], self.ints[outer], outer_row),
+                Side(self.nodes[inner], self.ints[inner], inner_row),
+                self.window,
+            )
+            latest = inner_row[tables.LATEST]
             found = {latest} if self.nodes[inner].is_sorted else set()
             tested = sorted({column for _, column, *_ in bounds} - found)
             written[tables.BOUNDS_LEFT + side] = bounds
@@ -309,7 +272,7 @@ class _Writer:
         ]
         if node.left >= 0:
             mine = set(self.nodes[node.left].variables)
-            compared, programs = self._conditions(
+            compared, programs = self.programs.conditions(
                 node.joined, mine, self.floats[node.left], self.floats[node.right]
             )
             written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
@@ -407,60 +370,6 @@ class _Writer:
                 ]
         return {tables.COPY_INT: sorted(set(ints)), tables.COPY_FLOAT: floats}
 
-    def _bounds(self, node: Node, *, outer_side: int) -> list[Rule]:
-        """What an outer row on one side says about the timestamps and ranks of inner rows."""
-        outer, inner = (node.left, node.right) if outer_side == 0 else (node.right, node.left)
-        mine, its = self.ints[outer], self.ints[inner]
-        outers = self.nodes[outer].variables
-        bounds: list[Rule] = []
-        for x, y in node.order:
-            if x in outers:
-                bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
-            else:
-                bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
-        outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
-        earliest, latest = int(inner_row[tables.EARLIEST]), int(inner_row[tables.LATEST])
-        if node.drives[outer_side]:
-            newest = int(outer_row[tables.LATEST])
-            bounds.append((tables.LOWER, earliest, newest, -self.window))
-            if earliest != latest and self.nodes[inner].is_sorted:
-                # It follows, and narrows the range.
-                bounds.append((tables.LOWER, latest, newest, -self.window))
-        if node.drives[1 - outer_side]:
-            oldest = int(outer_row[tables.EARLIEST])
-            bounds.append((tables.UPPER, latest, oldest, self.window + 1))
-        for x, y, least, most in node.apart:
-            if x in outers:
-                bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
-                bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
-            else:
-                bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
-                bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
-        return bounds
-
-    def _conditions(
-        self,
-        clauses: Iterable[Clause],
-        mine: set[str],
-        left: dict[Derived, int],
-        right: dict[Derived, int],
-    ) -> tuple[list[Rule], list[Rule]]:
-        """Plain comparisons of two columns, and programs for all other clauses."""
-        compared: list[Rule] = []
-        programs: list[Rule] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self.programs.instructions(
-                    clause, mine, left.__getitem__, right.__getitem__
-                )
-                continue
-            first, operator, second = sides
-            if first[0] not in mine:
-                first, operator, second = second, _FLIPPED[operator], first
-            compared.append((left[first], right[second], operator_code(operator), 0))
-        return compared, programs
-
     def _check_rules(self, node: Node, check: Check) -> dict[int, list[Rule]]:
         number = self._number(node)
         ints, floats = self.ints[number], self.floats[number]
@@ -474,7 +383,7 @@ class _Writer:
             bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
         sets = self._sets(number)
         plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
-        compared, programs = self._conditions(
+        compared, programs = self.programs.conditions(
             plain, set(node.variables), floats, self.floats[leaf]
         )
         rules: list[Rule] = []
@@ -495,6 +404,3 @@ class _Writer:
             tables.PROGRAM: programs,
             tables.ROW: rules,
         }
-
-
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}

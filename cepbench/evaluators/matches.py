@@ -85,7 +85,7 @@ class BranchMatches:
         found: np.ndarray = np.max(lasts, axis=0) if len(self) else np.empty(0, np.int64)
         return found
 
-    def keys(self) -> list[tuple[Any, ...]]:
+    def rows(self) -> list[tuple[Any, ...]]:
         """Each match as a tuple of positions and of tuples of them."""
         return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
 
@@ -93,8 +93,8 @@ class BranchMatches:
         """The numbers of the matches by last position, then by all positions as they are written."""
         last = self.last_positions()
         if not self.has_sets:
-            return np.lexsort((*self.columns[::-1], last))
-        keys = self.keys()
+            return np.lexsort((*self.arrays()[::-1], last))
+        keys = self.rows()
         order = sorted(range(len(keys)), key=lambda number: (last[number], keys[number]))
         return np.array(order, np.int64)
 

@@ -7,6 +7,7 @@ The layout's first half: from the pattern and the plan to what each node needs; 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from cepbench.evaluators.programs import Derived, derived_values
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
@@ -258,11 +259,7 @@ class PlannedNodes:
             # Between two of its events, a match leaves no room outside of its window.
             within=(not earlier, not later),
             distinct=tuple(
-                sorted(
-                    x
-                    for x in positive - earlier - later
-                    if self.types[x] == self.types[name]
-                )
+                sorted(x for x in positive - earlier - later if self.types[x] == self.types[name])
             ),
             clauses=[
                 clause
@@ -277,10 +274,7 @@ class PlannedNodes:
         if "contiguity" not in self.pattern.strategy.name:
             return
         positive = self.pattern.positive_names
-        before = self.before
-        is_chain = all(
-            (x, y) in before for number, x in enumerate(positive) for y in positive[number + 1 :]
-        )
+        is_chain = self.is_chain
         self.nodes[-1].is_contiguous = bool(self.kleene) or not is_chain
         for node in self.nodes[self.inner :]:
             if node.is_contiguous:
@@ -309,7 +303,7 @@ class PlannedNodes:
     def is_chain(self) -> bool:
         """Whether the pattern's items come one after the other."""
         names = self.pattern.positive_names
-        return all(pair in self.before for pair in zip(names, names[1:], strict=False))
+        return all(pair in self.before for pair in pairwise(names))
 
     def _add_own_needs(self, node: Node) -> None:
         """What a node's rows must hold for the conditions on them."""

@@ -22,8 +22,7 @@ def with_partition(pattern: Pattern) -> Pattern:
     if name is None:
         return pattern
     pairs = [
-        (Attribute(x, name), Attribute(y, name))
-        for x, y in combinations(pattern.positive_names, 2)
+        (Attribute(x, name), Attribute(y, name)) for x, y in combinations(pattern.positive_names, 2)
     ]
     pairs += [
         (Attribute(v.name, name, "previous"), Attribute(v.name, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,8 @@ from cepbench.patterns.model import (
 Derived = tuple[str, Expression]
 #: Gives the column number of a derived value on one side of a join.
 ColumnOf = Callable[[Derived], int]
+#: Four numbers that a kernel reads, see :mod:`cepbench.kernels.tables`.
+Rule = tuple[int, int, int, int]
 
 COMPARISONS = {
     "<": filters.LESS,
@@ -32,6 +34,7 @@ COMPARISONS = {
     "=": filters.EQUAL,
     "!=": filters.UNEQUAL,
 }
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 ARITHMETIC = {
     "+": filters.ADD,
     "-": filters.SUBTRACT,
@@ -99,7 +102,7 @@ class ProgramWriter:
 
     def instructions(
         self, clause: Clause, left_variables: set[str], left: ColumnOf, right: ColumnOf
-    ) -> list[tuple[int, int, int, int]]:
+    ) -> list[Rule]:
         """The instructions that keep a pair of rows if ``clause`` is true.
 
         Parameters
@@ -115,7 +118,7 @@ class ProgramWriter:
         UnsupportedPatternError
             If the clause nests deeper than the stack.
         """
-        written: list[tuple[int, int, int, int]] = []
+        written: list[Rule] = []
         depth = deepest = 0
 
         def emit(opcode: int, argument: int, change: int) -> None:
@@ -157,6 +160,36 @@ class ProgramWriter:
         self.check_depth(deepest, clause)
         return written
 
+    def conditions(
+        self,
+        clauses: Iterable[Clause],
+        mine: set[str],
+        left: Mapping[Derived, int],
+        right: Mapping[Derived, int],
+    ) -> tuple[list[Rule], list[Rule]]:
+        """Plain comparisons of two columns, and programs for all other clauses.
+
+        Parameters
+        ----------
+        clauses : iterable of Clause
+        mine : set of str
+            Variables bound on the left side.
+        left, right : mapping of Derived to int
+            Float columns on either side.
+        """
+        compared: list[Rule] = []
+        programs: list[Rule] = []
+        for clause in clauses:
+            sides = separated_sides(clause)
+            if sides is None:
+                programs += self.instructions(clause, mine, left.__getitem__, right.__getitem__)
+                continue
+            first, operator, second = sides
+            if first[0] not in mine:
+                first, operator, second = second, _FLIPPED[operator], first
+            compared.append((left[first], right[second], COMPARISONS[operator], 0))
+        return compared, programs
+
     def constant(self, value: float | str) -> int:
         """The number of a constant that programs read."""
         self.constants.append(self.code(value) if isinstance(value, str) else float(value))
@@ -175,11 +208,6 @@ class ProgramWriter:
                 f"condition {clause} nests {deepest} deep, more than the {filters.STACK} values "
                 "that can be kept at hand; split it or calculate parts of it as attributes"
             )
-
-
-def operator_code(operator: str) -> int:
-    """The kernels' number of a comparison operator."""
-    return COMPARISONS[operator]
 
 
 def new_stack() -> np.ndarray:

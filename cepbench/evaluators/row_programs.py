@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cepbench.evaluators.programs import ARITHMETIC, COMPARISONS, Derived, ProgramWriter
+from cepbench.evaluators.programs import (
+    ARITHMETIC,
+    COMPARISONS,
+    Derived,
+    ProgramWriter,
+    Rule,
+)
 from cepbench.kernels import clauses, filters
 from cepbench.patterns.model import (
     Aggregate,
@@ -16,8 +22,6 @@ from cepbench.patterns.model import (
     Expression,
     Negative,
 )
-
-Rule = tuple[int, int, int, int]
 
 _FUNCTIONS = {
     "sum": clauses.SUM,
@@ -158,9 +162,7 @@ class RowPrograms:
             code.append((clauses.LOAD_OTHER_INTEGER, 1, 0, 0))
         return self._whole(slots, [*code, (filters.UNEQUAL, 0, 0, 0)])
 
-    def contiguous(
-        self, columns: Sequence[int], sets: Sequence[SetPlace], rank: int
-    ) -> list[Rule]:
+    def contiguous(self, columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
         """The ranks of all events of the row follow each other without a gap.
 
         Parameters

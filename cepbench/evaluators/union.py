@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Union:
 
     Parameters
     ----------
-    branches : sequence of Pattern
+    pattern : Pattern
 
     Raises
     ------
@@ -34,7 +34,9 @@ class Union:
         If events are consumed across branches of which one has to wait for negated events.
     """
 
-    def __init__(self, branches: Sequence[Pattern]) -> None:
+    def __init__(self, pattern: Pattern) -> None:
+        branches = pattern.branches()
+        self._written = pattern.positive_names
         self._window = branches[0].window.length
         self._names = [branch.positive_names for branch in branches]
         alike = [sorted(names) for names in self._names]
@@ -73,7 +75,9 @@ class Union:
             Whether no events follow.
         """
         if not (self._consumes or any(self._twins)):
-            return sum(part.number for part in found), [p.matches for p in found if p.matches is not None]
+            return sum(part.number for part in found), [
+                p.matches for p in found if p.matches is not None
+            ]
         kept: list[list[int]] = [[] for _ in found]
         if self._consumes:
             self._consume(found, kept)
@@ -98,22 +102,28 @@ class Union:
         return sum(map(len, kept)), matches
 
     def _consume(self, found: Sequence[Found], kept: list[list[int]]) -> None:
-        candidates: list[tuple[int, int, tuple[Any, ...], int]] = []
+        candidates: list[tuple[int, list[int], int, int]] = []
         for number, part in enumerate(found):
             assert part.matches is not None  # `compares` has seen to it
-            lasts = part.matches.last_positions().tolist()
-            for row, key in enumerate(part.matches.keys()):
-                candidates.append((lasts[row], number, key, row))
-        for _, number, key, row in sorted(candidates):
-            events = {p for entry in key for p in (entry if isinstance(entry, tuple) else (entry,))}
-            if not events & self._consumed:
-                self._consumed |= events
+            matches = part.matches
+            order = [matches.names.index(n) for n in self._written if n in matches.names]
+            lasts = matches.last_positions().tolist()
+            for row, key in enumerate(matches.rows()):
+                events = [
+                    position
+                    for entry in (key[at] for at in order)
+                    for position in (entry if isinstance(entry, tuple) else (entry,))
+                ]
+                candidates.append((lasts[row], events, number, row))
+        for _, events, number, row in sorted(candidates):
+            if self._consumed.isdisjoint(events):
+                self._consumed.update(events)
                 kept[number].append(row)
 
     def _keys(self, matches: BranchMatches) -> list[str]:
         """Each match as a text that does not depend on the order of the variables."""
         order = sorted(range(len(matches.names)), key=matches.names.__getitem__)
-        return [json.dumps([key[at] for at in order]) for key in matches.keys()]
+        return [json.dumps([key[at] for at in order]) for key in matches.rows()]
 
     def packed(self) -> np.ndarray:
         """What must be known to go on, for a snapshot."""

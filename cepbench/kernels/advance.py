@@ -155,10 +155,12 @@ def _run(
             now = _next_timestamp(taken, starts, events)
             if now == _NEVER and (at[_NOW] == _NEVER or not ended):
                 return OK
-            at[_NODE], at[_NOW], at[_HORIZON] = 0, now, now + step - 1
-            if now == _NEVER:
+            at[_NOW] = now
+            if now < _NEVER:
+                at[_NODE], at[_HORIZON] = 0, now + step - 1
+            else:
                 # Nothing comes any more: what waits goes out.
-                at[_NODE], at[_HORIZON] = root + 1, now
+                at[_NODE] = root + 1
             if timed:
                 at[_ARRIVED] = now_ns(scratch.clock)
         while at[_NODE] < leaves:

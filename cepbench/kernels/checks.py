@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepbench.kernels.clauses import clauses_hold
 from cepbench.kernels.filters import BLOCK
 from cepbench.kernels.jit import njit_in_place
@@ -25,6 +27,9 @@ from cepbench.kernels.tables import (
     ROW,
     START,
 )
+
+# Literals would make Numba compile what is called with them once more.
+_NONE, _ZERO = np.int64(-1), np.int64(0)
 
 
 @njit_in_place
@@ -63,7 +68,7 @@ def _reject_broken(node, first, outers, plan, state, ints, floats, members, scra
         return
     for place in range(outers):
         if scratch.alive[place] == 1 and not clauses_hold(
-            rules, last_rule, False, node, first + place, -1, -1, -1, 0, plan, state, ints, floats,
+            rules, last_rule, _ZERO, node, first + place, _NONE, _NONE, _NONE, _ZERO, plan, state, ints, floats,
             members, scratch,
         ):  # fmt: skip
             scratch.alive[place] = 0
@@ -80,9 +85,9 @@ def reject_negated(check, first, outers, plan, state, counts, ints, floats, memb
     if state[negated, START] == state[negated, END]:
         return
     inner_range(scratch.rectangle, state[negated, START], state[negated, END])
-    set_bounds(check, 0, first, outers, plan, state, ints, scratch.low, scratch.high)
-    find_ranges(check, 0, outers, plan, state, ints, scratch)
-    exact = is_exact(check, 0, plan) and plan.spans[check, ROW] == plan.spans[check, ROW + 1]
+    set_bounds(check, _ZERO, first, outers, plan, state, ints, scratch.low, scratch.high)
+    find_ranges(check, _ZERO, outers, plan, state, ints, scratch)
+    exact = is_exact(check, _ZERO, plan) and plan.spans[check, ROW] == plan.spans[check, ROW + 1]
     for place in range(outers):
         start, stop = scratch.starts[place], scratch.stops[place]
         if scratch.alive[place] == 0 or start >= stop:
@@ -95,19 +100,17 @@ def reject_negated(check, first, outers, plan, state, counts, ints, floats, memb
 
 
 @njit_in_place
-def _any_holds(
-    check, row, place, start, stop, plan, state, counts, ints, floats, members, scratch
-):
+def _any_holds(check, row, place, start, stop, plan, state, counts, ints, floats, members, scratch):
     """Whether any of the negated events ``start..stop`` could be added to a row."""
     node, negated = plan.nodes[check, RIGHT - 1], plan.nodes[check, RIGHT]
     rules, last_rule = plan.spans[check, ROW], plan.spans[check, ROW + 1]
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
-        test(check, 0, row, place, begin, size, plan, state, ints, floats, scratch)
+        test(check, _ZERO, row, place, begin, size, plan, state, ints, floats, scratch)
         counts[check, COMPARED] += size
         for event in range(size):
             if scratch.mask[event] == 1 and clauses_hold(
-                rules, last_rule, False, node, row, negated, begin + event, -1, 0, plan, state,
+                rules, last_rule, _ZERO, node, row, negated, begin + event, _NONE, _ZERO, plan, state,
                 ints, floats, members, scratch,
             ):  # fmt: skip
                 return True

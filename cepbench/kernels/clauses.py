@@ -66,8 +66,8 @@ def clauses_hold(
     Parameters
     ----------
     first, last : int
-    newest : bool
-        Whether to look at the newest member of the set that is being made only.
+    newest : int
+        1 to look at the newest member of the set that is being made only, else 0.
     node, row : int
         The row, or -1 for none.
     other_node, other : int
@@ -114,7 +114,7 @@ def _members_met(slots, slot, newest):
     """Which members of a set a clause ranges over."""
     if slots[slot, _LOOPS] == ONCE:
         return 0, 1
-    if newest:
+    if newest == 1:
         return slots[slot, _SIZE] - 1, slots[slot, _SIZE]
     return slots[slot, _LOOPS] - EACH, slots[slot, _SIZE]
 

@@ -26,8 +26,8 @@ def now(clock: np.ndarray) -> int:
 
 
 @overload(now)
-def _now(clock):  # type: ignore[no-untyped-def]
-    def compiled(clock):  # type: ignore[no-untyped-def]
+def _now(clock):
+    def compiled(clock):
         _clock_gettime(_MONOTONIC, clock.ctypes)
         return clock[0] * 1_000_000_000 + clock[1]
 

@@ -118,17 +118,24 @@ def _comes_before(one, other, node, plan, state, ints, members):
     last_other = _last_position(other, node, plan, state, ints, members)
     if last_one != last_other:
         return last_one < last_other
-    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+    last_rule = plan.spans[node, POSITIONS + 1]
+    rule = rule_other = plan.spans[node, POSITIONS]
+    number = number_other = 0
+    # Sets count with all their positions, so the two may come to a position by different rules.
+    while rule < last_rule and rule_other < last_rule:
         start, size, is_set = _events(node, one, rule, plan, state, ints)
-        start_other, size_other, _ = _events(node, other, rule, plan, state, ints)
-        for number in range(min(size, size_other)):
-            mine = members[1, start + number] if is_set else start
-            its = members[1, start_other + number] if is_set else start_other
-            if mine != its:
-                return mine < its
-        if size != size_other:
-            return size < size_other
-    return False
+        mine = members[1, start + number] if is_set else start
+        start_other, size_other, is_set = _events(node, other, rule_other, plan, state, ints)
+        its = members[1, start_other + number_other] if is_set else start_other
+        if mine != its:
+            return mine < its
+        number += 1
+        if number == size:
+            rule, number = rule + 1, 0
+        number_other += 1
+        if number_other == size_other:
+            rule_other, number_other = rule_other + 1, 0
+    return rule == last_rule and rule_other < last_rule
 
 
 @njit_in_place

@@ -61,7 +61,7 @@ def compacted(
     return pool
 
 
-def _mentions(plan, state, ints, matches, reported):  # type: ignore[no-untyped-def]
+def _mentions(plan, state, ints, matches, reported):
     """Views of all columns that say where sets start, each with that of their sizes."""
     root = len(plan.nodes) - 1
     for node in range(plan.inner, root + 1):
@@ -80,5 +80,5 @@ def _mentions(plan, state, ints, matches, reported):  # type: ignore[no-untyped-
                     yield matches[target, :reported], matches[target + 1, :reported]
 
 
-def _rules(plan, node, kind):  # type: ignore[no-untyped-def]
+def _rules(plan, node, kind):
     return slice(plan.spans[node, kind], plan.spans[node, kind + 1])

@@ -57,9 +57,14 @@ from cepbench.kernels.tables import (
 )
 
 _HIGHEST = np.iinfo(np.int64).max
+# Literals would make Numba compile what is called with them once more.
+_NONE, _ZERO, _ONE = np.int64(-1), np.int64(0), np.int64(1)
 
-#: More sets of one row than two to this power are not enumerated, and not counted either.
-MOST_FREE = 40
+#: Of one row no more sets than two to this power are stored, …
+MOST_STORED = 24
+#: … visited one by one to be counted, …
+MOST_VISITED = 34
+#: … or counted without that, as only the window bounds them.
 _MOST_COUNTED = 62
 
 # Of the pool, where the set being made and the events to choose from are: members[0] has ordinals
@@ -113,8 +118,8 @@ def join_sets(
         if x < 0:
             scratch.starts[0], scratch.stops[0] = state[y, START], state[y, END]
         else:
-            set_bounds(node, 0, first, outers, plan, state, ints, scratch.low, scratch.high)
-            find_ranges(node, 0, outers, plan, state, ints, scratch)
+            set_bounds(node, _ZERO, first, outers, plan, state, ints, scratch.low, scratch.high)
+            find_ranges(node, _ZERO, outers, plan, state, ints, scratch)
         for row in range(outers):
             start, stop = scratch.starts[row], scratch.stops[row]
             is_new = x >= 0 and first + row >= state[x, FRESH]
@@ -154,7 +159,7 @@ def _sets_of_row(
     )
     if free:
         sets = _count_sets(node, outer, is_new, front, number, plan, state, ints, members)
-        if sets < 0 or (not counting and sets > 1 << MOST_FREE):
+        if sets < 0 or (not counting and sets > 1 << MOST_STORED):
             return TOO_LARGE
         if counting:
             counts[node, CREATED] += sets
@@ -170,12 +175,12 @@ def _candidates(node, outer, row, plan, state, counts, ints, floats, members, sc
     """Write the leaf's rows that fit a row one by one to the end of the pool; gives their number."""
     start, stop = scratch.starts[row], scratch.stops[row]
     front = members.shape[1] - (stop - start)
-    exact = plan.nodes[node, LEFT] < 0 or is_exact(node, 0, plan)
+    exact = plan.nodes[node, LEFT] < 0 or is_exact(node, _ZERO, plan)
     number = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         if not exact:
-            test(node, 0, outer, row, begin, size, plan, state, ints, floats, scratch)
+            test(node, _ZERO, outer, row, begin, size, plan, state, ints, floats, scratch)
             counts[node, COMPARED] += size
         found = choose(exact, begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
@@ -246,7 +251,8 @@ def _enumerate(
     most = plan.nodes[node, SET_LIMIT]
     earliest = _earliest_of(node, outer, plan, state, ints)
     began = used[0]
-    made = depth = at = 0
+    made = visited = depth = at = 0
+    most_visited = 1 << (MOST_VISITED if counting else MOST_STORED)
     latest = _HIGHEST
     while True:
         if at == number or (depth == most and most > 0):
@@ -279,7 +285,7 @@ def _enumerate(
         if depth > 0 and first_step < last_step:
             counts[node, COMPARED] += 1
             if not clauses_hold(
-                first_step, last_step, True, x, outer, -1, -1, tail, depth + 1, plan, state, ints,
+                first_step, last_step, _ONE, x, outer, _NONE, _NONE, tail, depth + 1, plan, state, ints,
                 floats, members, scratch,
             ):  # fmt: skip
                 at += 1
@@ -287,6 +293,9 @@ def _enumerate(
         members[1, front + depth] = at
         depth += 1
         at += 1
+        visited += 1
+        if visited > most_visited:
+            return TOO_LARGE
         if not is_new and event < state[y, FRESH]:
             continue
         if not counting:

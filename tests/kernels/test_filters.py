@@ -171,11 +171,20 @@ def test_programs(
     driver = data.draw(columns(FLOATS, np.float64, 3))
     siblings = np.array(data.draw(columns(FLOATS, np.float64, 3 * size))).reshape(3, size)
     rules, constants = compiled(clauses)
-    before = np.full((skipped, 3), -9, np.int64)
+    before = np.full((skipped, rules.shape[1]), -9, np.int64)
     plan = Plan(
-        np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64),
-        np.concatenate([before, rules, before]), constants, 0,
-    )  # fmt: skip
+        nodes=np.zeros((1, 1), np.int64),
+        spans=np.zeros((1, 1), np.int64),
+        rules=np.concatenate([before, rules, before]),
+        constants=constants,
+        window=0,
+        inner=0,
+        stored=False,
+        waits=0,
+        late_first=0,
+        late_last=0,
+        consuming=False,
+    )
     # Both nodes have room for more rows than they hold, and other rows before those asked for.
     wide = size + 2
     arena = np.full(skipped + 3 * 4 + 3 * wide, 77.0)

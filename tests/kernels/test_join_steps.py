@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.evaluators import detector
+from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.buffers import widened
 from cepbench.kernels.filters import BLOCK
@@ -56,7 +56,7 @@ def test_room_for_more_matches() -> None:
 def test_the_length_of_a_step_changes_no_match(data: st.DataObject, case: Case, steps: int) -> None:
     """From one tick to a whole window at once."""
     plan = data.draw(tree_plans(case.pattern.names))
-    with mock.patch.object(detector, "STEPS_PER_WINDOW", steps):
+    with mock.patch.object(engine, "STEPS_PER_WINDOW", steps):
         result = evaluate(case.pattern, case.stream, plan, evaluator="tree")
     found = [tuple(row) for row in result.matches.to_numpy().tolist()]
     expected = naive_matches(case.pattern, case.events)
