@@ -198,7 +198,8 @@ class Detector:
         except PartialMatchLimitError:
             self._ended = "has stored too many partial matches"
             raise
-        number, matches = self._union.of(found, self._last, ended=ended)
+        times = batch.timestamps if batch is not None else np.empty(0, np.int64)
+        number, matches = self._union.of(found, times, self._position, ended=ended)
         self._matches += number
         return matches, number
 

@@ -204,6 +204,9 @@ class _Writer:
             # Sets tell their members by number, and negated events are looked at again.
             if name in self.planned.kleene or number >= len(self.pattern.positive):
                 table[number, tables.KEPT] = 1
+            # Of rows that wait for the window of their latest event, members are as old as that.
+            if name in self.planned.kleene and self.waits == tables.WAITS_LATEST:
+                table[number, tables.RETAINED] = 2
         for place, (node, check) in enumerate(self.checks, start=inner):
             tested = table[self.place(self._number(node))]
             negated = self.planned.leaf_of[check.name]

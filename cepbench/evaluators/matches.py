@@ -39,6 +39,10 @@ class SetColumn:
         """The largest position of each set, shape (matches,)."""
         return self.positions[self.offsets[1:] - 1]
 
+    def first(self) -> np.ndarray:
+        """The smallest position of each set, shape (matches,)."""
+        return self.positions[self.offsets[:-1]]
+
     def tuples(self) -> np.ndarray:
         """The sets as tuples, an array of objects."""
         listed = self.positions.tolist()
@@ -85,6 +89,12 @@ class BranchMatches:
         found: np.ndarray = np.max(lasts, axis=0) if len(self) else np.empty(0, np.int64)
         return found
 
+    def first_positions(self) -> np.ndarray:
+        """The position of each match's first event."""
+        firsts = [c.first() if isinstance(c, SetColumn) else c for c in self.columns]
+        found: np.ndarray = np.min(firsts, axis=0) if len(self) else np.empty(0, np.int64)
+        return found
+
     def rows(self) -> list[tuple[Any, ...]]:
         """Each match as a tuple of positions and of tuples of them."""
         return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
@@ -113,6 +123,17 @@ class BranchMatches:
             else:
                 columns.append(column[kept])
         return BranchMatches(self.names, tuple(columns))
+
+
+def one_match(names: Sequence[str], row: Sequence[int | Sequence[int]]) -> BranchMatches:
+    """A single match, of a position or several for each variable."""
+    columns: list[Column] = []
+    for entry in row:
+        if isinstance(entry, int):
+            columns.append(np.array([entry], np.int64))
+        else:
+            columns.append(SetColumn(np.array([0, len(entry)]), np.array(entry, np.int64)))
+    return BranchMatches(tuple(names), tuple(columns))
 
 
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cepbench.errors import SnapshotError, UnsupportedPatternError
-from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.matches import BranchMatches, joined, one_match
 from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
     from cepbench.evaluators.engine import Found
 
 
+@dataclass(frozen=True)
+class _Held:
+    """A match that a branch before its own may still claim, up to a timestamp."""
+
+    deadline: int
+    branch: int
+    key: str
+    match: BranchMatches
+
+
 class Union:
     """Puts the branches' matches together, batch by batch.
 
-    Two branches over the same variables may find the same match, which is then the first branch's
-    (of matches that wait for a negated event, that of the branch which reports it first). Where an
-    event may be in one match only, matches of all branches count in the order of the position of
-    their last event, then of their branch, then of their positions.
+    Two branches over the same variables may find the same match, which is then the first branch's:
+    if that one still waits for a negated event, the match is held back until it has decided. Where
+    an event may be in one match only, matches of all branches count in the order of the position of
+    their last event, then of all their positions as the pattern is written, then of their branch.
 
     Parameters
     ----------
@@ -38,11 +49,16 @@ class Union:
         branches = pattern.branches()
         self._written = pattern.positive_names
         self._window = branches[0].window.length
-        self._names = [branch.positive_names for branch in branches]
-        alike = [sorted(names) for names in self._names]
+        alike = [sorted(branch.positive_names) for branch in branches]
         self._twins = [alike.count(names) > 1 for names in alike]
+        self._yields = [
+            any(_waits(branches[other]) for other in range(number) if alike[other] == names)
+            for number, names in enumerate(alike)
+        ]
         # Match -> the latest timestamp that had been seen when it was reported.
         self._seen: dict[str, int] = {}
+        self._held: list[_Held] = []
+        self._times = np.empty(0, np.int64)  # of the latest positions, if any match may be held
         self._consumes = len(branches) > 1 and branches[0].strategy.name == "consuming"
         self._consumed: set[int] = set()
         if self._consumes and any(_waits(branch) for branch in branches):
@@ -61,7 +77,7 @@ class Union:
         return self._consumes
 
     def of(
-        self, found: Sequence[Found], last: int | None, *, ended: bool
+        self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool
     ) -> tuple[int, list[BranchMatches]]:
         """The number of matches, and those of each branch, as far as they are known.
 
@@ -69,37 +85,71 @@ class Union:
         ----------
         found : sequence of Found
             One a branch, of the same batch.
-        last : int or None
-            Latest timestamp seen.
+        times : ndarray of int64
+            The batch's timestamps.
+        position : int
+            Of the batch's first event.
         ended : bool
             Whether no events follow.
         """
         if not (self._consumes or any(self._twins)):
-            return sum(part.number for part in found), [
-                p.matches for p in found if p.matches is not None
-            ]
-        kept: list[list[int]] = [[] for _ in found]
+            return sum(p.number for p in found), [p.matches for p in found if p.matches is not None]
         if self._consumes:
+            kept: list[list[int]] = [[] for _ in found]
             self._consume(found, kept)
-        for number, part in enumerate(found):
-            if self._consumes:
+            return sum(map(len, kept)), _taken(found, kept)
+        if any(self._yields):
+            self._times = np.concatenate((self._times, times))
+        kept = [self._new(number, part, position, times) for number, part in enumerate(found)]
+        matches = _taken(found, kept)
+        number = sum(map(len, kept))
+        last = int(times[-1]) if len(times) else None
+        released = self._release(last, ended=ended)
+        for held in released:
+            matches[held.branch] = joined([matches[held.branch], held.match])
+        self._forget(last)
+        return number + len(released), matches
+
+    def _new(self, number: int, part: Found, position: int, times: np.ndarray) -> list[int]:
+        """Which of a branch's matches are to be reported at once."""
+        if not self._twins[number] or part.matches is None:
+            return list(range(part.number))
+        rows = []
+        first_known = position + len(times) - len(self._times)
+        earliest = part.matches.first_positions() if self._yields[number] else None
+        for row, key in enumerate(self._keys(part.matches)):
+            if key in self._seen:
                 continue
-            if not self._twins[number] or part.matches is None:
-                kept[number] = list(range(part.number))
-                continue
-            for row, key in enumerate(self._keys(part.matches)):
-                if key not in self._seen:
-                    kept[number].append(row)
-                    self._seen[key] = last or 0
-        if last is not None:
-            # A match that waited comes at most a window after its twin.
-            self._seen = {k: at for k, at in self._seen.items() if at >= last - 2 * self._window}
-        matches = [
-            part.matches.taken(np.array(rows, np.int64))
-            for part, rows in zip(found, kept, strict=True)
-            if part.matches is not None
-        ]
-        return sum(map(len, kept)), matches
+            if earliest is None:
+                rows.append(row)
+                self._seen[key] = int(times[-1]) if len(times) else 0
+            else:
+                deadline = int(self._times[earliest[row] - first_known]) + self._window
+                match = part.matches.taken(np.array([row]))
+                self._held.append(_Held(deadline, number, key, match))
+        return rows
+
+    def _release(self, last: int | None, *, ended: bool) -> list[_Held]:
+        """Matches that were held back, and that no branch before theirs can claim any more."""
+        released = []
+        waiting = []
+        for held in self._held:
+            if not ended and (last is None or held.deadline >= last):
+                waiting.append(held)
+            elif held.key not in self._seen:
+                self._seen[held.key] = last or 0
+                released.append(held)
+        self._held = waiting
+        return released
+
+    def _forget(self, last: int | None) -> None:
+        """Forget what is older than anything that may still be reported."""
+        if last is None:
+            return
+        # A match that waited comes at most a window after its twin.
+        oldest = last - 2 * self._window
+        self._seen = {key: at for key, at in self._seen.items() if at >= oldest}
+        self._times = self._times[np.searchsorted(self._times, oldest) :]
 
     def _consume(self, found: Sequence[Found], kept: list[list[int]]) -> None:
         candidates: list[tuple[int, list[int], int, int]] = []
@@ -127,7 +177,16 @@ class Union:
 
     def packed(self) -> np.ndarray:
         """What must be known to go on, for a snapshot."""
-        return np.array(json.dumps({"seen": self._seen, "consumed": sorted(self._consumed)}))
+        known = {
+            "seen": self._seen,
+            "consumed": sorted(self._consumed),
+            "times": self._times.tolist(),
+            "held": [
+                [held.deadline, held.branch, held.key, held.match.names, held.match.rows()[0]]
+                for held in self._held
+            ],
+        }
+        return np.array(json.dumps(known))
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on where a snapshot was taken.
@@ -140,8 +199,21 @@ class Union:
         try:
             known = json.loads(str(snapshot["union"]))
             self._seen, self._consumed = dict(known["seen"]), set(known["consumed"])
+            self._times = np.array(known["times"], np.int64)
+            self._held = [
+                _Held(deadline, branch, key, one_match(names, row))
+                for deadline, branch, key, names, row in known["held"]
+            ]
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable 'union': {error!r}") from error
+
+
+def _taken(found: Sequence[Found], kept: Sequence[Sequence[int]]) -> list[BranchMatches]:
+    return [
+        part.matches.taken(np.array(rows, np.int64))
+        for part, rows in zip(found, kept, strict=True)
+        if part.matches is not None
+    ]
 
 
 def _waits(branch: Pattern) -> bool:
