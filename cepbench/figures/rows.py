@@ -57,6 +57,7 @@ _QUANTITIES = {
     "events_per_second": Quantity("Throughput", "events per second", "higher"),
     "peak_bytes": Quantity("Peak memory", "bytes", "lower", "B"),
     "peak_partial_matches": Quantity("Peak partial matches", "partial matches", "lower"),
+    "partial_matches_created": Quantity("Partial matches", "partial matches", "lower"),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),

@@ -1,0 +1,83 @@
+"""Ratios to the native methods: paired, by kind of plan, and from light to heavy patterns."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from cepbench.experiments.cells import OK, results_frame
+from cepbench.figures import static
+from cepbench.reporting.gains import gains_by_weight, gains_over_native
+
+RATES = {"TRIVIAL": 50.0, "EFREQ": 100.0, "DP-LD": 200.0, "ZSTREAM": 400.0, "DP-B": 1200.0}
+
+
+def results(patterns: int = 4, strategies: tuple[str, ...] = ("any",)) -> pd.DataFrame:
+    """Pattern k runs at 1 / (k + 1) of :data:`RATES`; DP-LD gains a factor k + 1 more."""
+    rows = []
+    for strategy in strategies:
+        for size in (3, 7):
+            for number in range(patterns):
+                for name, rate in RATES.items():
+                    more = number + 1 if name == "DP-LD" else 1
+                    rows.append(
+                        {
+                            "pattern_set": "sequence",
+                            "size": size,
+                            "pattern_id": f"{size}-{number}",
+                            "algorithm": name,
+                            "plans": "tree" if name in ("ZSTREAM", "DP-B") else "order",
+                            "evaluator": "tree" if name in ("ZSTREAM", "DP-B") else "lazy-nfa",
+                            "strategy": strategy,
+                            "alpha": 0.0,
+                            "repetition": 0,
+                            "status": OK,
+                            "events_per_second": rate * more / (number + 1),
+                        }
+                    )
+    return results_frame(rows)
+
+
+def test_each_kind_of_plan_has_its_native_method_as_baseline() -> None:
+    gains = gains_over_native(results(), "events_per_second")
+    overall = gains[gains["size"].isna()].set_index("algorithm")
+    assert dict(overall["baseline"]) == {"TRIVIAL": "EFREQ", "DP-LD": "EFREQ", "DP-B": "ZSTREAM"}
+    assert overall.loc["TRIVIAL", "value"] == pytest.approx(0.5)
+    assert overall.loc["DP-B", "value"] == pytest.approx(3.0)
+    assert overall.loc["DP-LD", "value"] == pytest.approx(2 * (1 * 2 * 3 * 4) ** (1 / 4))
+    assert set(gains["size"].dropna()) == {3, 7}
+
+
+def test_one_baseline_for_all_and_groups_by_strategy() -> None:
+    table = results(strategies=("any", "consuming"))
+    gains = gains_over_native(
+        table, "events_per_second", ("strategy",), baselines=dict.fromkeys(("order", "tree"), "TRIVIAL")
+    )  # fmt: skip
+    assert len(gains) == 2 * 4
+    found = gains.set_index(["algorithm", "strategy"])["value"]
+    assert found["ZSTREAM", "consuming"] == pytest.approx(8.0)
+
+
+def test_without_a_baseline_there_are_no_ratios() -> None:
+    table = results()
+    alone = table[table["algorithm"].isin(["DP-LD", "DP-B"])]
+    assert gains_over_native(alone, "events_per_second").empty
+
+
+def test_ratios_can_be_drawn() -> None:
+    gains = gains_over_native(results(), "events_per_second")
+    figure = static.bars_by_group(gains, "events_per_second", statistic="ratio")
+    assert {axes.get_yscale() for axes in figure.axes} == {"log"}
+    assert "relative to EFREQ" in figure.get_suptitle()
+    lines = static.lines_by_size(gains, "events_per_second", "sequence", statistic="ratio")
+    assert "sequence patterns" in lines.get_suptitle()
+
+
+def test_parts_go_from_light_to_heavy_and_hold_every_pattern() -> None:
+    parts = gains_by_weight(results(10), "events_per_second", "DP-B", "ZSTREAM", parts=5)
+    assert list(parts["part"]) == [f"{k} of 5" for k in range(1, 6)]
+    assert parts["microseconds_per_event"].is_monotonic_increasing
+    assert parts["patterns"].sum() == 20
+    assert list(parts["value"]) == pytest.approx([3.0] * 5)
+    few = gains_by_weight(results(1), "events_per_second", "DP-LD", "EFREQ", parts=5)
+    assert len(few) == 2
