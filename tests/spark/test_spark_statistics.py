@@ -79,3 +79,22 @@ def test_arrival_rates(spark: SparkSession, data: Path) -> None:
         expected.sum(), rel=0.02
     )
     assert rates.equals(arrival_rates(spark, data, partitions=1))
+
+
+def test_the_whole_stream_counts_for_contiguity(spark: SparkSession, data: Path) -> None:
+    text = "PATTERN SEQ(MSFT a, GOOG b) STRATEGY {} WITHIN 20 minutes"
+    patterns = {
+        "strict": cep.parse(text.format("strict_contiguity")),
+        "partition": cep.parse(text.format("partition_contiguity(price)")),
+        "any": cep.parse(text.format("any")),
+    }
+    found = measure_statistics(spark, data, patterns)
+    whole = cep.EventStream.from_parquet(data)
+    for name, pattern in patterns.items():
+        direct = cep.measure_statistics(pattern, whole)
+        # Pauses are counted month by month, and without the events of other types.
+        assert found[name].stream_rate == pytest.approx(direct.stream_rate, rel=0.15)
+        assert cep.plan(pattern, found[name], "DP-LD").names
+    partitions = cep.measure_statistics(patterns["partition"], whole).partitions
+    assert found["partition"].partitions == pytest.approx(partitions, rel=0.5)
+    assert found["strict"].partitions is None
