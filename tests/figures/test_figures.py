@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 
 import cepbench.figures
 from cepbench.errors import ExperimentError
+from cepbench.experiments.figure_data import cost_fit
 from cepbench.experiments.summary import summarize
 from cepbench.figures import interactive, static
 from cepbench.figures.styles import series_labels, style_of
@@ -271,3 +273,123 @@ def test_a_summary_of_results_can_be_drawn() -> None:
     for metric in ("events_per_second", "peak_bytes"):
         assert len(drawn(static.bars_by_group(summary, metric))) == 3
         assert interactive.lines_by_size(summary, metric, "sequence").to_dict()
+
+
+def plans_of(kinds: dict[str, str]) -> pd.DataFrame:
+    """Plans as points: throughput is 1000 / cost, a pattern a plan."""
+    return pd.DataFrame(
+        [
+            {
+                "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}", "plan": "a, b",
+                "algorithm": algorithm, "plans": plans, "evaluator": plans,
+                "cost": 10.0**number, "log_cost": math.log(10.0**number),
+                "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number,
+            }
+            for algorithm, plans in kinds.items()
+            for number in range(4)
+        ]
+    )  # fmt: skip
+
+
+def test_plans_by_cost_lie_on_the_fitted_line() -> None:
+    points = plans_of(OURS)
+    fit = cost_fit(points, "events_per_second", resamples=20)
+    figure = static.points_by_cost(points, fit, "events_per_second")
+    assert [axes.get_xscale() for axes in figure.axes] == ["log", "log"]
+    for axes in figure.axes:
+        assert "exponent -1.00 (-1.00 to -1.00)" in axes.get_title(loc="right")
+        *marks, line = axes.lines
+        assert len(marks) == 2
+        for mark in marks:
+            assert list(mark.get_ydata()) == pytest.approx([1000, 100, 10, 1])
+        assert list(line.get_ydata()) == pytest.approx([1000, 1])
+    specification = interactive.points_by_cost(points, fit, "events_per_second").to_dict()
+    shown = [row for row in values_in(specification) if "series" in row]
+    assert {(row["series"], row["cost"], row["value"]) for row in shown} == {
+        (p.algorithm, p.cost, p.events_per_second) for p in points.itertuples()
+    }
+
+
+def test_plans_without_memory_cannot_be_drawn_on_a_logarithmic_axis() -> None:
+    points = plans_of(OURS)
+    fit = cost_fit(points, "peak_bytes", resamples=20)
+    figure = static.points_by_cost(points, fit, "peak_bytes")
+    assert {len(mark.get_ydata()) for axes in figure.axes for mark in axes.lines[:-1]} == {3}
+    with pytest.raises(ExperimentError, match="no plan has both a cost and a peak_bytes"):
+        static.points_by_cost(points.assign(peak_bytes=0), fit, "peak_bytes")
+
+
+def trade_offs() -> pd.DataFrame:
+    """DP-LD trades throughput for latency; DP-B has the same plan for every α."""
+    rows = []
+    for algorithm, plans in (("DP-LD", "order"), ("DP-B", "tree")):
+        for alpha in (0.0, 0.5, 1.0):
+            factor = 1 + alpha if algorithm == "DP-LD" else 1.0
+            for statistic in ("mean", "geometric mean"):
+                throughput, latency = 1000.0 / factor, 0.004 / factor
+                rows.append(
+                    {
+                        "algorithm": algorithm, "plans": plans, "evaluator": plans,
+                        "alpha": alpha, "statistic": statistic,
+                        "throughput": throughput, "latency": latency,
+                        "throughput_low": throughput * 0.9, "throughput_high": throughput * 1.1,
+                        "latency_low": latency * 0.9, "latency_high": latency * 1.1,
+                    }
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_throughput_against_latency_connects_the_points_of_a_generator() -> None:
+    figure = static.throughput_against_latency(trade_offs())
+    shown = drawn(figure)
+    assert shown["DP-LD"][0] == pytest.approx([1000, 1000 / 1.5, 500])
+    (axes,) = figure.axes
+    texts = [text.get_text() for text in axes.texts]
+    # Points that lie on each other share one label.
+    assert texts == ["0", "0.5", "1", "0, 0.5, 1", "", ""]
+    assert "milliseconds" in axes.get_xlabel() and "geometric mean" in axes.get_ylabel()
+    rows = values_in(interactive.throughput_against_latency(trade_offs()).to_dict())
+    assert {(r["series"], r["alpha"]): r["latency_ms"] for r in rows} == pytest.approx(
+        {("DP-LD", 0.0): 4.0, ("DP-LD", 0.5): 4 / 1.5, ("DP-LD", 1.0): 2.0}
+        | {("DP-B", alpha): 4.0 for alpha in (0.0, 0.5, 1.0)}
+    )
+
+
+def test_latency_that_was_not_measured_is_named() -> None:
+    for draw in (static.throughput_against_latency, interactive.throughput_against_latency):
+        with pytest.raises(ExperimentError, match="no latency was measured"):
+            draw(trade_offs().assign(latency=float("nan")))
+
+
+@pytest.mark.parametrize("draw", [static.bars_by_group, interactive.bars_by_group])
+def test_strategies_are_groups_too(draw: Any) -> None:
+    summary = summary_of(OURS)
+    of_set = summary[summary["pattern_set"] == "sequence"]
+    both = [of_set.assign(strategy=name) for name in ("any", "strict_contiguity")]
+    chart = draw(pd.concat(both), "events_per_second", group="strategy", log=True)
+    if isinstance(chart, Figure):
+        labels = [tick.get_text() for tick in chart.axes[0].get_xticklabels()]
+        assert labels == ["any", "strict contiguity"]
+        assert chart.axes[0].get_yscale() == "log"
+    else:
+        groups = {row["group"] for row in values_in(chart.to_dict())}
+        assert groups == {"any", "strict contiguity"}
+
+
+def test_units_are_on_the_axis() -> None:
+    memory = static.bars_by_group(summary_of(OURS, metric="peak_bytes"), "peak_bytes")
+    format_value = memory.axes[0].yaxis.get_major_formatter()
+    assert format_value(2000, 0) == "2 kB"
+    ratios = summary_of(OURS).assign(statistic="ratio")
+    drawing = static.bars_by_group(ratios, "events_per_second", statistic="ratio")
+    assert drawing.axes[0].yaxis.get_major_formatter()(0.5, 0) == "0.5"
+    encoding = next(
+        e
+        for e in encodings_in(
+            interactive.bars_by_group(
+                summary_of(OURS, metric="peak_bytes"), "peak_bytes"
+            ).to_dict(), "y",
+        )
+        if "scale" in e
+    )  # fmt: skip
+    assert "'B'" in encoding["axis"]["labelExpr"]
