@@ -57,7 +57,9 @@ def integer_columns(
             count += 1
     for name in node.variables:
         if name in node.positions or (name in node.ranks and not ranks):
-            columns["position", name] = columns["rank", name] = count
+            columns["position", name] = count
+            if not ranks:
+                columns["rank", name] = count
             count += 1
         if name in node.ranks and ranks:
             columns["rank", name] = count

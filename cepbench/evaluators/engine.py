@@ -16,7 +16,7 @@ from cepbench.evaluators.partitions import PartitionRanks, with_partition
 from cepbench.evaluators.programs import new_stack
 from cepbench.evaluators.snapshot import NodeState
 from cepbench.kernels import clock, tables
-from cepbench.kernels.advance import advance
+from cepbench.kernels.advance import NEVER, advance
 from cepbench.kernels.clauses import SLOT_COLUMNS
 from cepbench.kernels.filters import BLOCK, STACK
 from cepbench.kernels.join import OUTER_BLOCK
@@ -128,12 +128,15 @@ class Engine:
             If more would have to be stored, or a Kleene set has more subsets than can be counted.
         """
         if batch is None:
+            if not ended:
+                return Found(0, self._matches(np.empty((self.layout.columns, 0), np.int64)))
             leaves = len(self.layout.leaves)
             events = np.empty((3 if self.layout.ranks else 2, 0), np.int64)
             starts, value_starts = np.zeros(leaves + 1, np.int64), np.zeros(leaves, np.int64)
             values = np.empty(0)
         else:
             events, starts, values, value_starts = self._leaf_events(batch, first_position)
+        until = NEVER if batch is None or ended else int(batch.timestamps[-1])
         kept = self.kept
         # Divisions by zero are part of a condition's value, not a mistake.
         with np.errstate(all="ignore"):
@@ -154,17 +157,17 @@ class Engine:
                 values,
                 value_starts,
                 self.layout.columns,
-                ended,
+                until,
             )
         if outcome == tables.TOO_MANY:
             raise PartialMatchLimitError(self._too_many())
         if outcome == tables.TOO_LARGE:
             raise PartialMatchLimitError(self._too_large())
-        if not self._reports:
-            return Found(found, None)
         return Found(found, self._matches(matches[:, :found]))
 
-    def _matches(self, found: np.ndarray) -> BranchMatches:
+    def _matches(self, found: np.ndarray) -> BranchMatches | None:
+        if not self._reports:
+            return None
         columns: list[np.ndarray | SetColumn] = []
         at = 0
         for variable in self.pattern.positive:
@@ -274,5 +277,5 @@ def warm_up() -> None:
         np.empty(0),
         np.zeros(2, np.int64),
         layout.columns,
-        False,
+        NEVER,
     )

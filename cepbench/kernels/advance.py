@@ -36,11 +36,14 @@ from cepbench.kernels.tables import (
     PEAK_PARTIAL_MATCHES,
     RETAINED,
     START,
+    WAITS_NOT,
     Plan,
     Scratch,
 )
 
-_NEVER = np.iinfo(np.int64).max
+#: A timestamp after all others.
+NEVER = np.iinfo(np.int64).max
+_LONG_AGO = np.iinfo(np.int64).min
 
 # How far a step has come: PROGRESS[...].
 _NODE = 0  # whose turn it is, leaves first; -1 before the step
@@ -67,7 +70,7 @@ def advance(
     values: np.ndarray,
     value_starts: np.ndarray,
     columns: int,
-    ended: bool,
+    until: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Take in a batch of events and find the matches that they complete.
 
@@ -100,8 +103,9 @@ def advance(
     value_starts : int64 array, shape (leaves,)
     columns : int
         Columns of a match; 0 to count matches only.
-    ended : bool
-        Whether no events follow, so that nothing need wait any more.
+    until : int
+        No event follows with an earlier timestamp: the batch's last one, of whatever type; or
+        ``NEVER`` if no event follows at all.
 
     Returns
     -------
@@ -118,13 +122,13 @@ def advance(
     taken = starts.copy()
     matches = np.empty((columns, 1024 if columns else 0), np.int64)
     at = scratch.progress
-    at[_NODE], at[_NOW], at[_REPORTED] = -1, 0, 0
+    at[_NODE], at[_NOW], at[_REPORTED] = -1, _LONG_AGO, 0
     scratch.rectangle[TURN] = -1
     outcome = NO_ROOM
     while outcome in (NO_ROOM, NO_MEMBERS):
         outcome = _run(
             plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
-            starts, taken, values, value_starts, columns > 0, ended, matches,
+            starts, taken, values, value_starts, columns > 0, until, matches,
         )  # fmt: skip
         node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
         if outcome == NO_MEMBERS:
@@ -143,7 +147,7 @@ def advance(
 @njit_in_place
 def _run(
     plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
-    taken, values, value_starts, positions, ended, matches,
+    taken, values, value_starts, positions, until, matches,
 ):  # fmt: skip
     """Take step after step until the batch ends, or some node has no room left."""
     leaves = len(starts) - 1
@@ -153,14 +157,13 @@ def _run(
     while True:
         if at[_NODE] < 0:
             now = _next_timestamp(taken, starts, events)
-            if now == _NEVER and (at[_NOW] == _NEVER or not ended):
+            if now < NEVER:
+                at[_NODE], at[_NOW], at[_HORIZON] = 0, now, now + step - 1
+            elif plan.waits == WAITS_NOT or at[_NOW] >= until:
                 return OK
-            at[_NOW] = now
-            if now < _NEVER:
-                at[_NODE], at[_HORIZON] = 0, now + step - 1
             else:
-                # Nothing comes any more: what waits goes out.
-                at[_NODE] = root + 1
+                # No more events of the pattern's types, but time goes on for what waits.
+                at[_NODE], at[_NOW] = root + 1, until
             if timed:
                 at[_ARRIVED] = now_ns(scratch.clock)
         while at[_NODE] < leaves:
@@ -191,7 +194,7 @@ def _run(
             for other in range(plan.inner, root):
                 free -= state[other, END] - state[other, START] if other != node else 0
             if node == root:
-                free = _NEVER
+                free = NEVER
             counting = node == root and not positions and not plan.stored
             before = counts[node, CREATED]
             if plan.nodes[node, KIND] == JOINS:
@@ -226,14 +229,14 @@ def _run(
             at[_REPORTED] += given
             if timed and given > 0:
                 record(at[_ARRIVED], given, scratch)
-        if at[_NOW] < _NEVER:
+        if at[_NOW] < NEVER:
             _finish_step(at[_NOW], leaves, plan, state, counts, peaks, ints, floats)
         at[_NODE] = -1
 
 
 @njit_in_place
 def _next_timestamp(taken, starts, events):
-    earliest = _NEVER
+    earliest = NEVER
     for leaf in range(len(starts) - 1):
         if taken[leaf] < starts[leaf + 1]:
             earliest = min(earliest, events[0, taken[leaf]])
