@@ -3,6 +3,7 @@
 The time of a pattern grows with its partial matches and spans many powers of ten, so the sample is
 drawn from strata: pattern set, size, and within those the rank by the work that a pattern can be
 expected to make. The heaviest patterns make up most of the time and are sampled most densely.
+Times are of the processor, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Expected seconds of one sampled pattern on one core.
+    """Expected processor seconds of one sampled pattern.
 
     Attributes
     ----------
@@ -170,11 +171,11 @@ def time_pattern(
     """
     cells = cells_of(generators, config.evaluators, 1, config.strategies, config.alphas)
     patterns = {strategy: spec.under(strategy).pattern for strategy in config.strategies}
-    began = time.perf_counter()
+    began = time.process_time()
     planned = plan_cells(
         cells, patterns, stream, statistics, generators, config.seed, config.time_selectivity
     )
-    planning = time.perf_counter() - began
+    planning = time.process_time() - began
     runs: dict[tuple[str, str, str], float] = {}
     warm_up: dict[tuple[str, str, str], float] = {}
     unshared, limited = 0.0, 0
@@ -216,7 +217,7 @@ def _seconds(
     """Expected seconds of one run on all events, and whether it ends at the limit."""
 
     def run(events: EventStream) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         evaluate(
             pattern,
             events,
@@ -225,17 +226,17 @@ def _seconds(
             output="count",
             partial_match_limit=config.partial_match_limit,
         )
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used
     share = _FIRST_PART
     while True:
         share = min(1.0, share)
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             seconds = run(stream[: math.ceil(share * len(stream))])
         except PartialMatchLimitError:
-            return time.perf_counter() - began, True
+            return time.process_time() - began, True
         if seconds >= long_enough or share >= 1.0:
             return seconds / share, False
         # As large as makes the run long enough, if its time can be told already.

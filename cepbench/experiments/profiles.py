@@ -53,9 +53,9 @@ _SWEEPS: Mapping[str, Mapping[str, Any]] = {
 #: the full profile runs each plan once, as a year of events leaves little noise to average out.
 _CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "quick": {
-        "types": {"patterns": 8, "max_partial_matches": 1e6, "max_kleene_events": 3.0},
-        "latency": {"patterns": 5, "max_partial_matches": 1e6, "repetitions": 2},
-        "strategies": {"patterns": 5, "max_partial_matches": 1e6, "repetitions": 2},
+        "types": {"patterns": 12, "max_partial_matches": 1e7},
+        "latency": {"patterns": 16, "max_partial_matches": 1e7},
+        "strategies": {"patterns": 12, "max_partial_matches": 1e7, "repetitions": 2},
     },
     "full": {name: {"repetitions": 1} for name in EXPERIMENTS},
 }

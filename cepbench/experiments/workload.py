@@ -21,7 +21,7 @@ from cepbench.patterns.parse import parse
 #: Most expected events per window of an identifier under KL, unless a workload says otherwise. Of N
 #: events in a window there are 2^N sets to list; with N from a Poisson law of mean m that is e^m on
 #: average, and now and then very much more.
-MAX_KLEENE_EVENTS = 4.0
+MAX_KLEENE_EVENTS = 5.0
 
 #: How many sequences a disjunction has.
 BRANCHES = 3

@@ -20,11 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import cepbench as cep
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.measure import cells_of
 from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.experiments.workload import PATTERN_SETS
+from cepbench.patterns.parse import parse
 from cepbench.planners.registry import _GENERATORS, plan_generator
 from cepbench.spark import jobs, sweep
 from cepbench.spark.sweep import run_sweep
@@ -50,7 +53,8 @@ def slow(problem, rng):
 
 if __name__ == "__main__":
     config = SweepConfig(
-        data=sys.argv[1], pattern_sets=["sequence", "conjunction"], sizes=[3, 4], patterns=4, repetitions=2,
+        data=sys.argv[1], pattern_sets=["sequence", "conjunction"], sizes=[3], patterns=4,
+        repetitions=2, strategies=["any", "consuming"], alphas=[0, 0.5], latency=True,
         algorithms=["SLOW", "DP-B"], window="1 minutes",
     )
     spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
@@ -151,11 +155,47 @@ def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) ->
     assert len(results) == 2 * 2 * 2
     stream = EventStream.from_parquet(data)
     for row in results.to_dict("records"):
-        pattern = sweep.parse(row["pattern"])
+        pattern = parse(row["pattern"])
         part = stream.of_types([variable.type for variable in pattern.variables])
         assert row["events"] == len(part)
         events = part.to_pandas().astype({"time": "int64"})
         assert row["matches"] == len(naive_matches(pattern, events)) > 0
+
+
+def test_every_pattern_set_strategy_and_weight(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    config = small(
+        data,
+        pattern_sets=list(PATTERN_SETS),
+        sizes=[3],
+        patterns=1,
+        strategies=["any", "consuming", "strict_contiguity"],
+        alphas=[0, 1],
+        latency=True,
+        share_equal_plans=True,
+        algorithms=["GREEDY", "DP-B"],
+        repetitions=1,
+    )
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert list(results["pattern_set"].unique()) == list(PATTERN_SETS)
+    assert len(results) == 5 * 3 * 2 * 2
+    assert (results["status"] == OK).all(), results["reason"].dropna().unique()
+    matches = results.groupby(["pattern_set", "strategy"])["matches"].first().unstack()
+    assert (matches["any"] > 0).all()
+    # Fewer matches under consumption, and under contiguity, which any-match has all of.
+    assert (matches["consuming"] < matches["any"]).all()
+    assert (matches["strict_contiguity"] <= matches["any"]).all()
+    found = results[results["matches"] > 0]
+    assert (found["latency_mean"] > 0).all() and (found["latency_p99"] > 0).all()
+    assert results["measured_with"].notna().any()
+    assert results[results["pattern_set"] == "disjunction"]["plan"].str.count(r"\|").eq(2).all()
+    stream = EventStream.from_parquet(data)
+    for row in results.drop_duplicates(["pattern_id", "strategy"]).to_dict("records"):
+        pattern = parse(row["pattern"])
+        part = stream.of_types([variable.type for variable in pattern.variables])
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, part), "TRIVIAL")
+        assert cep.evaluate(pattern, part, plan).metrics.matches == row["matches"]
 
 
 def test_a_killed_sweep_loses_no_row_and_repeats_none(
@@ -179,7 +219,8 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
         process.send_signal(signal.SIGKILL)
         process.communicate()
     kept = journals(folder)
-    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < 2 * 2 * 4 * 4
+    rows = 2 * 4 * 2 * 2 * 2 * 2
+    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < rows
     assert not (folder / "results.parquet").exists()
 
     # Taken up by another process: this one, which has a Spark already.
@@ -196,9 +237,10 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
         }
         | {"data": data}
     )
-    assert len(run_sweep(spark, config, folder, progress=False)) == 2 * 2 * 4 * 4
-    assert_kept_and_completed(folder, kept, patterns=16)
+    assert len(run_sweep(spark, config, folder, progress=False)) == rows
+    assert_kept_and_completed(folder, kept, patterns=8)
     results = read_results(folder)
+    assert set(results["strategy"]) == {"any", "consuming"} and set(results["alpha"]) == {0, 0.5}
     assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
 
 
