@@ -88,6 +88,11 @@ class Detector:
             )
         branches = pattern.branches()
         _check_parts(plan, branches)
+        if len(branches) > 1 and "branch" in pattern.positive_names:
+            raise EvaluationError(
+                "under OR, the table of matches has a column 'branch' of its own; rename the "
+                "variable 'branch'"
+            )
         chosen = evaluator_for(plan, evaluator)
         self.pattern = pattern
         self.plan = plan
@@ -201,7 +206,7 @@ class Detector:
         times = batch.timestamps if batch is not None else np.empty(0, np.int64)
         number, matches = self._union.of(found, times, self._position, ended=ended)
         self._matches += number
-        return matches, number
+        return [part for part in matches if part is not None], number
 
     def _frame(self, matches: Sequence[BranchMatches]) -> pd.DataFrame:
         if len(self._engines) == 1:

@@ -78,8 +78,10 @@ class Union:
 
     def of(
         self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool
-    ) -> tuple[int, list[BranchMatches]]:
+    ) -> tuple[int, list[BranchMatches | None]]:
         """The number of matches, and those of each branch, as far as they are known.
+
+        None stands for the matches of a branch that are only counted.
 
         Parameters
         ----------
@@ -93,7 +95,7 @@ class Union:
             Whether no events follow.
         """
         if not (self._consumes or any(self._twins)):
-            return sum(p.number for p in found), [p.matches for p in found if p.matches is not None]
+            return sum(part.number for part in found), [part.matches for part in found]
         if self._consumes:
             kept: list[list[int]] = [[] for _ in found]
             self._consume(found, kept)
@@ -106,7 +108,9 @@ class Union:
         last = int(times[-1]) if len(times) else None
         released = self._release(last, ended=ended)
         for held in released:
-            matches[held.branch] = joined([matches[held.branch], held.match])
+            before = matches[held.branch]
+            assert before is not None  # `compares` has seen to it
+            matches[held.branch] = joined([before, held.match])
         self._forget(last)
         return number + len(released), matches
 
@@ -208,11 +212,10 @@ class Union:
             raise SnapshotError(f"the snapshot is damaged: no usable 'union': {error!r}") from error
 
 
-def _taken(found: Sequence[Found], kept: Sequence[Sequence[int]]) -> list[BranchMatches]:
+def _taken(found: Sequence[Found], kept: Sequence[Sequence[int]]) -> list[BranchMatches | None]:
     return [
-        part.matches.taken(np.array(rows, np.int64))
+        None if part.matches is None else part.matches.taken(np.array(rows, np.int64))
         for part, rows in zip(found, kept, strict=True)
-        if part.matches is not None
     ]
 
 

@@ -61,7 +61,7 @@ _HIGHEST = np.iinfo(np.int64).max
 _NONE, _ZERO, _ONE = np.int64(-1), np.int64(0), np.int64(1)
 
 #: Of one row no more sets than two to this power are stored, …
-MOST_STORED = 24
+MOST_STORED = 20
 #: … visited one by one to be counted, …
 MOST_VISITED = 34
 #: … or counted without that, as only the window bounds them.
