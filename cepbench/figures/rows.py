@@ -55,6 +55,10 @@ class Quantity:
 
 _QUANTITIES = {
     "events_per_second": Quantity("Throughput", "events per second", "higher"),
+    "stream_events_per_second": Quantity(
+        "Throughput of the whole stream", "events per second", "higher"
+    ),
+    "mean_partial_matches": Quantity("Mean partial matches", "partial matches", "lower"),
     "peak_bytes": Quantity("Peak memory", "bytes", "lower", "B"),
     "peak_partial_matches": Quantity("Peak partial matches", "partial matches", "lower"),
     "partial_matches_created": Quantity("Partial matches", "partial matches", "lower"),

@@ -47,6 +47,8 @@ def _log_cost(table: pd.DataFrame) -> np.ndarray:
 
 #: Metrics that are no column: name -> columns needed, and the logarithm of the metric.
 DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]] = {
+    # Of the whole stream, whose length all patterns share: only the time is left.
+    "stream_throughput": (("seconds",), lambda table: -_log(table, "seconds")),
     "plan_cost": (("plan_log_cost",), _log_cost),
     "plan_cost_times_seconds": (
         ("plan_log_cost", "plan_seconds"),

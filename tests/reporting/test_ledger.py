@@ -99,7 +99,8 @@ def log_of(check: Check, value: float, size: int, level: float, noise: float) ->
 def columns(check: Check, log: float, level: float) -> Mapping[str, float]:
     if check.metric in DERIVED:
         needed = DERIVED[check.metric][0]
-        first = log if needed[0] == "plan_log_cost" else math.exp(log)
+        falls = check.metric == "stream_throughput"  # as the time rises
+        first = log if needed[0] == "plan_log_cost" else math.exp(-log if falls else log)
         return {needed[0]: first, **dict.fromkeys(needed[1:], 1.0)}
     return {check.metric: math.exp(log), "log_cost": level}
 
@@ -297,6 +298,26 @@ def test_the_ledger_has_a_row_a_claim_with_its_verdict_and_reason() -> None:
     assert own["verdict"] == HOLDS and own["why"] == ""
     assert (table.loc[table["verdict"] == OPEN, "why"] != "").all()
     assert sum(counts_of(table).values()) == len(CLAIMS)
+
+
+def test_fewer_partial_matches_are_shown_beside_throughput() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
+    made = table_measuring(claim, inside(claim))
+    saving = made.assign(
+        partial_matches_created=[50.0 if name == "DP-LD" else 150.0 for name in made["algorithm"]]
+    )
+    table = ledger({claim.results: saving}).set_index("id")
+    assert table.loc[claim.id, "saved"] == pytest.approx(3.0)
+    assert np.isnan(table.loc["join-orders-memory", "saved"])
+    assert "3.00 (3.00 to 3.00)" in ledger_for_readers(table.reset_index()).to_html()
+
+
+def test_reasons_are_told_unless_the_claim_holds() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
+    assert claim.reason.startswith("Engine: ")
+    for value, told in ((inside(claim), False), (1.0, True)):
+        table = ledger({claim.results: table_measuring(claim, value)}).set_index("id")
+        assert (claim.reason.rstrip(".") in table.loc[claim.id, "why"]) == told
 
 
 def test_the_table_for_readers_escapes_and_has_no_raw_missing_values() -> None:
