@@ -147,7 +147,7 @@ class ResultsStore:
         """
         path = self.path / f"{name}.json"
         if not path.exists():
-            _write_whole(path, json.dumps(make(), indent=1).encode())
+            write_whole(path, json.dumps(make(), indent=1).encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
     def compact(self) -> None:
@@ -286,7 +286,7 @@ def _lock(path: Path) -> int:
 def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:
     wanted = json.loads(json.dumps(dict(configuration)))  # tuples are lists there
     if not path.exists():
-        _write_whole(path, json.dumps(wanted, indent=1).encode())
+        write_whole(path, json.dumps(wanted, indent=1).encode())
         return
     found = json.loads(path.read_text(encoding="utf-8"))
     differences = [
@@ -301,7 +301,7 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
         )
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """A file that is either there with its whole content or not there at all."""
     temporary = path.with_name(f"{path.name}.unfinished")
     temporary.write_bytes(content)

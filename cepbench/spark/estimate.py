@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from cepbench.experiments.estimate import (
     time_pattern,
     write_estimate,
 )
-from cepbench.experiments.store import ResultsStore
+from cepbench.experiments.store import ResultsStore, write_whole
 from cepbench.experiments.workload import PatternSpec
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP, measure_statistics
@@ -88,13 +89,16 @@ def estimate_sweep(
         warm_up()
         job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
         tasks = [(each.spec, statistics[each.spec.pattern_id].to_dict()) for each in sample]
+        kept = store.path / "estimate"
+        kept.mkdir(exist_ok=True)
         timings = run_job(
             spark,
-            partial(_time_one, job),
+            partial(_time_one, job, kept),
             tasks,
             name="estimate",
             unit="pattern",
             partitions=len(tasks),
+            finished=lambda: sum(1 for _ in kept.glob("*.json")),
             progress=progress,
         )
         table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
@@ -102,14 +106,17 @@ def estimate_sweep(
     return table
 
 
-def _time_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> Timing:
-    """Time one sampled pattern; in a Spark worker."""
+def _time_one(job: SweepJob, kept: Path, task: tuple[PatternSpec, dict[str, Any]]) -> Timing:
+    """Time one sampled pattern, unless a killed estimate did; in a Spark worker."""
     spec, statistics = task
+    path = kept / f"{spec.pattern_id}.json"
+    if path.exists():
+        return Timing(**json.loads(path.read_text(encoding="utf-8")))
     pattern = spec.pattern
     began = time.process_time()
     stream = own_stream(job.config.data, pattern)
     reading = time.process_time() - began
-    return time_pattern(
+    timing = time_pattern(
         spec,
         stream,
         of_own_types(Statistics.from_dict(statistics), pattern),
@@ -117,3 +124,5 @@ def _time_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> Timing
         job.config,
         reading=reading,
     )
+    write_whole(path, json.dumps(asdict(timing)).encode())
+    return timing
