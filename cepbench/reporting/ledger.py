@@ -48,6 +48,14 @@ _METRICS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why claims come out otherwise than in the paper: in a few words, and in full."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """An entry of the ledger.
 
@@ -67,7 +75,7 @@ class Claim:
         The expected range; infinite on a side that has no end.
     text : str
         The check in words.
-    reason : str
+    reason : Reason or None
         Why it comes out as it does, where that is not "holds" and known.
     """
 
@@ -80,7 +88,7 @@ class Claim:
     low: float
     high: float
     text: str
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def fails_if(self) -> str:
@@ -104,7 +112,7 @@ def claims(path: Path = LEDGER) -> tuple[Claim, ...]:
     """
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     groups = data.get("groups", {})
-    reasons = data.get("reasons", {})
+    reasons = {name: Reason(**entry) for name, entry in data.get("reasons", {}).items()}
     entries = tuple(_claim(entry, groups, reasons) for entry in data["claim"])
     names = [entry.id for entry in entries]
     twice = {name for name in names if names.count(name) > 1}
@@ -159,7 +167,8 @@ def ledger(
     DataFrame
         One row a claim, in the order of the ledger: ``id``, ``figure``, ``section``,
         ``statement``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval),
-        ``patterns``, ``left_out``, ``verdict``, ``why``; and ``saved``, ``saved_low``,
+        ``patterns``, ``left_out``, ``verdict``, ``why`` (in a few words), ``reason`` (in full,
+        where one is known); and ``saved``, ``saved_low``,
         ``saved_high``, for claims about throughput the same check on partial matches created,
         inverted: by what factor fewer there are, with no clock involved.
     """
@@ -170,7 +179,7 @@ def ledger(
         measured = measure(claim.check, tables.get(claim.results), seed=seed)
         saved = _saved(claim.check, tables.get(claim.results), seed)
         verdict, why = judge(measured, claim.low, claim.high)
-        reasons = [why, claim.reason if verdict != HOLDS else ""]
+        reason = claim.reason if verdict != HOLDS else None
         rows.append(
             {
                 "id": claim.id,
@@ -188,7 +197,8 @@ def ledger(
                 "patterns": measured.patterns,
                 "left_out": measured.left_out,
                 "verdict": verdict,
-                "why": " ".join(_sentence(reason) for reason in reasons if reason),
+                "why": " ".join(_sentence(text) for text in (why, reason and reason.title) if text),
+                "reason": reason.text if reason else "",
             }
         )
     return pd.DataFrame(rows)
@@ -219,15 +229,15 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     shown = pd.DataFrame(
         {
             "claim": table["statement"],
-            "check": table["check"],
-            "fails if": table["fails_if"],
+            "verdict": table["verdict"],
             "measured (95 %)": _with_intervals(table),
             "fewer partial matches by": _with_intervals(
                 table, ("saved", "saved_low", "saved_high")
             ),
-            "patterns": _counted(table),
-            "verdict": table["verdict"],
             "why": table["why"],
+            "check": table["check"],
+            "fails if": table["fails_if"],
+            "patterns": _counted(table),
         }
     )
     if table["saved"].isna().all():
@@ -236,6 +246,15 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
         shown = shown.drop(columns=["check", "fails if"])
     styler = _left_aligned(shown)
     return styler.map(_verdict_look, subset=["verdict"])
+
+
+def reasons_for_readers(table: pd.DataFrame) -> Styler:
+    """The reasons behind the table of :func:`ledger`, each once, with the claims it is about."""
+    known = table[table["reason"] != ""]
+    titles = {claim.reason.text: claim.reason.title for claim in claims() if claim.reason}
+    shown = known.groupby("reason", sort=False)["statement"].agg(" ".join).reset_index()
+    shown.insert(0, "why", shown["reason"].map(titles))
+    return _left_aligned(shown.rename(columns={"reason": "in full", "statement": "claims"}))
 
 
 def for_readers(table: pd.DataFrame) -> Styler:
@@ -250,7 +269,7 @@ def for_readers(table: pd.DataFrame) -> Styler:
 
 
 def _claim(
-    entry: Mapping[str, Any], groups: Mapping[str, list[str]], reasons: Mapping[str, str]
+    entry: Mapping[str, Any], groups: Mapping[str, list[str]], reasons: Mapping[str, Reason]
 ) -> Claim:
     name = entry.get("id", "without an id")
     known = {*_TEXTS, "over", "under", "than", "pattern_sets", "sizes", "needed_sizes", "across",
@@ -293,7 +312,7 @@ def _claim(
         low=float(expected.get("from", -math.inf)),
         high=float(expected.get("to", math.inf)),
         text=_in_words(check, entry),
-        reason=reasons.get(entry.get("reason", ""), entry.get("reason", "")),
+        reason=reasons[entry["reason"]] if "reason" in entry else None,
     )
 
 
