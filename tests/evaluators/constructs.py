@@ -131,10 +131,21 @@ def construct_cases(
         ),
         draw(_strategies(family)),
     )
+    if pattern.strategy.name == "consuming" and len(pattern.branches()) > 1 and waits(pattern):
+        pattern = replace(pattern, strategy=ANY)  # the other one is refused
     events = draw(event_frames(types, most=14))
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
     return Case(pattern, affordable(pattern, events))
+
+
+def waits(pattern: Pattern) -> bool:
+    """Whether matches wait for a negated event that may come when all others have."""
+    for branch in pattern.branches():
+        followed = {x for x, y in branch.structure.precedence() if y in branch.positive_names}
+        if {variable.name for variable in branch.negated} - followed:
+            return True
+    return False
 
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:

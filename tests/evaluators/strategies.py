@@ -236,6 +236,8 @@ def statistics_for(draw: st.DrawFn, case: Case) -> Statistics:
     return Statistics(
         cardinalities={name: draw(numbers) for name in names},
         selectivities={pair: draw(shares) for pair in pairs},
+        stream_rate=draw(st.sampled_from([0.5, 20.0])),
+        partitions=draw(st.sampled_from([1.0, 4.0])),
     )
 
 

@@ -171,7 +171,7 @@ def test_snapshot_is_plain_arrays_without_objects() -> None:
     for name, array in snapshot.items():
         assert isinstance(array, np.ndarray), name
         assert not array.dtype.hasobject, name
-    assert len(snapshot["ints"])
+    assert len(snapshot["0/ints"])
     # And a copy: what the detector does later leaves it alone.
     detector = Detector(PATTERN, PLAN)
     stream = stream_of(random_events(60))
@@ -208,23 +208,28 @@ def test_restoring_another_version() -> None:
         Detector.restore(snapshot)
 
 
-@pytest.mark.parametrize("part", ["rows", "counts", "peaks", "ints", "floats"])
+@pytest.mark.parametrize(
+    "part", ["rows", "shifts", "counts", "peaks", "ints", "floats", "members", "latencies"]
+)
 @pytest.mark.parametrize("damage", ["missing", "cut", "longer", "wrong kind"])
 def test_restoring_something_damaged(part: str, damage: str) -> None:
     snapshot = some_snapshot()
+    name = f"0/{part}"
     if damage == "missing":
-        del snapshot[part]
+        del snapshot[name]
     elif damage == "cut":
-        snapshot[part] = snapshot[part][:-1]
+        snapshot[name] = snapshot[name][..., :-1] if snapshot[name].size else np.empty((1, 1, 1))
     elif damage == "longer":
-        snapshot[part] = np.concatenate([snapshot[part], snapshot[part][:1]])
+        snapshot[name] = np.zeros((9, *snapshot[name].shape), snapshot[name].dtype)
     else:
-        snapshot[part] = np.full(snapshot[part].shape, "x")
+        snapshot[name] = np.full(snapshot[name].shape, "x")
     with pytest.raises(SnapshotError):
         Detector.restore(snapshot)
 
 
-@pytest.mark.parametrize("key", ["pattern", "plan", "evaluator", "position", "texts"])
+@pytest.mark.parametrize(
+    "key", ["pattern", "plan", "evaluator", "position", "texts", "latency", "partitions"]
+)
 def test_restoring_a_damaged_header(key: str) -> None:
     snapshot = some_snapshot()
     header = json.loads(str(snapshot["header"]))
@@ -267,7 +272,8 @@ def test_partial_match_limit_bounds_memory() -> None:
         detector.push(stream_of(events))
     assert detector.node_metrics()["peak_stored"].max() <= 9000
     # Leaves of 3 x 3000 events, and rows of at most 1000 partial matches in doubled arrays.
-    assert detector._kept.ints.nbytes + detector._kept.floats.nbytes < 2_000_000
+    kept = detector._engines[0].kept
+    assert kept.ints.nbytes + kept.floats.nbytes < 2_000_000
 
 
 def test_partial_matches_may_be_many_over_time_under_the_limit() -> None:

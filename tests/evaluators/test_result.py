@@ -47,7 +47,7 @@ def test_counted_matches_are_not_there() -> None:
     result = evaluate(
         pattern, stream_of(events_of("A@1 B@2")), TreePlan(("b", "a")), output="count"
     )
-    assert result.positions is None
+    assert result.found is None
     assert result.metrics.matches == 1
     with pytest.raises(EvaluationError, match=r'1 matches were only counted.*output="matches"'):
         _ = result.matches

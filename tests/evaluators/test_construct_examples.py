@@ -1,0 +1,77 @@
+"""Examples of every construct worked by hand, for every evaluator along every plan there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
+from tests.evaluators.checks import Plan, found_in
+from tests.evaluators.hand_examples import (
+    IN_PARTITIONS,
+    NEGATED,
+    OF_A_SET,
+    OF_PARTITIONS,
+    ONE_BRANCH,
+    PARTITIONS,
+    SEVERAL_BRANCHES,
+    STREAM,
+    VALUES,
+)
+from tests.evaluators.strategies import stream_of
+from tests.evaluators.test_semantics_examples import every_tree
+
+pytestmark = pytest.mark.kernel
+
+
+def every_plan(pattern: Pattern) -> Iterator[tuple[str, Plan]]:
+    """All plans of one branch, or of all branches together, each with every evaluator it is for."""
+    names = [branch.positive_names for branch in pattern.branches()]
+    for orders in itertools.product(*map(itertools.permutations, names)):
+        plans = [OrderPlan(order) for order in orders]
+        for evaluator in EVALUATORS:
+            yield evaluator, plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))
+    for trees in itertools.product(*map(every_tree, names)):
+        shaped = [TreePlan(tree) for tree in trees]
+        yield "tree", shaped[0] if len(shaped) == 1 else UnionPlan(tuple(shaped))
+
+
+def check(text: str, events: pd.DataFrame, expected: set[tuple[int, Any]]) -> None:
+    pattern = parse(f"PATTERN {text}")
+    for evaluator, plan in every_plan(pattern):
+        result = evaluate(pattern, stream_of(events), plan, evaluator=evaluator)
+        assert set(found_in(pattern, result.matches)) == expected, (evaluator, plan)
+
+
+@pytest.mark.parametrize("text", ONE_BRANCH)
+def test_one_branch(text: str) -> None:
+    check(text, STREAM, {(0, match) for match in ONE_BRANCH[text]})
+
+
+@pytest.mark.parametrize("text", SEVERAL_BRANCHES)
+def test_several_branches(text: str) -> None:
+    check(text, STREAM, SEVERAL_BRANCHES[text])
+
+
+@pytest.mark.parametrize("condition", OF_A_SET)
+def test_conditions_on_sets(condition: str) -> None:
+    expected = {(0, (0, tuple(map(int, members)), 4)) for members in OF_A_SET[condition]}
+    check(f"SEQ(A a, KL(B b), C c) WHERE {condition} WITHIN 9 units", VALUES, expected)
+
+
+@pytest.mark.parametrize("condition", NEGATED)
+def test_conditions_on_what_is_negated(condition: str) -> None:
+    expected = {(0, match) for match in NEGATED[condition]}
+    check(f"SEQ(A a, NOT(B n), C c) WHERE {condition} WITHIN 9 units", VALUES, expected)
+
+
+def test_partitions() -> None:
+    check(IN_PARTITIONS, PARTITIONS, {(0, match) for match in OF_PARTITIONS})

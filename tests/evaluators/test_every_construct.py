@@ -1,0 +1,57 @@
+"""Negation, Kleene closure, disjunction, nesting, strategies: every plan finds what the twin does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cepbench.planners  # noqa: F401  (registers the plan generators)
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.planners.generate import plan
+from cepbench.planners.registry import PLAN_GENERATORS
+from tests.evaluators.checks import check, check_in_batches, found_in
+from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
+from tests.evaluators.strategies import batches_of, statistics_for
+from tests.naive.matcher import labelled_matches
+
+pytestmark = pytest.mark.kernel
+
+GENERATORS = [name for name, entry in PLAN_GENERATORS.items() if entry.is_builtin]
+
+each_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@each_family
+@given(data=st.data())
+def test_any_plan(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES[family]))
+    expected = labelled_matches(case.pattern, case.events)
+    for evaluator in EVALUATORS:
+        check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
+
+
+@each_family
+@given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 2)
+def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES[family]))
+    expected = labelled_matches(case.pattern, case.events)
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    for evaluator in EVALUATORS:
+        plan = data.draw(branch_plans(evaluator, case.pattern))
+        check_in_batches(case, expected, plan, evaluator, batches, restored)
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+@given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 4)
+def test_generated_plan(generator: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES["everything"]))
+    chosen = plan(
+        case.pattern, data.draw(statistics_for(case)), generator, seed=data.draw(st.integers(0, 9))
+    )
+    matches = evaluate(case.pattern, case.stream, chosen).matches
+    assert set(found_in(case.pattern, matches)) == labelled_matches(case.pattern, case.events)
