@@ -212,10 +212,6 @@ def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
     for name in check.pattern_sets:
         if name not in set(logs["pattern_set"]):
             return f"pattern set {name} was not measured"
-    there = set(logs.loc[logs["log"].notna(), "size"])
-    absent = [size for size in check.needed_sizes if size not in there]
-    if absent:
-        return f"size {absent[0]} was not measured"
     for selection in (check.over, check.under, *(check.than or ())):
         if selection is None:
             continue
@@ -225,6 +221,10 @@ def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
                 with_what = "" if selection.alpha is None else f" with α = {selection.alpha:g}"
                 under = "" if selection.strategy is None else f" under {selection.strategy}"
                 return f"{algorithm} was not measured{with_what}{under}"
+        there = set(own.loc[own["log"].notna(), "size"])
+        for size in check.needed_sizes:
+            if size not in there:
+                return f"size {size} was not measured with {' and '.join(selection.algorithms)}"
     return ""
 
 
