@@ -344,10 +344,13 @@ def describe_estimate(table: pd.DataFrame, cores: int) -> str:
     heaviest = parts.sort_values("core_seconds", ascending=False).head(3)
     for row in heaviest.to_dict("records"):
         share = row["core_seconds"] / whole["core_seconds"]
-        lines.append(
-            f"  {row['pattern_set']} of size {row['size']}: {share:.0%} of it, "
-            f"a pattern up to {_hours(row['longest'] / 3600)} on one core"
-        )
+        if pd.isna(row["size"]):
+            lines.append(f"  measuring the statistics of all patterns: {share:.0%} of it")
+        else:
+            lines.append(
+                f"  {row['pattern_set']} of size {row['size']}: {share:.0%} of it, "
+                f"a pattern up to {_hours(row['longest'] / 3600)} on one core"
+            )
     return "\n".join(lines)
 
 

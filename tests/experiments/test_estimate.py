@@ -201,6 +201,8 @@ def test_estimates_are_kept_and_told(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(found, table, check_dtype=False)
     told = describe_estimate(table, 2)
     assert "about 2.9 h on 2 cores (95 %: 2.9 h to 2.9 h), from 24 of 400 patterns" in told
+    costly = estimate_table(sample, timings, cores=2, measuring=10_000.0)
+    assert "measuring the statistics of all patterns: 33% of it" in describe_estimate(costly, 2)
     assert "sequence of size 5: 49% of it, a pattern up to 2 min on one core" in told
     with pytest.raises(ExperimentError, match="no sampled patterns"):
         estimate_table(sample, [], 2)
