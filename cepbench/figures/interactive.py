@@ -225,7 +225,9 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 def _y(rows: pd.DataFrame, title: str) -> alt.Y:
     unit = unit_of(rows)
     axis: dict[str, Any] = {"format": "~s" if unit else "~g", "tickCount": 6}
-    if unit not in ("", "1"):
+    if unit == "1":  # no thousandths of a match
+        axis["labelExpr"] = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
+    elif unit:
         axis["labelExpr"] = f"format(datum.value, '~s') + '{unit}'"
     if needs_log(rows):
         low, high = ends_of(rows)

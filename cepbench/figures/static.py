@@ -306,7 +306,12 @@ def _finish(
 def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
     unit = unit_of(rows)
     prefixed = EngFormatter(unit="" if unit == "1" else unit, sep=" ")
-    formatter = FuncFormatter(lambda value, _: prefixed(value) if unit else f"{value:g}")
+
+    def written(value: float, _: int | None = None) -> str:
+        plain = not unit or (unit == "1" and 0 < value < 1)  # no thousandths of a match
+        return f"{value:g}" if plain else str(prefixed(value))
+
+    formatter = FuncFormatter(written)
     axes.yaxis.set_major_formatter(formatter)
     if not needs_log(rows):
         axes.set_ylim(bottom=0)
