@@ -123,19 +123,6 @@ class SweepConfig:
                 raise ExperimentError(f"{name} is {getattr(self, name)}; it must be at least 1")
         object.__setattr__(self, "data", str(self.data))
 
-    @classmethod
-    def quick(cls, data: Any, **changes: Any) -> Self:
-        """A sweep of a minute or two on two cores, over a quick data set.
-
-        Few patterns of each size, and none over many frequent identifiers.
-        """
-        return cls.from_dict({"data": data, "patterns": 16, "max_partial_matches": 1e6, **changes})
-
-    @classmethod
-    def full(cls, data: Any, **changes: Any) -> Self:
-        """The sweep of [kolchinsky2018]_, section 6.2: 100 patterns of each size, unrestricted."""
-        return cls.from_dict({"data": data, **changes})
-
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, ready for JSON."""
         listed = asdict(self)

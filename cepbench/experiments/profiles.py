@@ -49,15 +49,14 @@ _SWEEPS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: What a profile changes in each sweep. A hundred patterns of a size say how far figures move, so
-#: the full profile runs each plan once, as a year of events leaves little noise to average out.
+#: What a profile changes in each sweep.
 _CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "quick": {
         "types": {"patterns": 12, "max_partial_matches": 1e7},
         "latency": {"patterns": 16, "max_partial_matches": 1e7},
         "strategies": {"patterns": 12, "max_partial_matches": 1e7, "repetitions": 2},
     },
-    "full": {name: {"repetitions": 1} for name in EXPERIMENTS},
+    "full": {},
 }
 
 _PLANNING: Mapping[str, Mapping[str, Any]] = {
@@ -107,7 +106,7 @@ def sweep_config(profile: str, experiment: str, data: str | Path, **changes: Any
             f"unknown experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}"
         )
     return SweepConfig.from_dict(
-        {"data": data, **_SWEEPS[experiment], **_CHANGES[profile][experiment], **changes}
+        {"data": data, **_SWEEPS[experiment], **_CHANGES[profile].get(experiment, {}), **changes}
     )
 
 

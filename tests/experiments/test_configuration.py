@@ -16,18 +16,11 @@ from cepbench.planners.registry import PlanGenerator, find_generator
 
 def test_round_trip_through_json() -> None:
     for config in (
-        SweepConfig.quick("data", seed=3, algorithms=["DP-B"]),
-        SweepConfig.full(Path("data"), evaluators=("tree",)),
-        SweepConfig(data="data", strategies=["any", "consuming"], alphas=[0, 0.5], latency=True),
+        SweepConfig.from_dict({"data": "data", "seed": 3, "algorithms": ["DP-B"]}),
+        SweepConfig.from_dict({"data": Path("data"), "evaluators": ("tree",)}),
+        SweepConfig(data="data", strategies=("any", "consuming"), alphas=(0, 0.5), latency=True),
     ):
         assert SweepConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-
-
-def test_full_is_the_setup_of_the_paper() -> None:
-    full = SweepConfig.full("data")
-    assert (full.sizes, full.patterns, full.window) == ((3, 4, 5, 6, 7), 100, "20 minutes")
-    assert full.max_partial_matches is None
-    assert SweepConfig.quick("data").max_partial_matches is not None
 
 
 @pytest.mark.parametrize(
@@ -56,7 +49,7 @@ def test_mistakes_are_told(values: dict[str, object], message: str) -> None:
 
 
 def test_identity_follows_the_data(tmp_path: Path) -> None:
-    config = SweepConfig.quick(tmp_path / "data")
+    config = SweepConfig(data=str(tmp_path / "data"))
     with pytest.raises(DatasetError, match="no data set or Parquet file"):
         identity_of(config, [])
     found = []
@@ -73,7 +66,7 @@ def test_identity_follows_the_data(tmp_path: Path) -> None:
 
 def test_identity_follows_the_code_of_users_generators(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "part.parquet")
-    config = SweepConfig.quick(tmp_path)
+    config = SweepConfig(data=str(tmp_path))
 
     def idea(problem: object, rng: object) -> object:
         return None
