@@ -74,9 +74,10 @@ class FullProfile:
     hours: Mapping[str, tuple[float, float, float]]
 
     @property
-    def days(self) -> float:
-        """Of all sweeps."""
-        return sum(hours for hours, _, _ in self.hours.values()) / 24
+    def total(self) -> tuple[float, float, float]:
+        """Hours of all sweeps; the ends are those of each sweep added up, so they lie apart."""
+        expected, low, high = map(sum, zip(*self.hours.values(), strict=True))
+        return expected, low, high
 
 
 def full_profile(path: Path = FULL_PROFILE) -> FullProfile | None:

@@ -47,7 +47,7 @@ def build_report(
     folder : path
         Gets ``index.html``, a page a notebook, and a folder of results a notebook.
     profile : str
-        ``quick`` takes minutes and ``full`` days; handed to the notebooks.
+        ``quick`` takes minutes and ``full`` hours; handed to the notebooks.
     seed : int
         Handed to the notebooks.
     notebooks : path

@@ -117,9 +117,10 @@ def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) 
     hours = "\n".join(f"{name} = [8.0, 6.0, 11.5]" for name in EXPERIMENTS)
     path.write_text(f'cores = 2\nprocessor = "X <1>"\n[hours]\n{hours}\n', encoding="utf-8")
     kept = full_profile(path)
-    assert kept is not None and kept.days == pytest.approx(len(EXPERIMENTS) * 8 / 24)
+    assert kept is not None and kept.total == (24.0, 18.0, 34.5) and len(EXPERIMENTS) == 3
     html = index_html(replace(report_of(page(tmp_path)), full_profile=kept))
     text = " ".join(read_page(html).text.split())
-    assert "1.0 days on 2 cores (X <1>)" in text and "8.0 h (6.0 to 11.5)" in text
+    assert "24.0 hours (95 %: 18.0 to 34.5) on 2 cores (X <1>)" in text
+    assert text.count("8.0 hours (6.0 to 11.5)") == 3
     without = index_html(replace(report_of(page(tmp_path)), full_profile=None))
     assert "whole experiment" not in without
