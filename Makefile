@@ -59,7 +59,7 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
 
-report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (days)
+report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (hours)
 	$(BIN)/python -m cepbench.reporting --profile $(PROFILE) $(REPORT_ARGS)
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
