@@ -102,7 +102,7 @@ def test_every_figure_is_there_still_and_moving(report: Path, pages: dict[str, P
 
 
 def test_restrictions_of_the_workload_are_on_its_page(pages: dict[str, Page]) -> None:
-    for text in ("Identifiers were drawn again", "under KL has an identifier with at most 3"):
+    for text in ("Identifiers were drawn again", "under KL has an identifier with at most 5"):
         assert text in " ".join(pages["figures_3_4_5"].text.split())
 
 
