@@ -29,6 +29,9 @@ def with_partition(pattern: Pattern) -> Pattern:
         for v in pattern.positive
         if v.kind is Kind.KLEENE
     ]
+    if len(pattern.positive) == 1:
+        # Nothing to be equal to: what is missing differs from itself, and so is in no partition.
+        pairs += [(Attribute(x, name), Attribute(x, name)) for x in pattern.positive_names]
     equal = tuple(Clause((Comparison("=", one, other),)) for one, other in pairs)
     return replace(pattern, conditions=pattern.conditions + equal)
 

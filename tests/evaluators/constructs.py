@@ -150,16 +150,17 @@ def waits(pattern: Pattern) -> bool:
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all ways to bind them would take too long."""
-    for size in range(len(events) + 1):
-        seen = events["type"].iloc[:size].value_counts().to_dict()
+    seen = dict.fromkeys(TYPES, 0)
+    for position, kind in enumerate(events["type"]):
+        seen[kind] += 1
         if _ways(pattern.structure, seen) > AFFORDABLE:
-            return events.iloc[: size - 1]
+            return events.iloc[:position]
     return events
 
 
 def _ways(part: Variable | Structure, seen: dict[str, int]) -> int:
     if isinstance(part, Variable):
-        count = seen.get(part.type, 0)
+        count = seen[part.type]
         return {Kind.PLAIN: count, Kind.KLEENE: 2**count - 1, Kind.NEGATED: 1}[part.kind]
     combine = sum if part.operator is Operator.OR else math.prod
     return combine(_ways(item, seen) for item in part.items)

@@ -126,8 +126,6 @@ NEGATED = {
     "n.x = a.x AND n.y < 9": {(0, 4)},
 }
 
-IN_PARTITIONS = "SEQ(A a, KL(B b)) STRATEGY partition_contiguity(k) WITHIN 9 units"
-
 #: The events 0, 2, 6, 7 are of one partition, 1 and 4 of the other; 3 and 5 of none.
 PARTITIONS = pd.DataFrame(
     {
@@ -136,4 +134,8 @@ PARTITIONS = pd.DataFrame(
         "k": [1.0, 2.0, 1.0, float("nan"), 2.0, float("nan"), 1.0, 1.0],
     }
 )
-OF_PARTITIONS = {(0, (2,)), (1, (4,))}
+IN_PARTITIONS = {
+    "SEQ(A a, KL(B b)) STRATEGY partition_contiguity(k) WITHIN 9 units": {(0, (2,)), (1, (4,))},
+    "SEQ(A a) STRATEGY partition_contiguity(k) WITHIN 9 units": {(0,), (1,)},
+    "KL(B a) STRATEGY partition_contiguity(k) WITHIN 9 units": {((2,),), ((4,),), ((7,),)},
+}

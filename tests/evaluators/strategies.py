@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Case:
     pattern: Pattern
     events: pd.DataFrame
 
-    @property
+    @cached_property
     def stream(self) -> EventStream:
         return stream_of(self.events, is_datetime=self.pattern.window.is_datetime)
 

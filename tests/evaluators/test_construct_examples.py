@@ -19,7 +19,6 @@ from tests.evaluators.hand_examples import (
     IN_PARTITIONS,
     NEGATED,
     OF_A_SET,
-    OF_PARTITIONS,
     ONE_BRANCH,
     PARTITIONS,
     SEVERAL_BRANCHES,
@@ -73,5 +72,6 @@ def test_conditions_on_what_is_negated(condition: str) -> None:
     check(f"SEQ(A a, NOT(B n), C c) WHERE {condition} WITHIN 9 units", VALUES, expected)
 
 
-def test_partitions() -> None:
-    check(IN_PARTITIONS, PARTITIONS, {(0, match) for match in OF_PARTITIONS})
+@pytest.mark.parametrize("text", IN_PARTITIONS)
+def test_partitions(text: str) -> None:
+    check(text, PARTITIONS, {(0, match) for match in IN_PARTITIONS[text]})

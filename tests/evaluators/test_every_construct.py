@@ -25,6 +25,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 @each_family
 @given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 2)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -34,7 +35,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @each_family
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -47,7 +48,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("generator", GENERATORS)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 6)
 def test_generated_plan(generator: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["everything"]))
     chosen = plan(

@@ -15,7 +15,6 @@ from tests.evaluators.hand_examples import (
     IN_PARTITIONS,
     NEGATED,
     OF_A_SET,
-    OF_PARTITIONS,
     ONE_BRANCH,
     PARTITIONS,
     SEVERAL_BRANCHES,
@@ -49,8 +48,9 @@ def test_conditions_on_what_is_negated_by_hand(condition: str) -> None:
     assert naive_matches(pattern, VALUES) == NEGATED[condition]
 
 
-def test_partitions_by_hand() -> None:
-    assert naive_matches(parse(f"PATTERN {IN_PARTITIONS}"), PARTITIONS) == OF_PARTITIONS
+@pytest.mark.parametrize("text", IN_PARTITIONS)
+def test_partitions_by_hand(text: str) -> None:
+    assert naive_matches(parse(f"PATTERN {text}"), PARTITIONS) == IN_PARTITIONS[text]
 
 
 @given(data=st.data())
