@@ -66,12 +66,18 @@ class FullProfile:
     cores : int
     processor : str
     hours : mapping of str to (float, float, float)
-        What a sweep is for -> expected hours, and the ends of a 95 % interval.
+        What a sweep is for -> expected hours, and the ends of a 95 % interval; sweeps that were
+        estimated only.
     """
 
     cores: int
     processor: str
     hours: Mapping[str, tuple[float, float, float]]
+
+    @property
+    def missing(self) -> list[str]:
+        """What the sweeps are for that were not estimated."""
+        return [what for what in EXPERIMENTS.values() if what not in self.hours]
 
     @property
     def total(self) -> tuple[float, float, float]:
@@ -85,7 +91,11 @@ def full_profile(path: Path = FULL_PROFILE) -> FullProfile | None:
     if not path.exists():
         return None
     kept = tomllib.loads(path.read_text(encoding="utf-8"))
-    hours = {EXPERIMENTS[name]: tuple(kept["hours"][name]) for name in EXPERIMENTS}
+    hours = {
+        what: tuple(kept["hours"][name])
+        for name, what in EXPERIMENTS.items()
+        if name in kept["hours"]
+    }
     return FullProfile(kept["cores"], kept["processor"], hours)
 
 

@@ -47,4 +47,6 @@ def test_every_file_that_is_mentioned_exists(name: str) -> None:
     for path in {*links, *paths}:
         places = (ROOT, ROOT / "cepbench", (ROOT / name).parent)  # links start at the document
         assert any((place / path).exists() for place in places), path
-    assert name != "README.md" or {"docs/architecture.md", "docs/language.md", "CITATION.cff"} <= links
+    assert (
+        name != "README.md" or {"docs/architecture.md", "docs/language.md", "CITATION.cff"} <= links
+    )

@@ -121,6 +121,14 @@ def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) 
     html = index_html(replace(report_of(page(tmp_path)), full_profile=kept))
     text = " ".join(read_page(html).text.split())
     assert "24.0 hours (95 %: 18.0 to 34.5) on 2 cores (X <1>)" in text
-    assert text.count("8.0 hours (6.0 to 11.5)") == 3
+    assert text.count("8.0 hours (6.0 to 11.5)") == 3 and "not estimated" not in text
+    last = list(EXPERIMENTS)[-1]
+    path.write_text(path.read_text(encoding="utf-8").replace(f"{last} =", f"# {last} ="))
+    html = index_html(replace(report_of(page(tmp_path)), full_profile=full_profile(path)))
+    text = " ".join(read_page(html).text.split())
+    assert "16.0 hours" in text
+    assert f"{EXPERIMENTS[last]} not estimated, and not in this sum" in " ".join(
+        html.replace("</dt><dd>", " ").split()
+    )
     without = index_html(replace(report_of(page(tmp_path)), full_profile=None))
     assert "whole experiment" not in without
