@@ -377,3 +377,26 @@ def test_empty_stream(evaluator: str, is_datetime: bool) -> None:
     result = evaluate(pattern, empty, OrderPlan(["a", "b"]), evaluator=evaluator)
     assert list(result.matches.columns) == ["a", "b"]
     assert len(result.matches) == result.metrics.matches == result.metrics.events == 0
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize(
+    ("text", "last_of_all", "expected"),
+    [
+        # The window is closed: at its very end a negated event may still come, in another batch.
+        ("SEQ(A a, NOT(B n)) WITHIN 4 units", "B@5", [[], [], [], []]),
+        ("SEQ(A a, NOT(B n)) WITHIN 4 units", "B@6", [[], [], [(0,)], []]),
+        ("AND(A a, NOT(B n)) WITHIN 4 units", "B@5", [[], [], [], []]),
+        ("SEQ(A a, NOT(B n)) STRATEGY consuming WITHIN 4 units", "B@5", [[], [], [], []]),
+        ("SEQ(A a, NOT(B n)) WITHIN 4 units", "C@5", [[], [], [], [(0,)]]),
+    ],
+)
+def test_a_match_waits_up_to_its_deadline(
+    evaluator: str, text: str, last_of_all: str, expected: list[list[tuple[int, ...]]]
+) -> None:
+    """Any event that is later ends the waiting, else the end of the stream does."""
+    stream = stream_of(events_of(f"A@1 C@5 {last_of_all}"))
+    detector = Detector(parse(f"PATTERN {text}"), OrderPlan(["a"]), evaluator=evaluator)
+    found = [rows(detector.push(batch)) for batch in stream.batches(1)]
+    assert [*found, rows(detector.flush())] == expected
