@@ -37,6 +37,8 @@ ONE_BRANCH = {
     # Within one last event the smallest positions in the order of the pattern come first.
     "SEQ(A a, KL(B b), C c) STRATEGY consuming WITHIN 4 units": {(0, (1,), 3), (2, (4,), 5)},
     "SEQ(KL(A a), C c) STRATEGY consuming WITHIN 8 units": {((0,), 3), ((2,), 5)},
+    # Of two that are complete at the same time the one whose last event arrived first.
+    "AND(B b, C c) STRATEGY consuming WITHIN 4 units": {(1, 3), (4, 5), (6, 7)},
     # (0, 2, 3) comes before (0, 3), and that before (2, 3).
     "AND(KL(A a), C c) STRATEGY consuming WITHIN 2 units": {((0, 2), 3)},
     "SEQ(A a, B b) STRATEGY strict_contiguity WITHIN 4 units": {(0, 1)},
