@@ -32,7 +32,7 @@ def shown(thing: Any) -> Any:
 
 
 def chart_output(generators: dict[str, str]) -> Any:
-    drawing = interactive.bars_by_set(summary_of(generators), "events_per_second")
+    drawing = interactive.bars_by_group(summary_of(generators), "events_per_second")
     return new_output("display_data", {VEGALITE_MIME: drawing.to_dict(), "text/plain": "a chart"})
 
 
