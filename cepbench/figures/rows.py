@@ -152,6 +152,12 @@ def needs_log(rows: pd.DataFrame) -> bool:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Round numbers for a logarithmic axis, from three to a dozen where the range has them."""
+    if high / low < 1.8:
+        # Hardly bent: the steps of a linear axis.
+        power = math.floor(math.log10((high - low) / 3))
+        step = max(n for n in (1, 2, 5) if n * 10.0**power <= (high - low) / 3) * 10.0**power
+        first, end = math.ceil(low / step), math.floor(high / step)
+        return [round(number * step, 12) for number in range(first, end + 1)]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     if high / low < 6:
         steps: tuple[float, ...] = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)

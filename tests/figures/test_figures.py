@@ -22,6 +22,7 @@ from cepbench.errors import ExperimentError
 from cepbench.experiments.figure_data import cost_fit
 from cepbench.experiments.summary import summarize
 from cepbench.figures import interactive, static
+from cepbench.figures.rows import log_ticks
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -175,6 +176,13 @@ def test_a_logarithmic_axis_has_round_ticks_inside_its_range(spread: float) -> N
     for tick in ticks:
         assert low <= tick <= high
         assert f"{tick:.0e}"[0] in "125" and float(f"{tick:.0e}") == tick
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.88, 1.12), (0.98, 1.01), (350.0, 620.0), (2.1, 2.9)])
+def test_a_short_logarithmic_axis_has_more_ticks_than_one(low: float, high: float) -> None:
+    ticks = log_ticks(low, high)
+    assert 3 <= len(ticks) <= 8 and ticks == sorted(ticks)
+    assert all(low <= tick <= high and float(f"{tick:.3g}") == tick for tick in ticks)
 
 
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
