@@ -13,7 +13,7 @@ from cepbench.experiments.cells import OK, check_agreement, results_frame
 from cepbench.experiments.measure import measure_pattern
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.model import Pattern
-from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
+from cepbench.planners.registry import PlanGenerator, default_generators
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -96,7 +96,8 @@ def compare(
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default all that are registered, a user's own too.
+        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and
+        a user's own.
     evaluators : sequence of str, optional
         See :func:`cepbench.experiments.measure.cells_of`.
     repetitions : int
@@ -133,7 +134,7 @@ def compare(
             spec,
             stream,
             statistics,
-            list(PLAN_GENERATORS) if generators is None else generators,
+            default_generators() if generators is None else generators,
             evaluators=evaluators,
             repetitions=repetitions,
             seed=seed,

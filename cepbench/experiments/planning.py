@@ -26,7 +26,7 @@ from cepbench.experiments.summary import RESAMPLES, geometric_mean, with_interva
 from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PLAN_GENERATORS, find_generator
+from cepbench.planners.registry import default_generators, find_generator
 from cepbench.statistics.model import Statistics
 
 #: A generator was not asked, since its plans of this size would have taken too long.
@@ -164,7 +164,7 @@ def plan_costs(
     ----------
     cases : sequence of PlanningCase
     algorithms : sequence of str, optional
-        Plan generators, all that are registered by default; :data:`BASELINE` is always one of them.
+        Plan generators, the paper's nine and the users' own by default; :data:`BASELINE` is always one of them.
     seed : int
         Of the generators that draw at random.
     budget_seconds : float
@@ -187,7 +187,7 @@ def plan_costs(
     -----
     Source: [kolchinsky2018]_, section 6.3, Figure 7.
     """
-    names = list(PLAN_GENERATORS) if algorithms is None else list(algorithms)
+    names = default_generators() if algorithms is None else list(algorithms)
     generators = {find_generator(name).name: find_generator(name) for name in [*names, BASELINE]}
     budgets = {name: _Budget(budget_seconds) for name in generators}
     for generator in generators.values():

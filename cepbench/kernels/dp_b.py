@@ -1,4 +1,11 @@
-"""Dynamic programming over all bushy trees."""
+"""Dynamic programming over all bushy trees, bounded by a tree that is known beforehand.
+
+The cost of a tree is that of its leaves and of its root, which all trees share, and that of its
+inner nodes, the root left out. A set of variables can be a node of a better tree than the known
+one only if the inner nodes below it, itself and a lower bound of those outside it cost less than
+all inner nodes of the known tree. All other sets are dead: no split is tried for them, and they
+are no half of any other split.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +13,32 @@ import math
 
 import numpy as np
 
+from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit
-from cepbench.kernels.log_sums import PLAIN_RANGE, log_add
+from cepbench.kernels.log_sums import log_add
+
+#: The known tree's cost is scaled to e to this power. What costs more is dead, and there is room
+#: for numbers 10^580 times smaller before anything underflows.
+_TOP = 650.0
+#: Beyond that range everything is done in logarithms, many times slower.
+_RANGE = 1340.0
+
+#: Rounding must not kill the known tree itself.
+_SLACK = 1.0 + 1e-9
+
+#: The clock is looked at after so many splits.
+_SPLITS_PER_LOOK = 1 << 20
 
 
 @njit
-def _cheapest_split(best: np.ndarray, mask: int) -> tuple[int, float]:
-    """The left half of the best split of a set of two or more, and ln of the halves' cost."""
-    # Each split is met once: its left half holds the first variable.
-    first = mask & -mask
-    rest = mask ^ first
-    least = np.inf
-    chosen = 0
-    more = 0
-    while more != rest:
-        left = first | more
-        a = best[left]
-        b = best[mask ^ left]
-        if a < b:
-            a, b = b, a
-        # A sum is above its larger part, so most splits end here, without any exponential.
-        if a < least:
-            total = a + math.log1p(math.exp(b - a))
-            if total < least:
-                least = total
-                chosen = left
-        more = (more - rest) & rest
-    return chosen, least
-
-
-@njit
-def _cheapest_plain_split(best: np.ndarray, mask: int) -> tuple[int, float]:
-    """The same where ``best`` and the cost are plain numbers."""
-    first = mask & -mask
-    rest = mask ^ first
-    least = np.inf
-    chosen = 0
-    more = 0
-    while more != rest:
-        left = first | more
-        total = best[left] + best[mask ^ left]
-        if total < least:
-            least = total
-            chosen = left
-        more = (more - rest) & rest
-    return chosen, least
-
-
-@njit
-def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.ndarray:
+def cheapest_tree(
+    sizes: np.ndarray,
+    log_alpha: float,
+    last: int,
+    known: np.ndarray,
+    most_splits: int,
+    deadline: int,
+) -> tuple[np.ndarray, float, bool, int]:
     """The tree of least Cost_tree, in which each sibling on the path up from ``last`` costs more.
 
     Parameters
@@ -65,61 +49,317 @@ def cheapest_tree(sizes: np.ndarray, log_alpha: float, last: int, n: int) -> np.
         ln of what the size of such a sibling is multiplied by, on top of its own cost.
     last : int
         Index of a variable; negative for none, and then ``log_alpha`` is not read.
-    n : int
+    known : ndarray of int64, shape (n − 1, 2)
+        Any tree, as it is returned; the cheaper, the faster the search.
+    most_splits, deadline : int
+        The search ends after so many splits, or when the clock shows this.
 
     Returns
     -------
-    ndarray of int64, shape (n − 1, 2)
-        Bit masks of each inner node and of its left child, parents first.
+    nodes : ndarray of int64, shape (n − 1, 2)
+        Bit masks of each inner node and of its left child, parents first; of the best tree, or of
+        the known one if the search was ended.
+    log_bound : float
+        ln of a cost that the inner nodes of no tree are below, the root left out.
+    complete : bool
+    splits : int
+        How many were tried.
     """
-    lowest, highest = sizes[1:].min(), sizes[1:].max()
-    if last < 0:
-        log_alpha = 0.0
-    middle = (lowest + highest) / 2
-    if highest - lowest + abs(log_alpha) < PLAIN_RANGE:
-        plain = np.empty(1 << n)
-        for mask in range(1, 1 << n):
-            plain[mask] = math.exp(sizes[mask] - middle)
-        return _tree(plain, math.exp(log_alpha), last, n, True)
-    return _tree(sizes, log_alpha, last, n, False)
+    n = len(known) + 1
+    if n <= 2:
+        return known, -np.inf, True, 0
+    log_limit = _log_inner_cost(sizes, log_alpha, last, known)
+    if log_limit - sizes[1:].min() > _RANGE:
+        return _tree_in_logs(sizes, log_alpha, last, known, log_limit, most_splits, deadline)
+    alpha = math.exp(min(log_alpha, 700.0)) if last >= 0 else 0.0
+    limit = math.exp(_TOP) * _SLACK
+    plain = np.empty(1 << n)
+    for mask in range(1, 1 << n):
+        size = sizes[mask] - log_limit
+        plain[mask] = math.exp(size + _TOP) if size < 1e-9 else np.inf
+    best = np.empty(1 << n)
+    bound = _budgets(plain, limit, n, best)
+    # half[S]: the cost of S as one of two halves of a set that holds `last`. One of the halves
+    # holds it, and the other one is its sibling.
+    half = np.empty(1 << n) if last >= 0 else best
+    if last >= 0:
+        for i in range(n):
+            alone = log_alpha + sizes[1 << i] - log_limit + _TOP
+            half[1 << i] = 0.0 if i == last else math.exp(min(alone, 709.0))
+    complete, splits = _fill(plain, alpha, last, n, best, half, most_splits, deadline)
+    log_bound = math.log(max(bound, 1e-308)) + log_limit - _TOP
+    if not complete:
+        return known, log_bound, False, splits
+    return _collect(best, half, last, n), log_bound, True, splits
 
 
 @njit
-def _tree(sizes: np.ndarray, alpha: float, last: int, n: int, is_plain: bool) -> np.ndarray:
-    """The tree, from plain numbers or from logarithms."""
-    # best[S]: the least cost of a tree over S; half[S]: of the same as one of two halves of a set
-    # that holds `last`. One of the halves holds it, and the other one is its sibling.
-    best = np.empty(1 << n)
-    half = np.empty(1 << n) if last >= 0 else best
+def _log_inner_cost(sizes: np.ndarray, log_alpha: float, last: int, nodes: np.ndarray) -> float:
+    """ln of what a tree costs beyond its leaves and its root."""
+    total = -np.inf
+    for node in range(len(nodes)):
+        mask, left = nodes[node]
+        if node > 0:
+            total = log_add(sizes[mask], total)
+        if last >= 0 and (mask >> last) & 1:
+            sibling = mask ^ left if (left >> last) & 1 else left
+            total = log_add(log_alpha + sizes[sibling], total)
+    return total
+
+
+@njit
+def _budgets(plain: np.ndarray, limit: float, n: int, budgets: np.ndarray) -> float:
+    """What the halves of each set may cost at most, negative for a dead set.
+
+    The nodes outside a set S are at least those on its path to the root. If its parent is the
+    root, its sibling is all of the rest; else its parent is some larger set P, and what is
+    outside P comes on top.
+
+    Returns
+    -------
+    float
+        A lower bound of the inner nodes of any tree.
+    """
+    full = (1 << n) - 1
+    # way[P]: the least cost of P or a larger set and of what is outside that.
+    way = np.empty(1 << n)
+    way[full] = np.inf
+    budgets[full] = limit
+    bound = 0.0
+    for mask in range(full - 1, 0, -1):
+        rest = full ^ mask
+        outside = plain[rest] if rest & (rest - 1) else 0.0
+        upwards = np.inf
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            upwards = min(upwards, way[mask | bit])
+        outside = min(outside, upwards)
+        if mask & (mask - 1):
+            way[mask] = min(plain[mask] + outside, upwards)
+            budgets[mask] = max(limit - plain[mask] - outside, -1.0)
+        else:
+            bound = max(bound, outside)
+    return bound
+
+
+@njit
+def _fill(
+    plain: np.ndarray,
+    alpha: float,
+    last: int,
+    n: int,
+    best: np.ndarray,
+    half: np.ndarray,
+    most_splits: int,
+    deadline: int,
+) -> tuple[bool, int]:
+    """Replace the budgets in ``best`` by the least cost of a tree over each set, or infinity.
+
+    The splits of a set are its subsets that hold one of its members. They are taken either from
+    all subsets, or from the list of all living sets with that member, whichever is shorter.
+    """
+    full = (1 << n) - 1
+    begin, listed = _room_for_lists(best, n)
+    end = begin[:n].copy()
+    clock = np.empty(2, dtype=np.int64)
+    splits = 0
+    look = _SPLITS_PER_LOOK
     for mask in range(1, 1 << n):
         with_last = last >= 0 and (mask >> last) & 1
-        halves = half if with_last else best
-        if not mask & (mask - 1):
-            best[mask] = sizes[mask]
-        elif is_plain:
-            best[mask] = sizes[mask] + _cheapest_plain_split(halves, mask)[1]
+        if mask & (mask - 1):
+            budget = best[mask]
+            if budget < 0.0:
+                best[mask] = np.inf
+                half[mask] = np.inf
+                continue
+            halves = half if with_last else best
+            member, tried = _rarest(mask, begin, end)
+            if member < 0:
+                least = _least_of_all(halves, mask)
+            else:
+                least = _least_of_listed(halves, mask, listed[begin[member] : end[member]])
+            splits += tried
+            if splits >= min(look, most_splits):
+                if splits >= most_splits or now(clock) >= deadline:
+                    return False, splits
+                look = splits + _SPLITS_PER_LOOK
+            if least > budget:
+                best[mask] = np.inf
+                half[mask] = np.inf
+                continue
+            best[mask] = least if mask == full else plain[mask] + least
+            if with_last:
+                half[mask] = best[mask]
+            elif last >= 0:
+                half[mask] = best[mask] + alpha * plain[mask]
         else:
-            best[mask] = log_add(sizes[mask], _cheapest_split(halves, mask)[1])
-        if with_last:
-            half[mask] = best[mask]
-        elif last >= 0 and is_plain:
-            half[mask] = best[mask] + alpha * sizes[mask]
-        elif last >= 0:
-            half[mask] = log_add(best[mask], alpha + sizes[mask])
+            best[mask] = 0.0
+        if mask != full:
+            for i in range(n):
+                if (mask >> i) & 1:
+                    listed[end[i]] = mask
+                    end[i] += 1
+    return True, splits
+
+
+@njit
+def _room_for_lists(budgets: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the list of the living sets with each member begins, and the room for all lists."""
+    begin = np.zeros(n + 1, dtype=np.int64)
+    for mask in range(1, (1 << n) - 1):
+        if not mask & (mask - 1) or budgets[mask] >= 0.0:
+            for i in range(n):
+                begin[i + 1] += (mask >> i) & 1
+    begin = np.cumsum(begin)
+    return begin, np.empty(begin[n], dtype=np.int32)
+
+
+@njit
+def _rarest(mask: int, begin: np.ndarray, end: np.ndarray) -> tuple[int, int]:
+    """The member of a set with the shortest list, negative if all subsets are less; and how many."""
+    members = 0
+    fewest = 1 << 62
+    rarest = -1
+    for i in range(len(end)):
+        if (mask >> i) & 1:
+            members += 1
+            if end[i] - begin[i] < fewest:
+                fewest = end[i] - begin[i]
+                rarest = i
+    subsets = 1 << (members - 1)
+    if subsets <= fewest:
+        return -1, subsets
+    return rarest, fewest
+
+
+@njit
+def _least_of_all(halves: np.ndarray, mask: int) -> float:
+    """The least cost of the two halves of a set, over all its splits."""
+    first = mask & -mask
+    rest = mask ^ first
+    least = np.inf
+    more = 0
+    while more != rest:
+        left = first | more
+        least = min(least, halves[left] + halves[mask ^ left])
+        more = (more - rest) & rest
+    return least
+
+
+@njit
+def _least_of_listed(halves: np.ndarray, mask: int, listed: np.ndarray) -> float:
+    """The same over the splits that have one half in a list."""
+    least = np.inf
+    for place in range(len(listed)):
+        left = mask & listed[place]
+        if left == listed[place]:
+            least = min(least, halves[left] + halves[mask ^ left])
+    return least
+
+
+@njit
+def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarray:
+    """The nodes of the best tree; of equally good splits the one with the smallest left half."""
     nodes = np.empty((n - 1, 2), dtype=np.int64)
-    if n > 1:
-        nodes[0, 0] = (1 << n) - 1
-    known = 1
+    nodes[0, 0] = (1 << n) - 1
+    found = 1
     for node in range(n - 1):
         mask = nodes[node, 0]
         halves = half if last >= 0 and (mask >> last) & 1 else best
-        if is_plain:
-            left = _cheapest_plain_split(halves, mask)[0]
+        first = mask & -mask
+        rest = mask ^ first
+        least = np.inf
+        chosen = 0
+        more = 0
+        while more != rest:
+            left = first | more
+            total = halves[left] + halves[mask ^ left]
+            if total < least:
+                least = total
+                chosen = left
+            more = (more - rest) & rest
+        nodes[node, 1] = chosen
+        for child in (chosen, mask ^ chosen):
+            if child & (child - 1):
+                nodes[found, 0] = child
+                found += 1
+    return nodes
+
+
+@njit
+def _tree_in_logs(
+    sizes: np.ndarray,
+    log_alpha: float,
+    last: int,
+    known: np.ndarray,
+    log_limit: float,
+    most_splits: int,
+    deadline: int,
+) -> tuple[np.ndarray, float, bool, int]:
+    """The best tree where plain numbers will not do; only a set's own size makes it dead."""
+    n = len(known) + 1
+    full = (1 << n) - 1
+    clock = np.empty(2, dtype=np.int64)
+    best = np.empty(1 << n)
+    half = np.empty(1 << n) if last >= 0 else best
+    left_of = np.zeros(1 << n, dtype=np.int32)
+    splits = 0
+    look = _SPLITS_PER_LOOK
+    for mask in range(1, 1 << n):
+        with_last = last >= 0 and (mask >> last) & 1
+        if not mask & (mask - 1):
+            best[mask] = -np.inf
+        elif mask != full and sizes[mask] > log_limit + 1e-9:
+            best[mask] = np.inf
         else:
-            left = _cheapest_split(halves, mask)[0]
-        nodes[node, 1] = left
+            halves = half if with_last else best
+            left_of[mask], least, tried = _least_in_logs(halves, mask)
+            best[mask] = least if mask == full else log_add(sizes[mask], least)
+            splits += tried
+            if splits >= min(look, most_splits):
+                if splits >= most_splits or now(clock) >= deadline:
+                    return known, -np.inf, False, splits
+                look = splits + _SPLITS_PER_LOOK
+        if with_last:
+            half[mask] = best[mask]
+        elif last >= 0:
+            half[mask] = log_add(log_alpha + sizes[mask], best[mask])
+    nodes = np.empty((n - 1, 2), dtype=np.int64)
+    nodes[0, 0] = full
+    found = 1
+    for node in range(n - 1):
+        mask = nodes[node, 0]
+        nodes[node, 1] = left_of[mask]
+        left = nodes[node, 1]
         for child in (left, mask ^ left):
             if child & (child - 1):
-                nodes[known, 0] = child
-                known += 1
-    return nodes
+                nodes[found, 0] = child
+                found += 1
+    return nodes, best[full], True, splits
+
+
+@njit
+def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
+    """The left half of the best split of a set, ln of the halves' cost, and how many were tried."""
+    first = mask & -mask
+    rest = mask ^ first
+    least = np.inf
+    chosen = first
+    more = 0
+    tried = 0
+    while more != rest:
+        left = first | more
+        a = halves[left]
+        b = halves[mask ^ left]
+        if a < b:
+            a, b = b, a
+        # A sum is above its larger part, so most splits end here, without any exponential.
+        if a < least or least == np.inf:
+            total = log_add(a, b) if a > -np.inf and a < np.inf else a
+            if total < least:
+                least = total
+                chosen = left
+        tried += 1
+        more = (more - rest) & rest
+    return chosen, least, tried

@@ -19,6 +19,7 @@ from cepbench.errors import (
     StatisticsError,
 )
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.planners.budget import Budget, Found, budget_from
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.statistics.model import Statistics
@@ -33,6 +34,7 @@ def plan(
     time_selectivity: str = "adjacent",
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
+    budget: Budget | float | None = None,
 ) -> AnyPlan:
     """Find an evaluation plan.
 
@@ -57,11 +59,15 @@ def plan(
         pattern leaves it open, as a conjunction does; see
         :class:`~cepbench.statistics.output_profiler.OutputProfiler`. With OR either one name, for
         the branches that have it, or one for each branch.
+    budget : Budget or float, optional
+        What a search may spend, or the seconds of it; then it ends with the best plan so far.
+        Branches share the seconds. Generators that are no searches take no notice.
 
     Returns
     -------
     OrderPlan or TreePlan
-        Over the variables that a match binds, with its estimated cost and partial matches.
+        Over the variables that a match binds, with its estimated cost and partial matches, and
+        with the proven gap to the best plan where there is a bound.
     UnionPlan
         Of one plan for each branch, if there are several.
 
@@ -76,19 +82,24 @@ def plan(
         ``last`` makes no sense.
     """
     branches = pattern.branches()
+    its_budget = budget_from(budget).share(len(branches))
     plans = []
     for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True):
         problem = PlanningProblem.from_pattern(
             branch, statistics, time_selectivity, alpha, its_last
         )
-        found = plan_problem(problem, algorithm, seed=seed)
+        found = plan_problem(problem, algorithm, seed=seed, budget=its_budget)
         remarks = _remarks(branch)
         plans.append(replace(found, remarks=remarks) if remarks else found)
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
 def plan_problem(
-    problem: PlanningProblem, algorithm: str | PlanGenerator = "DP-B", *, seed: int = 0
+    problem: PlanningProblem,
+    algorithm: str | PlanGenerator = "DP-B",
+    *,
+    seed: int = 0,
+    budget: Budget | float | None = None,
 ) -> Plan:
     """Find a plan for a problem made before; parameters and errors as for :func:`plan`."""
     generator = algorithm if isinstance(algorithm, PlanGenerator) else find_generator(algorithm)
@@ -98,8 +109,11 @@ def plan_problem(
             f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
         )
     rng = _seeded(seed)
+    limits = (budget_from(budget),) if generator.anytime else ()
     try:
-        found = generator.function(problem, rng)
+        found = generator.function(problem, rng, *limits)
+        search = found if isinstance(found, Found) else Found(found)
+        found = search.plan
         if generator.plans == "order":
             found = _listed(found, problem.n)
     except PlanningRefusedError:
@@ -116,7 +130,12 @@ def plan_problem(
         found, problem, generator.name
     )
     notes = plan_notes(problem, generator.plans, indices)
-    notes |= {"algorithm": generator.name, "seed": seed}
+    notes |= {"algorithm": generator.name, "seed": seed, "complete": search.complete}
+    if search.log_bound is not None:
+        # A bound and a cost are sums in different orders, so the one may be a rounding too high.
+        notes["log_bound"] = min(search.log_bound, notes["log_cost"])
+    elif generator.exact and search.complete:
+        notes["log_bound"] = notes["log_cost"]
     if generator.plans == "order":
         return OrderPlan([problem.names[i] for i in indices], **notes)
     return TreePlan(_named(indices, problem.names), **notes)

@@ -2,7 +2,8 @@
 
 A plan generator is a function ``f(problem, rng)``: it sees the numbers of a
 :class:`~cepbench.costs.problem.PlanningProblem` and a seeded NumPy generator, and returns either
-an order, a list of the indices 0 … n−1, or a tree, nested pairs of them.
+an order, a list of the indices 0 … n−1, or a tree, nested pairs of them. One that can be stopped
+is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numpy as np
-
-from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanGeneratorError
 
-GeneratorFunction = Callable[[PlanningProblem, np.random.Generator], Any]
+GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
 
 _OWN = "cepbench.planners."
@@ -44,6 +42,8 @@ class PlanGenerator:
         Where it comes from.
     max_size : int or None
         The most variables that it takes; it refuses more.
+    anytime : bool
+        Whether it is a search that takes a budget as its third argument.
     """
 
     name: str
@@ -54,6 +54,7 @@ class PlanGenerator:
     description: str = ""
     source: str = ""
     max_size: int | None = None
+    anytime: bool = False
 
     @property
     def is_builtin(self) -> bool:
@@ -66,6 +67,19 @@ class PlanGenerator:
         named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
         return f"{named.__module__}.{named.__qualname__}"
 
+
+#: The nine that [kolchinsky2018]_ compares, section 6.1.
+PAPER_GENERATORS = (
+    "TRIVIAL",
+    "EFREQ",
+    "GREEDY",
+    "II-RANDOM",
+    "II-GREEDY",
+    "DP-LD",
+    "ZSTREAM",
+    "ZSTREAM-ORD",
+    "DP-B",
+)
 
 _GENERATORS: dict[str, PlanGenerator] = {}
 
@@ -82,6 +96,7 @@ def plan_generator(
     description: str | None = None,
     source: str = "",
     max_size: int | None = None,
+    anytime: bool = False,
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
@@ -103,6 +118,10 @@ def plan_generator(
         Where it comes from.
     max_size : int, optional
         Patterns of more variables are refused with a clear error.
+    anytime : bool
+        Whether the function is a search that takes a :class:`~cepbench.planners.budget.Budget` as
+        its third argument, keeps to it and returns the best plan so far, by itself or, with more
+        to say of it, in a :class:`~cepbench.planners.budget.Found`.
 
     Raises
     ------
@@ -138,6 +157,7 @@ def plan_generator(
             first_line if description is None else description,
             source,
             max_size,
+            anytime,
         )
         for taken in list(_GENERATORS.values()):
             if taken.name.casefold() != name.casefold():
@@ -153,6 +173,15 @@ def plan_generator(
         return function
 
     return register
+
+
+def default_generators() -> list[str]:
+    """What is compared where nothing else is said: the paper's nine, then the users' own.
+
+    Source of the nine: [kolchinsky2018]_, section 6.1.
+    """
+    own = [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
+    return [*PAPER_GENERATORS, *own]
 
 
 def find_generator(name: str) -> PlanGenerator:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from cepbench.errors import PlanError
 from cepbench.plans.drawing import tree_svg
+from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
 
 #: A leaf's name, or a pair of trees.
 Tree = str | tuple[Any, Any]
@@ -32,65 +33,6 @@ def post_order(tree: Any) -> Iterator[Any]:
 def leaves(tree: Any) -> list[Any]:
     """The leaves of a tree of nested pairs, left to right."""
     return [node for node in post_order(tree) if not isinstance(node, tuple)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanNotes:
-    """What is noted beside a plan; all of it is missing for a plan made by hand.
-
-    Attributes
-    ----------
-    log_cost : float or None
-        Natural logarithm of the estimated cost, ``alpha`` times the latency included.
-    cost_model, algorithm : str or None
-        Names of the cost model and of the plan generator.
-    seed : int or None
-        The seed with which it was generated.
-    estimates : tuple of float
-        Natural logarithms of the estimated numbers of partial matches: of an order plan's
-        prefixes, of a tree plan's nodes in post-order. Empty if there are none.
-    alpha : float
-        Weight of latency in the cost.
-    log_latency : float or None
-        Natural logarithm of the estimated latency, if it was asked for.
-    remarks : tuple of str
-        Lines for people to read: what the plan does not show of its pattern.
-    """
-
-    log_cost: float | None = None
-    cost_model: str | None = None
-    algorithm: str | None = None
-    seed: int | None = None
-    estimates: tuple[float, ...] = ()
-    alpha: float = 0.0
-    log_latency: float | None = None
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def cost(self) -> float | None:
-        """The estimated cost; infinite where only its logarithm fits a float."""
-        return _from_log(self.log_cost)
-
-    @property
-    def log_throughput(self) -> float | None:
-        """Natural logarithm of the part of the cost that is not latency."""
-        if not self.alpha:
-            return self.log_cost
-        return _log_sum(self.estimates) if self.estimates else None
-
-    def _check_estimates(self, nodes: int) -> None:
-        object.__setattr__(self, "estimates", tuple(self.estimates))
-        if len(self.estimates) not in (0, nodes):
-            raise PlanError(
-                f"estimates has {len(self.estimates)} numbers for a plan of {nodes} nodes; "
-                "give one for each, or none"
-            )
-
-    def _headline(self, kind: str) -> str:
-        return f"{kind} plan {_made(self)}"
-
-    def _remarks(self) -> list[str]:
-        return [f"  {remark}" for remark in self.remarks]
 
 
 @dataclass(frozen=True, repr=False)
@@ -311,18 +253,18 @@ class UnionPlan:
         total, latency = self.log_throughput, self.log_latency
         if not self.alpha or total is None:
             return total
-        return None if latency is None else _log_sum([total, math.log(self.alpha) + latency])
+        return None if latency is None else log_sum([total, math.log(self.alpha) + latency])
 
     @property
     def cost(self) -> float | None:
         """The estimated cost; infinite where only its logarithm fits a float."""
-        return _from_log(self.log_cost)
+        return from_log(self.log_cost)
 
     @property
     def log_throughput(self) -> float | None:
         """Natural logarithm of the part of the cost that is not latency: the parts' sum."""
         known = [plan.log_throughput for plan in self.plans]
-        return _log_sum([k for k in known if k is not None]) if None not in known else None
+        return log_sum([k for k in known if k is not None]) if None not in known else None
 
     @property
     def log_latency(self) -> float | None:
@@ -350,6 +292,27 @@ class UnionPlan:
         """The seed with which the parts were generated, if it is the same."""
         return self._common("seed")
 
+    @property
+    def log_bound(self) -> float | None:
+        """Natural logarithm of a cost that no such plans are below together, if proven.
+
+        Only for throughput: with latency the parts' least costs do not add up.
+        """
+        known = [plan.log_bound for plan in self.plans]
+        if self.alpha or None in known:
+            return None
+        return log_sum([k for k in known if k is not None])
+
+    @property
+    def complete(self) -> bool:
+        """Whether the generator came to its natural end for all parts."""
+        return all(plan.complete for plan in self.plans)
+
+    @property
+    def gap(self) -> float | None:
+        """By how much the cost may be above the least one, as a part of that."""
+        return gap(self)
+
     def _common(self, key: str) -> Any:
         values = {getattr(plan, key) for plan in self.plans}
         return values.pop() if len(values) == 1 else None
@@ -366,11 +329,11 @@ class UnionPlan:
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        return f"union of {len(self.plans)} {self.kind} plans {_made(self)}"
+        return f"union of {len(self.plans)} {self.kind} plans {made(self)}"
 
     def _repr_html_(self) -> str:
         drawings = "".join(
-            _as_html(plan, f"branch {number}: {_costing(plan)}".rstrip(": "))
+            _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
         )
         return (
@@ -381,40 +344,6 @@ class UnionPlan:
 
 
 AnyPlan = Plan | UnionPlan
-
-
-def _made(plan: PlanNotes | UnionPlan) -> str:
-    made = "by hand" if plan.algorithm is None else f"by {plan.algorithm}"
-    seed = "" if plan.seed is None else f", seed {plan.seed}"
-    cost = _costing(plan)
-    return f"{made}{seed}{f', {cost}' if cost else ''}"
-
-
-def _costing(plan: PlanNotes | UnionPlan) -> str:
-    if plan.log_cost is None:
-        return ""
-    return f"estimated cost {shown_log(plan.log_cost)} ({plan.cost_model})"
-
-
-def _from_log(logarithm: float | None) -> float | None:
-    if logarithm is None:
-        return None
-    return math.exp(logarithm) if logarithm < 709.0 else math.inf
-
-
-def _log_sum(logarithms: Sequence[float]) -> float:
-    largest = max(logarithms)
-    if math.isinf(largest):
-        return largest
-    return largest + math.log(math.fsum(math.exp(one - largest) for one in logarithms))
-
-
-def shown_log(logarithm: float) -> str:
-    """The number whose natural logarithm is given, short, and as a power of ten if it is huge."""
-    power = logarithm / math.log(10.0)
-    if -300 < power < 300:
-        return f"{math.exp(logarithm):.4g}"
-    return f"10^{power:.1f}"
 
 
 def _as_html(plan: Plan, caption: str) -> str:

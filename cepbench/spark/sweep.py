@@ -29,7 +29,7 @@ from cepbench.experiments.store import Journal, ResultsStore, count_rows, journa
 from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
@@ -132,7 +132,7 @@ def run_sweep(
 
 def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
     """The configuration with the names of all its plan generators, and those themselves."""
-    names = PLAN_GENERATORS if config.algorithms is None else config.algorithms
+    names = default_generators() if config.algorithms is None else config.algorithms
     generators = [find_generator(name) for name in names]
     return replace(config, algorithms=tuple(entry.name for entry in generators)), generators
 
