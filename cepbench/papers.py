@@ -133,6 +133,13 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
                 "SIGMOD Record 18(2), 367–376",
                 1989,
             ),
+            Reference(
+                "fegaras1998",
+                "L. Fegaras",
+                "A New Heuristic for Optimizing Large Queries",
+                "DEXA, 726–735",
+                1998,
+            ),
         )
     }
 )
@@ -205,6 +212,7 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "section 5.2.3, Algorithm 5",
             ("planners/zstream.py", "kernels/zstream.py"),
         ),
+        ("fegaras1998", "GOO", "greedy operator ordering", ("planners/goo.py",)),
     )
 )
 

@@ -25,6 +25,7 @@ GENERATORS = {
     "ZSTREAM": "tree",
     "ZSTREAM-ORD": "tree",
     "DP-B": "tree",
+    "GOO": "tree",
 }
 
 PATTERN = "PATTERN SEQ(MSFT a, GOOG b, INTC c) WHERE a.difference < b.difference WITHIN 20 minutes"

@@ -1,4 +1,4 @@
-"""Plan generators: importing this room registers the project's own, in the paper's order."""
+"""Plan generators: importing this room registers the paper's nine in its order, then the others."""
 
 from cepbench.planners import (  # isort: skip
     trivial as trivial,
@@ -9,4 +9,5 @@ from cepbench.planners import (  # isort: skip
     zstream as zstream,
     zstream_ord as zstream_ord,
     dp_b as dp_b,
+    goo as goo,
 )

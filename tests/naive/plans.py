@@ -66,6 +66,23 @@ def greedy_order(n, cost_of_prefix):
     return order
 
 
+def smallest_joins(n, added):
+    """Again and again the two trees whose join adds least, the first of equally good pairs.
+
+    ``added(left, right)`` gets the leaves of both.
+    """
+    trees = list(range(n))
+    while len(trees) > 1:
+        # Trees stand in the order of their earliest leaves.
+        left, right = min(
+            itertools.combinations(trees, 2),
+            key=lambda pair: added(leaves_of(pair[0]), leaves_of(pair[1])),
+        )
+        trees[trees.index(left)] = (left, right)
+        trees.remove(right)
+    return trees[0]
+
+
 def frequency_order(rates):
     """Repeatedly the rarest of those that are left, the first of equally rare ones."""
     left = list(range(len(rates)))

@@ -18,7 +18,7 @@ from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
 from cepbench.plans.model import OrderPlan, Plan
 from tests.naive import costs
 from tests.naive import plans as naive
-from tests.planners.test_plan_spaces import BUILT_IN, LOCAL_SEARCHES, SPACES
+from tests.planners.test_plan_spaces import BUILT_IN, LOCAL_SEARCHES, SPACES, joining_adds
 from tests.planning_cases import (
     ALPHAS,
     READINGS,
@@ -80,11 +80,26 @@ def assert_right(case: Case, name: str) -> None:
         for k in range(case.n):
             steps = [case.order_cost([*made.order[:k], v]) for v in made.order[k:]]
             assert steps[0] <= min(steps) * (1 + 1e-9)
+    elif name == "GOO":
+        assert_smallest_joins(case, made)
     else:
         space = naive.trees_over(found(case, "GREEDY").order)
         if name != "ZSTREAM-ORD":
             space = SPACES[name](case)
         assert ln(cost) == pytest.approx(ln(min(naive_cost(case, one) for one in space)), abs=1e-9)
+
+
+def assert_smallest_joins(case: Case, made: Plan) -> None:
+    """Join by join: of the joins in the tree that can come next one adds as little as any pair."""
+    added = joining_adds(case)
+    trees = [[i] for i in range(case.n)]
+    joins = [{case.names.index(leaf) for leaf in leaves} for leaves in made.nodes()]
+    while len(trees) > 1:
+        pairs = list(itertools.combinations(trees, 2))
+        nexts = [pair for pair in pairs if {*pair[0], *pair[1]} in joins]
+        left, right = min(nexts, key=lambda pair: added(*pair))
+        assert added(left, right) <= min(added(*pair) for pair in pairs) * (1 + 1e-9)
+        trees = [one for one in trees if one not in (left, right)] + [left + right]
 
 
 @every_strategy

@@ -1,0 +1,89 @@
+"""GOO: again and again the two trees whose join is smallest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.registry import plan_generator
+
+
+@plan_generator(
+    "GOO",
+    plans="tree",
+    space="all bushy trees, cross products included, one join at a time",
+    source="[fegaras1998]_",
+)
+def goo(problem: PlanningProblem, rng: np.random.Generator) -> Any:
+    """Greedy operator ordering: of all pairs of trees join the one that adds least to the cost.
+
+    It begins with a tree for each variable and ends with a single one, after O(n³) steps. Without
+    latency the join with the fewest partial matches is taken. With it, a join with the tree that
+    holds the last event counts with what it makes the other tree wait, α times its size. Of
+    equally good pairs the one written first is taken; the left child of a node holds the earliest
+    written variable below the node.
+
+    Differs from [fegaras1998]_: cross products compete with all other joins on equal terms, since
+    the events of a pattern are few enough for a cross product to be the smallest join.
+    """
+    return smallest_joins(problem, np.ones((problem.n, problem.n), dtype=bool))
+
+
+def smallest_joins(problem: PlanningProblem, adjacent: np.ndarray) -> Any:
+    """The tree of greedy operator ordering that joins adjacent trees only.
+
+    Parameters
+    ----------
+    problem : PlanningProblem
+    adjacent : ndarray of bool, shape (n, n)
+        Symmetric and connected; trees are adjacent if any of their variables are.
+
+    Returns
+    -------
+    int or nested pairs of int
+    """
+    n = problem.n
+    adjacent = adjacent & ~np.eye(n, dtype=bool)
+    # A tree has the place of its earliest variable; a place without a tree is dead.
+    trees: list[Any] = list(range(n))
+    products, least = problem.log_factor, problem.log_bound
+    members = np.ones(n, dtype=np.intp)
+    sizes = products + least + problem.log_order_factor[1]
+    between = problem.log_selectivity.copy()
+    holder = problem.pivot
+    dead = np.zeros(n, dtype=bool)
+
+    def joined(i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of the joins of tree i with each other one, and what these add to the cost."""
+        counts = np.minimum(members[i] + members, n)
+        new = products[i] + products + between[i] + np.minimum(least[i], least)
+        new += problem.log_order_factor[counts]
+        added = new
+        if holder >= 0:
+            waiting = sizes if i == holder else np.where(np.arange(n) == holder, sizes[i], -np.inf)
+            added = np.logaddexp(new, problem.log_alpha + waiting)
+        return new, np.where(adjacent[i] & ~dead, added, np.inf)
+
+    joins = np.array([joined(i)[0] for i in range(n)])
+    added = np.array([joined(i)[1] for i in range(n)])
+    for _ in range(n - 1):
+        i, j = sorted(map(int, np.unravel_index(np.argmin(added), added.shape)))
+        trees[i] = (trees[i], trees[j])
+        products[i] += products[j] + between[i, j]
+        least[i] = min(least[i], least[j])
+        members[i] += members[j]
+        sizes[i] = joins[i, j]
+        between[i] += between[j]
+        between[:, i] = between[i]
+        adjacent[i] |= adjacent[j]
+        adjacent[i, i] = False
+        adjacent[:, i] = adjacent[i]
+        if holder == j:
+            holder = i
+        dead[j] = True
+        added[j] = added[:, j] = np.inf
+        joins[i], added[i] = joined(i)
+        joins[:, i], added[:, i] = joins[i], added[i]
+    return trees[0]
