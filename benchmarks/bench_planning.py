@@ -2,12 +2,14 @@
 
 Every generator plans the same seeded random problems, in turn within each problem, after a warm-up
 that compiles the kernels. A time is that of ``plan_problem``, its checks and notes included; making
-the problem is not part of it. Only ratios of one run say something about the code.
+the problem is not part of it. Only ratios of one run say something about the code. A generator that
+refuses a problem has a row without a time that says why.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import sys
@@ -20,16 +22,21 @@ import numpy as np
 import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.model import STRATEGIES
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 
 SIZES = (3, 7, 12, 16, 20, 50, 100, 200)
+#: Conditions over random pairs, or over neighbours alone.
+SHAPES = ("random", "chain")
 #: The largest size worth waiting for; the others go up to the last of SIZES.
 LARGEST = {"DP-LD": 20, "DP-B": 16}
 
 
-def random_problem(n: int, seed: int, strategy: str = "any", alpha: float = 0.0) -> PlanningProblem:
+def random_problem(
+    n: int, seed: int, strategy: str = "any", alpha: float = 0.0, shape: str = "random"
+) -> PlanningProblem:
     """A sequence of n variables: 1–45 events per window, conditions on half as many pairs as n."""
     rng = np.random.default_rng([seed, n])
     log_selectivity = np.zeros((n, n))
@@ -37,6 +44,8 @@ def random_problem(n: int, seed: int, strategy: str = "any", alpha: float = 0.0)
     log_selectivity[later, later - 1] = log_selectivity[later - 1, later] = np.log(0.5)
     for _ in range(max(1, n // 2)):
         i, j = rng.choice(n, size=2, replace=False)
+        if shape == "chain":
+            j = i - 1 if i else 1
         added = np.log(rng.uniform(0.002, 0.88))
         log_selectivity[i, j] += added
         log_selectivity[j, i] = log_selectivity[i, j]
@@ -58,32 +67,36 @@ def measure(
     seed: int,
     strategy: str = "any",
     alpha: float = 0.0,
+    shape: str = "random",
 ) -> list[dict[str, Any]]:
     """One row a generator and problem."""
     for name in generators:
-        plan_problem(random_problem(4, seed, strategy, alpha), name, seed=seed)
+        with contextlib.suppress(PlanningRefusedError):
+            plan_problem(random_problem(4, seed, strategy, alpha, shape), name, seed=seed)
     rows = []
     for n in sizes:
         for number in range(problems):
-            problem = random_problem(n, seed + number, strategy, alpha)
+            problem = random_problem(n, seed + number, strategy, alpha, shape)
             for name in generators:
                 if n > LARGEST.get(name, n):
                     continue
+                row = {
+                    "algorithm": name,
+                    "size": n,
+                    "problem": number,
+                    "seed": seed,
+                    "strategy": strategy,
+                    "alpha": alpha,
+                    "shape": shape,
+                }
                 before = time.perf_counter()
-                plan = plan_problem(problem, name, seed=seed)
+                try:
+                    plan = plan_problem(problem, name, seed=seed)
+                except PlanningRefusedError as refusal:
+                    rows.append(row | {"seconds": None, "log_cost": None, "refused": str(refusal)})
+                    continue
                 seconds = time.perf_counter() - before
-                rows.append(
-                    {
-                        "algorithm": name,
-                        "size": n,
-                        "problem": number,
-                        "seed": seed,
-                        "strategy": strategy,
-                        "alpha": alpha,
-                        "seconds": seconds,
-                        "log_cost": plan.log_cost,
-                    }
-                )
+                rows.append(row | {"seconds": seconds, "log_cost": plan.log_cost, "refused": None})
     return rows
 
 
@@ -91,11 +104,16 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
     """Median, least and most time per generator and size, and its ratio to GREEDY's median."""
     times: dict[tuple[int, str], list[float]] = {}
     for row in rows:
-        times.setdefault((row["size"], row["algorithm"]), []).append(row["seconds"])
+        taken = times.setdefault((row["size"], row["algorithm"]), [])
+        if row["refused"] is None:
+            taken.append(row["seconds"])
     lines = [
         f"{'size':>4}  {'generator':<12} {'median':>10} {'least':>10} {'most':>10} {'/GREEDY':>9}"
     ]
     for (n, name), seconds in times.items():
+        if not seconds:
+            lines.append(f"{n:>4}  {name:<12} {'refused':>10}")
+            continue
         median = statistics.median(seconds)
         greedy = times.get((n, "GREEDY"))
         ratio = f"{median / statistics.median(greedy):.2f}" if greedy else ""
@@ -122,6 +140,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strategy", choices=STRATEGIES, default="any")
     parser.add_argument("--alpha", type=float, default=0.0, help="weight of latency")
+    parser.add_argument("--shape", choices=SHAPES, default="random", help="pairs with conditions")
     parser.add_argument("--out", type=Path, help="where to write the rows: .json or .parquet")
     given = parser.parse_args(arguments)
     if given.out and given.out.suffix not in (".json", ".parquet"):
@@ -130,11 +149,17 @@ def main(arguments: Sequence[str]) -> None:
         if name not in PLAN_GENERATORS:
             parser.error(f"--generators {name}: known are {', '.join(PLAN_GENERATORS)}")
     rows = measure(
-        given.generators, given.sizes, given.problems, given.seed, given.strategy, given.alpha
+        given.generators,
+        given.sizes,
+        given.problems,
+        given.seed,
+        given.strategy,
+        given.alpha,
+        given.shape,
     )
     print(
         f"planning, {given.problems} problems of each size, seed {given.seed}, "
-        f"strategy {given.strategy}, alpha {given.alpha:g}"
+        f"strategy {given.strategy}, alpha {given.alpha:g}, {given.shape} conditions"
     )
     print(summary(rows))
     if given.out:

@@ -134,6 +134,20 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
                 1989,
             ),
             Reference(
+                "ibaraki1984",
+                "T. Ibaraki, T. Kameda",
+                "On the Optimal Nesting Order for Computing N-Relational Joins",
+                "ACM Transactions on Database Systems 9(3), 482–502",
+                1984,
+            ),
+            Reference(
+                "krishnamurthy1986",
+                "R. Krishnamurthy, H. Boral, C. Zaniolo",
+                "Optimization of Nonrecursive Queries",
+                "VLDB, 128–137",
+                1986,
+            ),
+            Reference(
                 "fegaras1998",
                 "L. Fegaras",
                 "A New Heuristic for Optimizing Large Queries",
@@ -211,6 +225,12 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "ZSTREAM",
             "section 5.2.3, Algorithm 5",
             ("planners/zstream.py", "kernels/zstream.py"),
+        ),
+        (
+            "ibaraki1984",
+            "IKKBZ",
+            "tree queries",
+            ("planners/ikkbz.py", "kernels/ikkbz.py"),
         ),
         ("fegaras1998", "GOO", "greedy operator ordering", ("planners/goo.py",)),
     )

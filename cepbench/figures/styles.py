@@ -1,13 +1,16 @@
 """How a plan generator looks: the same in every chart, whatever else is in it.
 
-Colours are Paul Tol's "muted" scheme, which colour-blind readers can tell apart, and a grey. A chart never
-relies on colour alone: order plans have solid lines and round or pointed marks, tree plans dashed
-lines and angular marks, and every generator has a mark of its own.
+The paper's generators have the colours of Paul Tol's "muted" scheme, which colour-blind readers can
+tell apart, and a grey; the later ones those of his "vibrant" and "dark" schemes that lie furthest
+from them. No scheme has colours for all of them, and a chart never relies on colour alone: order
+plans have solid lines and round or pointed marks, tree plans dashed lines and angular marks, and
+every generator has a mark of its own.
 """
 
 from __future__ import annotations
 
 import colorsys
+import math
 import zlib
 from dataclasses import dataclass
 
@@ -18,7 +21,7 @@ import pandas as pd
 class Mark:
     """One shape under its names in both chart libraries."""
 
-    matplotlib: str
+    matplotlib: str | tuple[int, int, float]
     vega: str
 
 
@@ -40,6 +43,18 @@ class Style:
     dash: tuple[int, ...]
 
 
+def _corners(count: int, *, inner: float | None = None, turned: float = 0.0) -> str:
+    """Path of a regular polygon with a corner on top, or of a star with such an inner radius."""
+    radii = [1.0] if inner is None else [1.0, inner]
+    steps = count * len(radii)
+    path = ""
+    for step in range(steps):
+        radius, angle = radii[step % len(radii)], 2 * math.pi * step / steps + math.radians(turned)
+        x, y = radius * math.sin(angle), -radius * math.cos(angle)
+        path += f"{'L' if path else 'M'}{x:.3g},{y:.3g}"
+    return path + "Z"
+
+
 _DASHES: dict[str, tuple[int, ...]] = {"order": (), "tree": (6, 3)}
 _MARKS = {
     "order": (
@@ -50,8 +65,20 @@ _MARKS = {
         Mark(">", "triangle-right"),
         Mark("*", "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0,0.4L-0.59,0.81"
                   "L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"),
+        Mark("p", _corners(5)),
+        Mark((4, 1, 0), _corners(4, inner=0.5)),
+        Mark((6, 1, 0), _corners(6, inner=0.5)),
+        Mark("d", "M0,-1L0.6,0L0,1L-0.6,0Z"),
     ),
-    "tree": (Mark("s", "square"), Mark("D", "diamond"), Mark("P", "cross")),
+    "tree": (
+        Mark("s", "square"),
+        Mark("D", "diamond"),
+        Mark("P", "cross"),
+        Mark((4, 1, 45), _corners(4, inner=0.5, turned=45)),
+        Mark("h", _corners(6)),
+        Mark("8", _corners(8, turned=22.5)),
+        Mark((5, 0, 180), _corners(5, turned=180)),
+    ),
 }  # fmt: skip
 
 #: Generator -> colour and the number of its mark among those of its kind of plan.
@@ -65,6 +92,14 @@ _KNOWN = {
     "ZSTREAM": ("#882255", 0),
     "ZSTREAM-ORD": ("#AA4499", 1),
     "DP-B": ("#117733", 2),
+    "IKKBZ": ("#EE7733", 6),
+    "SA": ("#DDAA33", 7),
+    "2PO": ("#0077BB", 8),
+    "IDP": ("#222222", 9),
+    "GOO": ("#CC3311", 3),
+    "DPCCP": ("#663333", 4),
+    "QUICKPICK": ("#EE3377", 5),
+    "LINDP": ("#225555", 6),
 }
 
 

@@ -9,5 +9,6 @@ from cepbench.planners import (  # isort: skip
     zstream as zstream,
     zstream_ord as zstream_ord,
     dp_b as dp_b,
+    ikkbz as ikkbz,
     goo as goo,
 )

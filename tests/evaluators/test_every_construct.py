@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cepbench.planners  # noqa: F401  (registers the plan generators)
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PLAN_GENERATORS
 from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import batches_of, statistics_for
+from tests.generators import UNIVERSAL
 from tests.naive.matcher import labelled_matches
 
 pytestmark = pytest.mark.kernel
-
-GENERATORS = [name for name, entry in PLAN_GENERATORS.items() if entry.is_builtin]
 
 each_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -46,7 +43,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
         check_in_batches(case, expected, plan, evaluator, batches, restored)
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("generator", UNIVERSAL)
 @given(data=st.data())
 @settings(max_examples=settings.default.max_examples // 6)
 def test_generated_plan(generator: str, data: st.DataObject) -> None:

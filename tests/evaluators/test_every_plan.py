@@ -8,17 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cepbench.planners  # noqa: F401  (registers the plan generators)
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.strategies import Case, cases, plans_for, statistics_for
+from tests.generators import UNIVERSAL
 from tests.naive.matcher import naive_matches
-
-GENERATORS = [name for name, entry in PLAN_GENERATORS.items() if entry.is_builtin]
 
 
 def check(case: Case, chosen: OrderPlan | TreePlan, evaluator: str) -> None:
@@ -43,7 +40,7 @@ def joins_partial_matches(tree: Any) -> bool:
     return both or joins_partial_matches(left) or joins_partial_matches(right)
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("generator", UNIVERSAL)
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @given(data=st.data())
 @settings(max_examples=settings.default.max_examples // 3)

@@ -118,3 +118,16 @@ def descent(order, moves, cost):
         else:
             met += 1
     return order
+
+
+def connected_orders(n, adjacent):
+    """All orders in which each variable but the first is adjacent to an earlier one."""
+
+    def grown(order):
+        if len(order) == n:
+            yield order
+        for i in range(n):
+            if i not in order and (not order or any(adjacent(i, j) for j in order)):
+                yield from grown([*order, i])
+
+    return list(grown([]))

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cepbench.planners.registry import PLAN_GENERATORS
+from tests.generators import UNIVERSAL
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_planning.py"
 
@@ -29,7 +30,8 @@ def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
     shown = capsys.readouterr().out
     rows = pd.DataFrame(json.loads((tmp_path / "deeper" / "rows.json").read_text()))
     assert len(rows) == 2 * 2 * len(PLAN_GENERATORS)
-    assert (rows["seconds"] > 0).all()
+    planned = rows[rows["refused"].isna()]
+    assert (planned["seconds"] > 0).all() and set(planned["algorithm"]) >= set(UNIVERSAL)
     for name in PLAN_GENERATORS:
         assert shown.count(f"  {name} ") == 2
     bench.main([*few, "--out", str(tmp_path / "rows.parquet")])
@@ -38,8 +40,17 @@ def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
     pd.testing.assert_frame_equal(again.drop(columns="seconds"), rows.drop(columns="seconds"))
 
 
+def test_a_refusal_is_a_row_with_its_reason(bench) -> None:
+    rows = bench.measure(["GREEDY", "IKKBZ"], [4], 1, 0, alpha=2.0)
+    assert [row["refused"] is None for row in rows] == [True, False]
+    assert rows[1]["seconds"] is None and "alpha = 2 adds latency" in rows[1]["refused"]
+    assert "IKKBZ           refused" in bench.summary(rows)
+    (chain,) = bench.measure(["IKKBZ"], [30], 1, 0, shape="chain")
+    assert chain["seconds"] > 0 and chain["log_cost"] > 0
+
+
 def test_other_cost_models_can_be_measured(bench) -> None:
-    names = list(PLAN_GENERATORS)
+    names = UNIVERSAL
     usual = bench.measure(names, [5], 1, 0)
     for strategy, alpha in (("consuming", 0.0), ("any", 2.0)):
         rows = bench.measure(names, [5], 1, 0, strategy, alpha)

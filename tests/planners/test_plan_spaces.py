@@ -16,10 +16,9 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
 from cepbench.statistics.model import Statistics
+from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL
 from tests.naive import plans as naive
 from tests.planning_cases import READINGS, Case, ln, random_case
-
-BUILT_IN = [name for name, generator in PLAN_GENERATORS.items() if generator.is_builtin]
 
 
 def greedy_order(case: Case) -> list[int]:
@@ -59,7 +58,7 @@ LOCAL_SEARCHES = ["II-RANDOM", "II-GREEDY"]
 readings = pytest.mark.parametrize(
     ("operator", "time_selectivity"), READINGS, ids=["AND", "SEQ-adjacent", "SEQ-exact"]
 )
-every_generator = pytest.mark.parametrize("name", BUILT_IN)
+every_generator = pytest.mark.parametrize("name", UNIVERSAL)
 every_search = pytest.mark.parametrize("name", SPACES)
 
 
@@ -88,14 +87,17 @@ def assert_cheapest(case: Case, name: str, space: list | None = None) -> None:
 
 
 def test_every_generator_of_the_registry_is_tested_here() -> None:
-    assert set(BUILT_IN) == {*SPACES, *LOCAL_SEARCHES}
+    # Those that do not take every problem have modules of their own.
+    assert set(UNIVERSAL) == {*SPACES, *LOCAL_SEARCHES}
+    assert set(BUILT_IN) == {*UNIVERSAL, *SELECTIVE}
     assert BUILT_IN == [
         "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",
         "ZSTREAM", "ZSTREAM-ORD", "DP-B",
+        "IKKBZ",
         "GOO",
     ]  # fmt: skip
     exact = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
-    assert exact == ["DP-LD", "ZSTREAM", "DP-B"]
+    assert exact == ["DP-LD", "ZSTREAM", "DP-B", "IKKBZ"]
     for name in BUILT_IN:
         generator = PLAN_GENERATORS[name]
         assert generator.description and generator.source and generator.space
@@ -168,7 +170,7 @@ def test_a_long_order_is_a_local_minimum_under_all_swaps(name) -> None:
 @settings(deadline=None, max_examples=25)
 def test_generators_never_lose_to_those_they_contain(seed, n) -> None:
     case = random_case(seed, n, "SEQ" if seed % 2 else "AND")
-    cost = {name: found(case, name, seed).log_cost for name in BUILT_IN}
+    cost = {name: found(case, name, seed).log_cost for name in UNIVERSAL}
     for better, worse in (
         *(("DP-LD", name) for name in ("TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY")),
         ("II-GREEDY", "GREEDY"),

@@ -14,8 +14,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.model import Statistics
-
-BUILT_IN = [name for name, generator in PLAN_GENERATORS.items() if generator.is_builtin]
+from tests.generators import UNIVERSAL
 
 NAMES = "abcdefg"
 STATISTICS = Statistics(
@@ -44,7 +43,7 @@ THREE = pattern(
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 100.0])
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", UNIVERSAL)
 def test_each_branch_is_planned_by_itself(name, alpha) -> None:
     made = plan(THREE, STATISTICS, name, seed=5, alpha=alpha, last="e")
     assert isinstance(made, UnionPlan)
@@ -147,7 +146,7 @@ def test_a_union_is_shown_branch_by_branch(name) -> None:
     assert "<script" not in hostile._repr_html_() and "<b>" not in hostile._repr_html_()
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", UNIVERSAL)
 def test_negated_variables_take_no_part_and_are_remarked(name) -> None:
     items = (
         Variable("a", "A"),

@@ -1,0 +1,99 @@
+"""IKKBZ: the best order without cross products, where the conditions form a tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import PlanningRefusedError
+from cepbench.kernels.ikkbz import cheapest_order_of_tree
+from cepbench.planners.registry import plan_generator
+
+
+@plan_generator(
+    "IKKBZ",
+    plans="order",
+    exact=True,
+    space="orders without cross products; conditions over two variables that form a tree, the "
+    "paper's costs of throughput alone",
+    source="[ibaraki1984]_, [krishnamurthy1986]_; named in [kolchinsky2018]_, section 3.3",
+)
+def ikkbz(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+    """The order of least cost in which each variable has a condition with an earlier one.
+
+    Takes problems whose predicate graph is a tree: two variables are adjacent if their selectivity
+    is not 1, as that of neighbours in a SEQ never is. See :func:`best_order`.
+
+    Raises
+    ------
+    PlanningRefusedError
+        If the graph has a cycle or falls into parts, or the cost is no sum of products: events
+        are used up, latency counts, or ``time_selectivity="exact"``.
+    """
+    return best_order(problem, _edges_of_tree(problem))
+
+
+def best_order(problem: PlanningProblem, edges: list[tuple[int, int]]) -> list[int]:
+    """The cheapest order along the edges of a tree, by rates and the selectivities of the edges.
+
+    From a first variable on, the tree says which variable each other one has to follow, and each
+    multiplies the size of a prefix by its factor and the selectivity of its edge. Of a sequence of
+    such variables let T be the product and C the sum of the products of its prefixes; then of two
+    sequences the one of smaller rank (T − 1) / C comes first, which is the ASI property
+    [ibaraki1984]_. All is in logarithms.
+
+    Differs from [krishnamurthy1986]_: that normalizes and merges the chains of a tree from its
+    leaves up, and derives the ranks for one first variable from those for its neighbour, O(n²).
+    Here the sequence of least rank is joined to the one that it has to follow, which makes the same
+    chains, for each first variable anew, O(n² log n).
+
+    Parameters
+    ----------
+    problem : PlanningProblem
+        Its selectivities elsewhere do not count.
+    edges : list of (int, int), length n − 1
+        Of a tree over 0 … n−1.
+    """
+    of_tree = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    return cheapest_order_of_tree(problem.log_factor, problem.log_selectivity, of_tree).tolist()
+
+
+def _edges_of_tree(problem: PlanningProblem) -> list[tuple[int, int]]:
+    """The pairs with a condition, if they form a tree and the cost is a sum of products."""
+    _check_cost(problem)
+    part = list(range(problem.n))
+    edges = []
+    for i, j in np.argwhere(np.triu(problem.log_selectivity, 1)).tolist():
+        if part[i] == part[j]:
+            raise PlanningRefusedError(
+                f"IKKBZ takes conditions without cycles, and that between {problem.names[i]} and "
+                f"{problem.names[j]} closes one; choose DP-LD, or IDP for large patterns"
+            )
+        edges.append((i, j))
+        old, new = part[j], part[i]
+        part = [new if one == old else one for one in part]
+    apart = [j for j in range(problem.n) if part[j] != part[0]]
+    if apart:
+        raise PlanningRefusedError(
+            f"IKKBZ makes no cross products, and no conditions connect {problem.names[0]} with "
+            f"{problem.names[apart[0]]}; choose DP-LD, or IDP for large patterns"
+        )
+    return edges
+
+
+def _check_cost(problem: PlanningProblem) -> None:
+    if problem.consuming:
+        why = f"under {problem.strategy} the rarest variable counts, not the product of all"
+    elif problem.alpha:
+        why = f"alpha = {problem.alpha:g} adds latency; choose alpha = 0"
+    elif problem.log_order_factor.any():
+        why = (
+            'with time_selectivity="exact" every two variables of a SEQ depend on each other; '
+            'choose "adjacent"'
+        )
+    else:
+        return
+    raise PlanningRefusedError(
+        f"IKKBZ takes costs that are sums of products of rates and selectivities: {why}, or "
+        "another generator, such as DP-LD or GREEDY"
+    )
