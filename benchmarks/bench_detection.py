@@ -19,13 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pandas as pd
 
 import cepbench as cep
-
-#: Symbols s0 … s9, and their arrival rates in events per minute.
-RATES = np.geomspace(1, 45, 10)
+from cepbench.streams.ten_symbols import ten_symbols
 
 
 @dataclass(frozen=True)
@@ -135,23 +132,6 @@ TASKS = (
         },
     ),
 )
-
-
-def ten_symbols(events: int, seed: int) -> pd.DataFrame:
-    """The first ``events`` of ten Poisson streams: symbol, ts in milliseconds, difference."""
-    rng = np.random.default_rng(seed)
-    milliseconds = int(1.05 * events / RATES.sum() * 60_000) + 1
-    counts = rng.poisson(RATES * milliseconds / 60_000)
-    symbols = np.repeat(np.arange(10), counts)
-    times = rng.integers(0, milliseconds, len(symbols))
-    order = np.argsort(times, kind="stable")[:events]
-    return pd.DataFrame(
-        {
-            "symbol": pd.Categorical.from_codes(symbols[order], [f"s{i}" for i in range(10)]),
-            "ts": times[order],
-            "difference": rng.normal(size=len(order)),
-        }
-    )
 
 
 def contestants(

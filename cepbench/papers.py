@@ -183,6 +183,8 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
         ("kolchinsky2018", "sequences as conjunctions", "section 4", ("costs/problem.py",)),
         ("kolchinsky2018", "order-latency", "section 5.1", ("costs/order_latency.py",)),
         ("kolchinsky2018", "tree-latency", "section 5.1", ("costs/tree_latency.py",)),
+        ("kolchinsky2018", "order-comparisons", "section 3.1, extended", ("costs/comparisons.py",)),
+        ("kolchinsky2018", "tree-comparisons", "section 3.2, extended", ("costs/comparisons.py",)),
         (
             "kolchinsky2018",
             "output profiler",

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.costs import order_latency, order_throughput, tree_latency, tree_throughput
+from cepbench.costs import (
+    comparisons,
+    order_latency,
+    order_throughput,
+    tree_latency,
+    tree_throughput,
+)
 from cepbench.costs.problem import PlanningProblem
 
 
@@ -66,6 +72,18 @@ COST_MODELS: Mapping[str, CostModel] = MappingProxyType(
                 "tree",
                 tree_latency.log_cost,
                 "[kolchinsky2018]_, section 5.1",
+            ),
+            CostModel(
+                "order-comparisons",
+                "order",
+                comparisons.log_order_cost,
+                "of the quantities of [kolchinsky2018]_, section 3.1, with the pairs compared",
+            ),
+            CostModel(
+                "tree-comparisons",
+                "tree",
+                comparisons.log_tree_cost,
+                "of the quantities of [kolchinsky2018]_, section 3.2, with the pairs compared",
             ),
         )
     }

@@ -1,0 +1,151 @@
+"""How many partial matches there are at a node of a plan, by finding them all.
+
+The partial matches at a node are the matches of the pattern restricted to the node's variables:
+their types, the conditions and the order in time among them, the same window. They are found by
+running that smaller pattern, so the numbers do not depend on what an evaluator stores or forgets
+early, and every node of every plan over the same variables has the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.errors import ExperimentError
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.patterns.model import Pattern, Structure, Variable
+from cepbench.planners.generate import plan
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+#: Events that are taken in at a time, so that matches of a long stream need not fit the memory.
+_BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCount:
+    """The partial matches over some variables in a stream.
+
+    Attributes
+    ----------
+    matches : int
+        In the whole stream.
+    alive : float
+        At an average moment: each match counts from its last event until the window of its first
+        one has passed.
+    created : float
+        In a window's time.
+    least : float
+        What one match of average life would make of ``alive``: less cannot be measured.
+    heaviest : float
+        The largest part of the matches that a single event is in; NaN without matches.
+    """
+
+    matches: int
+    alive: float
+    created: float
+    least: float
+    heaviest: float
+
+
+def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
+    """What a pattern without OR says about some of its variables alone.
+
+    Conditions that mention others are left out, and so are negated variables that are not named.
+    Events are free to be in any number of matches: what a strategy rules out depends on the rest.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    names : iterable of str
+
+    Raises
+    ------
+    ExperimentError
+        If the pattern has no such variable, or no name is given.
+    """
+    wanted = frozenset(names)
+    unknown = sorted(wanted - {*pattern.names})
+    if unknown or not wanted:
+        raise ExperimentError(
+            f"the variables {', '.join(unknown) or '(none)'} are none of the pattern's, "
+            f"which are {', '.join(pattern.names)}"
+        )
+
+    def kept(item: Variable | Structure) -> Variable | Structure | None:
+        if isinstance(item, Variable):
+            return item if item.name in wanted else None
+        items = tuple(part for part in map(kept, item.items) if part is not None)
+        return Structure(item.operator, items) if items else None
+
+    structure = kept(pattern.structure)
+    assert isinstance(structure, Structure)  # at least one variable is left
+    conditions = tuple(c for c in pattern.conditions if wanted.issuperset(c.variables))
+    return Pattern(structure, conditions, pattern.window)
+
+
+def count_node(
+    pattern: Pattern,
+    stream: EventStream,
+    names: Iterable[str],
+    *,
+    statistics: Statistics,
+    active: float,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> NodeCount:
+    """Find and count all partial matches over some variables.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Without OR.
+    stream : EventStream
+    names : iterable of str
+        The variables of a node.
+    statistics : Statistics
+        Of the pattern; only the way to the number depends on it.
+    active : float
+        Seconds (or ticks) of the stream in which events could arrive, more than 0.
+    partial_match_limit : int
+        See :func:`cepbench.evaluators.evaluate.evaluate`.
+
+    Raises
+    ------
+    PartialMatchLimitError
+        If more have to be stored on the way.
+    """
+    part = restricted(pattern, names)
+    window = part.window.length
+    events = stream.of_types({variable.type for variable in part.variables})
+    detector = Detector(
+        part,
+        plan(part, statistics, "GREEDY"),
+        output="matches",
+        partial_match_limit=partial_match_limit,
+    )
+    found, lives = 0, 0
+    uses = np.zeros(len(events), dtype=np.int64)
+    for batch in events.batches(_BATCH):
+        parts, number = detector.advance(batch)
+        found += number
+        for matches in parts:
+            spans = (
+                events.timestamps[matches.last_positions()]
+                - events.timestamps[matches.first_positions()]
+            )
+            lives += number * window - int(spans.sum())
+            for column in matches.columns:
+                if isinstance(column, np.ndarray):
+                    uses += np.bincount(column, minlength=len(events))
+    per_second = 1e9 if part.window.is_datetime else 1.0
+    windows = active / part.window.seconds if window else math.inf
+    return NodeCount(
+        found,
+        lives / per_second / active,
+        found / windows,
+        1.0 / (len(part.positive) * windows),
+        float(uses.max() / found) if found else math.nan,
+    )
