@@ -154,6 +154,14 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
                 "DEXA, 726–735",
                 1998,
             ),
+            Reference(
+                "moerkotte2006",
+                "G. Moerkotte, T. Neumann",
+                "Analysis of Two Existing and One New Dynamic Programming Algorithm for the "
+                "Generation of Optimal Bushy Join Trees without Cross Products",
+                "VLDB, 930–941",
+                2006,
+            ),
         )
     }
 )
@@ -235,6 +243,12 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             ("planners/ikkbz.py", "kernels/ikkbz.py"),
         ),
         ("fegaras1998", "GOO", "greedy operator ordering", ("planners/goo.py",)),
+        (
+            "moerkotte2006",
+            "DPCCP",
+            "section 3",
+            ("planners/dpccp.py", "kernels/dpccp.py", "planners/predicate_graph.py"),
+        ),
     )
 )
 

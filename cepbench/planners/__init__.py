@@ -11,4 +11,5 @@ from cepbench.planners import (  # isort: skip
     dp_b as dp_b,
     ikkbz as ikkbz,
     goo as goo,
+    dpccp as dpccp,
 )

@@ -27,6 +27,22 @@ def all_trees(members):
     return found
 
 
+def connected_trees(members, adjacent):
+    """All bushy trees over ``members`` in which every join has adjacent variables on both sides."""
+    if len(members) == 1:
+        return [members[0]]
+    first, rest = members[0], members[1:]
+    found = []
+    for count in range(len(rest)):
+        for beside in itertools.combinations(rest, count):
+            left = [first, *beside]
+            right = [member for member in rest if member not in beside]
+            if any(adjacent(i, j) for i in left for j in right):
+                trees = connected_trees(left, adjacent), connected_trees(right, adjacent)
+                found.extend(itertools.product(*trees))
+    return found
+
+
 def trees_over(leaves):
     """All trees whose leaves, left to right, are ``leaves``: a Catalan number of them."""
     if len(leaves) == 1:
