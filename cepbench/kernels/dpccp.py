@@ -270,7 +270,7 @@ def _members(mask: int) -> int:
 @njit_in_place
 def _neighbours(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
     """Neighbours of any member, members among them."""
-    found = np.int64(0)
+    found = 0
     while mask:
         bit = mask & -mask
         mask ^= bit
@@ -343,14 +343,14 @@ def _sum(a: float, b: float, plain: bool) -> float:
 @njit
 def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
     """A hash table from each set to its place, with what it is multiplied and shifted by."""
-    bits = np.int64(n)
-    spread = np.int64(1)
-    shift = np.int64(0)
+    bits = n
+    spread = 1
+    shift = 0
     if n > _MOST_PLAIN:
-        bits = np.int64(1)
+        bits = 1
         while 1 << bits < 2 * len(sets):
             bits += 1
-        spread = np.int64(_SPREAD)
+        spread = _SPREAD
         shift = 62 - bits
     slots = np.full(1 << bits, -1, dtype=np.int32)
     for place in range(len(sets)):

@@ -35,7 +35,9 @@ def tree_case(seed: int, n: int, *, powers: tuple[float, float] = (-3, 1)) -> Ca
     rng = np.random.default_rng([seed, n, 1])
     names = rng.permutation(n).tolist()
     pairs = {
-        (names[j], names[int(rng.integers(j))]): Fraction(float(np.float32(10 ** rng.uniform(-3, 0))))
+        (names[j], names[int(rng.integers(j))]): Fraction(
+            float(np.float32(10 ** rng.uniform(-3, 0)))
+        )
         for j in range(1, n)
     }
     return with_conditions(random_case(seed, n, powers=powers), pairs)

@@ -94,10 +94,10 @@ def test_every_generator_of_the_registry_is_tested_here() -> None:
         "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",
         "ZSTREAM", "ZSTREAM-ORD", "DP-B",
         "IKKBZ",
-        "GOO",
+        "GOO", "DPCCP",
     ]  # fmt: skip
     exact = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
-    assert exact == ["DP-LD", "ZSTREAM", "DP-B", "IKKBZ"]
+    assert exact == ["DP-LD", "ZSTREAM", "DP-B", "IKKBZ", "DPCCP"]
     for name in BUILT_IN:
         generator = PLAN_GENERATORS[name]
         assert generator.description and generator.source and generator.space
