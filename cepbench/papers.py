@@ -237,6 +237,12 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             ("planners/zstream.py", "kernels/zstream.py"),
         ),
         (
+            "mei2009",
+            "FLIPS",
+            "a search of our own",
+            ("planners/flips.py", "planners/leaf_orders.py"),
+        ),
+        (
             "ibaraki1984",
             "IKKBZ",
             "tree queries",

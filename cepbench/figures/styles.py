@@ -78,6 +78,7 @@ _MARKS = {
         Mark("h", _corners(6)),
         Mark("8", _corners(8, turned=22.5)),
         Mark((5, 0, 180), _corners(5, turned=180)),
+        Mark((5, 1, 0), _corners(5, inner=0.5)),
     ),
 }  # fmt: skip
 
@@ -100,6 +101,7 @@ _KNOWN = {
     "DPCCP": ("#663333", 4),
     "QUICKPICK": ("#EE3377", 5),
     "LINDP": ("#225555", 6),
+    "FLIPS": ("#66CCEE", 7),
 }
 
 

@@ -9,19 +9,11 @@ are no half of any other split.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from cepbench.kernels.clock import now
-from cepbench.kernels.jit import njit
+from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.log_sums import log_add
-
-#: The known tree's cost is scaled to e to this power. What costs more is dead, and there is room
-#: for numbers 10^580 times smaller before anything underflows.
-_TOP = 650.0
-#: Beyond that range everything is done in logarithms, many times slower.
-_RANGE = 1340.0
 
 #: Rounding must not kill the known tree itself.
 _SLACK = 1.0 + 1e-9
@@ -32,97 +24,73 @@ _SPLITS_PER_LOOK = 1 << 20
 
 @njit
 def cheapest_tree(
-    sizes: np.ndarray,
-    log_alpha: float,
+    plain: np.ndarray,
+    alone: np.ndarray,
+    alpha: float,
     last: int,
-    known: np.ndarray,
+    limit: float,
     most_splits: int,
     deadline: int,
-) -> tuple[np.ndarray, float, bool, int]:
+) -> tuple[np.ndarray, float, int]:
     """The tree of least Cost_tree, in which each sibling on the path up from ``last`` costs more.
 
     Parameters
     ----------
-    sizes : ndarray of float64, shape (2^n,)
-        ln PM of every set of variables.
-    log_alpha : float
-        ln of what the size of such a sibling is multiplied by, on top of its own cost.
+    plain : ndarray of float64, shape (2^n,)
+        PM of every set of variables; infinity will do for what is above ``limit``.
+    alone : ndarray of float64, shape (n,)
+        What a variable costs on top where it is such a sibling; not read if ``last`` is negative.
+    alpha : float
+        What the size of a larger one is multiplied by for what it costs on top.
     last : int
-        Index of a variable; negative for none, and then ``log_alpha`` is not read.
-    known : ndarray of int64, shape (n − 1, 2)
-        Any tree, as it is returned; the cheaper, the faster the search.
+        Index of a variable; negative for none.
+    limit : float
+        What the inner nodes of some tree cost, the root left out and the siblings included. The
+        lower, the faster the search.
     most_splits, deadline : int
         The search ends after so many splits, or when the clock shows this.
 
     Returns
     -------
-    nodes : ndarray of int64, shape (n − 1, 2)
-        Bit masks of each inner node and of its left child, parents first; of the best tree, or of
-        the known one if the search was ended.
-    log_bound : float
-        ln of a cost that the inner nodes of no tree are below, the root left out.
-    complete : bool
+    nodes : ndarray of int64, shape (n − 1, 2) or (0, 2)
+        Bit masks of each inner node and of its left child, parents first; empty if the search was
+        ended.
+    bound : float
+        A cost that the inner nodes of no tree are below, the root left out.
     splits : int
         How many were tried.
     """
-    n = len(known) + 1
-    if n <= 2:
-        return known, -np.inf, True, 0
-    log_limit = _log_inner_cost(sizes, log_alpha, last, known)
-    if log_limit - sizes[1:].min() > _RANGE:
-        return _tree_in_logs(sizes, log_alpha, last, known, log_limit, most_splits, deadline)
-    alpha = math.exp(min(log_alpha, 700.0)) if last >= 0 else 0.0
-    limit = math.exp(_TOP) * _SLACK
-    plain = np.empty(1 << n)
-    for mask in range(1, 1 << n):
-        size = sizes[mask] - log_limit
-        plain[mask] = math.exp(size + _TOP) if size < 1e-9 else np.inf
+    n = len(alone)
+    limit *= _SLACK
     best = np.empty(1 << n)
-    bound = _budgets(plain, limit, n, best)
+    bound = _budgets(plain, limit, best, np.empty(1 << n))
     # half[S]: the cost of S as one of two halves of a set that holds `last`. One of the halves
     # holds it, and the other one is its sibling.
     half = np.empty(1 << n) if last >= 0 else best
     if last >= 0:
         for i in range(n):
-            alone = log_alpha + sizes[1 << i] - log_limit + _TOP
-            half[1 << i] = 0.0 if i == last else math.exp(min(alone, 709.0))
-    complete, splits = _fill(plain, alpha, last, n, best, half, most_splits, deadline)
-    log_bound = math.log(max(bound, 1e-308)) + log_limit - _TOP
+            half[1 << i] = 0.0 if i == last else alone[i]
+    complete, splits = _fill(plain, alpha, last, best, half, most_splits, deadline)
     if not complete:
-        return known, log_bound, False, splits
-    return _collect(best, half, last, n), log_bound, True, splits
+        return np.empty((0, 2), dtype=np.int64), bound, splits
+    return _collect(best, half, last, n), bound, splits
 
 
-@njit
-def _log_inner_cost(sizes: np.ndarray, log_alpha: float, last: int, nodes: np.ndarray) -> float:
-    """ln of what a tree costs beyond its leaves and its root."""
-    total = -np.inf
-    for node in range(len(nodes)):
-        mask, left = nodes[node]
-        if node > 0:
-            total = log_add(sizes[mask], total)
-        if last >= 0 and (mask >> last) & 1:
-            sibling = mask ^ left if (left >> last) & 1 else left
-            total = log_add(log_alpha + sizes[sibling], total)
-    return total
-
-
-@njit
-def _budgets(plain: np.ndarray, limit: float, n: int, budgets: np.ndarray) -> float:
+@njit_in_place
+def _budgets(plain: np.ndarray, limit: float, budgets: np.ndarray, way: np.ndarray) -> float:
     """What the halves of each set may cost at most, negative for a dead set.
 
     The nodes outside a set S are at least those on its path to the root. If its parent is the
     root, its sibling is all of the rest; else its parent is some larger set P, and what is
-    outside P comes on top.
+    outside P comes on top: ``way[P]`` is room for the least cost of P or of a larger set, together
+    with what is outside that.
 
     Returns
     -------
     float
         A lower bound of the inner nodes of any tree.
     """
-    full = (1 << n) - 1
-    # way[P]: the least cost of P or a larger set and of what is outside that.
-    way = np.empty(1 << n)
+    full = len(plain) - 1
     way[full] = np.inf
     budgets[full] = limit
     bound = 0.0
@@ -148,7 +116,6 @@ def _fill(
     plain: np.ndarray,
     alpha: float,
     last: int,
-    n: int,
     best: np.ndarray,
     half: np.ndarray,
     most_splits: int,
@@ -159,13 +126,14 @@ def _fill(
     The splits of a set are its subsets that hold one of its members. They are taken either from
     all subsets, or from the list of all living sets with that member, whichever is shorter.
     """
-    full = (1 << n) - 1
-    begin, listed = _room_for_lists(best, n)
-    end = begin[:n].copy()
+    full = len(plain) - 1
+    begin, listed = _room_for_lists(best)
+    end = begin[:-1].copy()
+    n = len(end)
     clock = np.empty(2, dtype=np.int64)
     splits = 0
     look = _SPLITS_PER_LOOK
-    for mask in range(1, 1 << n):
+    for mask in range(1, full + 1):
         with_last = last >= 0 and (mask >> last) & 1
         if mask & (mask - 1):
             budget = best[mask]
@@ -178,7 +146,7 @@ def _fill(
             if member < 0:
                 least = _least_of_all(halves, mask)
             else:
-                least = _least_of_listed(halves, mask, listed[begin[member] : end[member]])
+                least = _least_of_listed(halves, mask, listed, begin[member], end[member])
             splits += tried
             if splits >= min(look, most_splits):
                 if splits >= most_splits or now(clock) >= deadline:
@@ -204,10 +172,13 @@ def _fill(
 
 
 @njit
-def _room_for_lists(budgets: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _room_for_lists(budgets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the list of the living sets with each member begins, and the room for all lists."""
+    n = 0
+    while (1 << n) < len(budgets):
+        n += 1
     begin = np.zeros(n + 1, dtype=np.int64)
-    for mask in range(1, (1 << n) - 1):
+    for mask in range(1, len(budgets) - 1):
         if not mask & (mask - 1) or budgets[mask] >= 0.0:
             for i in range(n):
                 begin[i + 1] += (mask >> i) & 1
@@ -215,7 +186,7 @@ def _room_for_lists(budgets: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray
     return begin, np.empty(begin[n], dtype=np.int32)
 
 
-@njit
+@njit_in_place
 def _rarest(mask: int, begin: np.ndarray, end: np.ndarray) -> tuple[int, int]:
     """The member of a set with the shortest list, negative if all subsets are less; and how many."""
     members = 0
@@ -233,7 +204,7 @@ def _rarest(mask: int, begin: np.ndarray, end: np.ndarray) -> tuple[int, int]:
     return rarest, fewest
 
 
-@njit
+@njit_in_place
 def _least_of_all(halves: np.ndarray, mask: int) -> float:
     """The least cost of the two halves of a set, over all its splits."""
     first = mask & -mask
@@ -247,11 +218,13 @@ def _least_of_all(halves: np.ndarray, mask: int) -> float:
     return least
 
 
-@njit
-def _least_of_listed(halves: np.ndarray, mask: int, listed: np.ndarray) -> float:
+@njit_in_place
+def _least_of_listed(
+    halves: np.ndarray, mask: int, listed: np.ndarray, begin: int, end: int
+) -> float:
     """The same over the splits that have one half in a list."""
     least = np.inf
-    for place in range(len(listed)):
+    for place in range(begin, end):
         left = mask & listed[place]
         if left == listed[place]:
             least = min(least, halves[left] + halves[mask ^ left])
@@ -288,17 +261,16 @@ def _collect(best: np.ndarray, half: np.ndarray, last: int, n: int) -> np.ndarra
 
 
 @njit
-def _tree_in_logs(
+def cheapest_tree_in_logs(
     sizes: np.ndarray,
     log_alpha: float,
     last: int,
-    known: np.ndarray,
+    n: int,
     log_limit: float,
     most_splits: int,
     deadline: int,
-) -> tuple[np.ndarray, float, bool, int]:
-    """The best tree where plain numbers will not do; only a set's own size makes it dead."""
-    n = len(known) + 1
+) -> tuple[np.ndarray, int]:
+    """The same from logarithms, for numbers too far apart; only its own size makes a set dead."""
     full = (1 << n) - 1
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)
@@ -313,13 +285,13 @@ def _tree_in_logs(
         elif mask != full and sizes[mask] > log_limit + 1e-9:
             best[mask] = np.inf
         else:
-            halves = half if with_last else best
-            left_of[mask], least, tried = _least_in_logs(halves, mask)
+            left, least, tried = _least_in_logs(half if with_last else best, mask)
+            left_of[mask] = left
             best[mask] = least if mask == full else log_add(sizes[mask], least)
             splits += tried
             if splits >= min(look, most_splits):
                 if splits >= most_splits or now(clock) >= deadline:
-                    return known, -np.inf, False, splits
+                    return np.empty((0, 2), dtype=np.int64), splits
                 look = splits + _SPLITS_PER_LOOK
         if with_last:
             half[mask] = best[mask]
@@ -331,12 +303,11 @@ def _tree_in_logs(
     for node in range(n - 1):
         mask = nodes[node, 0]
         nodes[node, 1] = left_of[mask]
-        left = nodes[node, 1]
-        for child in (left, mask ^ left):
+        for child in (nodes[node, 1], mask ^ nodes[node, 1]):
             if child & (child - 1):
                 nodes[found, 0] = child
                 found += 1
-    return nodes, best[full], True, splits
+    return nodes, splits
 
 
 @njit

@@ -12,4 +12,5 @@ from cepbench.planners import (  # isort: skip
     ikkbz as ikkbz,
     goo as goo,
     dpccp as dpccp,
+    flips as flips,
 )

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from typing import Any
 
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_b import cheapest_tree
+from cepbench.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
 from cepbench.kernels.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
+from cepbench.planners.leaf_orders import improved
 from cepbench.planners.registry import plan_generator
 from cepbench.planners.zstream import tree_over
+
+#: The known tree's cost is scaled to e to this power. What costs more is not looked at, and there
+#: is room for numbers 10^580 times smaller before anything underflows.
+_TOP = 650.0
+#: Beyond that range everything is done in logarithms, many times slower.
+_RANGE = 1340.0
+
+#: From so many variables on, rounds of flips improve the known tree.
+_LARGE = 19
+_ROUNDS = 40
 
 
 @plan_generator(
@@ -37,7 +48,7 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
 
     Notes
     -----
-    Worst case: O(3^n) splits and 4·(n + 8)·2^n bytes, where all sets cost alike and none can be
+    Worst case: O(3^n) splits and 4·(n + 10)·2^n bytes, where all sets cost alike and none can be
     left out. Sets that are dearer than a known tree, by themselves or with what must come outside
     them, are left out with all their splits, see :mod:`cepbench.kernels.dp_b`; where rates and
     selectivities differ as measured ones do, more than 99 of 100 splits are never tried.
@@ -46,45 +57,69 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
     events (section 6.3). The plan is the same.
     """
     n = problem.n
-    if n == 1:
-        return Found(0)
-    known = min(_starts(problem), key=problem.log_tree_cost)
+    deadline = budget.deadline()
+    known = _known_tree(problem)
+    if n <= 2:
+        return Found(known, steps=0)
     sizes = log_subset_sizes(
         problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
     )
-    nodes, log_bound, complete, steps = cheapest_tree(
-        sizes,
-        problem.log_alpha,
-        problem.pivot,
-        _as_nodes(known, n),
-        budget.most_steps,
-        budget.deadline(),
-    )
-    if complete:
+    shared = float(np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]]))
+    log_limit = _log_inner_cost(problem, sizes, known)
+    log_bound = -math.inf
+    if log_limit - float(sizes[1:].min()) < _RANGE:
+        scale = _TOP - log_limit
+        alone = sizes[1 << np.arange(n)] + (problem.log_alpha + scale)
+        sizes += scale
+        with np.errstate(over="ignore"):
+            nodes, bound, steps = cheapest_tree(
+                np.exp(sizes, out=sizes),
+                np.exp(alone),
+                math.exp(min(problem.log_alpha, _TOP)),
+                problem.pivot,
+                math.exp(_TOP),
+                budget.most_steps,
+                deadline,
+            )
+        log_bound = math.log(bound) - scale if bound > 0.0 else -math.inf
+    else:
+        nodes, steps = cheapest_tree_in_logs(
+            sizes, problem.log_alpha, problem.pivot, n, log_limit, budget.most_steps, deadline
+        )
+    if len(nodes):
         return Found(_as_tree(nodes, n), steps=steps)
-    shared = np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]])
     return Found(known, float(np.logaddexp(shared, log_bound)), complete=False, steps=steps)
 
 
-def _starts(problem: PlanningProblem) -> Iterable[Any]:
-    """Trees that are cheap and found fast."""
-    yield tree_over(problem, range(problem.n))
-    yield tree_over(problem, greedy(problem, np.random.default_rng(0)))
+def _known_tree(problem: PlanningProblem) -> Any:
+    """A tree that is cheap and found fast; the cheaper, the fewer splits are tried."""
+    rng = np.random.default_rng(0)
+    trees = [
+        tree_over(problem, range(problem.n)),
+        tree_over(problem, greedy(problem, rng)),
+    ]
+    tree = min(trees, key=problem.log_tree_cost)
+    # Below that, all splits take less time than a better tree.
+    return improved(problem, tree, rng, _ROUNDS)[0] if problem.n >= _LARGE else tree
 
 
-def _as_nodes(tree: Any, n: int) -> np.ndarray:
-    """Nested pairs as bit masks of inner nodes and of their left children, parents first."""
-    nodes: list[tuple[int, int]] = []
+def _log_inner_cost(problem: PlanningProblem, sizes: np.ndarray, tree: Any) -> float:
+    """ln of what a tree costs beyond its leaves and its root."""
+    costs: list[float] = []
 
     def visit(node: Any) -> int:
         if not isinstance(node, tuple):
             return 1 << int(node)
         left, right = visit(node[0]), visit(node[1])
-        nodes.append((left | right, left))
+        if problem.pivot >= 0 and (left | right) >> problem.pivot & 1:
+            sibling = right if left >> problem.pivot & 1 else left
+            costs.append(problem.log_alpha + sizes[sibling])
+        if (left | right) + 1 < len(sizes):
+            costs.append(sizes[left | right])
         return left | right
 
     visit(tree)
-    return np.array(nodes[::-1], dtype=np.int64).reshape(n - 1, 2)
+    return float(np.logaddexp.reduce(costs))
 
 
 def _as_tree(nodes: np.ndarray, n: int) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_ld import cheapest_order, log_bound
+from cepbench.kernels.dp_ld import cheapest_order
+from cepbench.kernels.log_sums import PLAIN_RANGE
 from cepbench.kernels.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
@@ -28,7 +29,7 @@ def dp_ld(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
     choices for the last place the one written last, and so on downwards.
 
     A step of its budget is a set of variables. Ended by its budget it returns the order of GREEDY,
-    and how far that can be from the best one.
+    and a bound: each prefix costs at least as much as the cheapest set of its size.
 
     Differs from [selinger1979]_: cross products are allowed, as the paper wants it (section 3.3),
     and there are no interesting orders.
@@ -37,9 +38,29 @@ def dp_ld(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
     sizes = log_subset_sizes(
         problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
     )
-    order = cheapest_order(
-        sizes, problem.log_delay, problem.pivot, problem.n, budget.most_steps, deadline
-    ).tolist()
-    if order:
-        return Found(order, steps=len(sizes))
-    return Found(greedy(problem, rng), float(log_bound(sizes, problem.n)), complete=False)
+    # How many sets there are is known beforehand: what cannot end is not begun.
+    if budget.most_steps >= len(sizes) - 1:
+        costs, delay, in_logs = _scaled(sizes, problem.log_delay, problem.pivot)
+        order = cheapest_order(costs, delay, problem.pivot, in_logs, deadline)
+        if len(order):
+            return Found(order.tolist(), steps=len(sizes) - 1)
+    members = np.bitwise_count(np.arange(1, len(sizes)))
+    least = [sizes[1:][members == k].min() for k in range(1, problem.n + 1)]
+    return Found(greedy(problem, rng), float(np.logaddexp.reduce(least)), complete=False)
+
+
+def _scaled(
+    sizes: np.ndarray, log_delay: np.ndarray, last: int
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Costs as plain numbers if their range allows it; and whether they are logarithms.
+
+    Plain numbers are many times faster, and a common factor changes no order.
+    """
+    numbers = [sizes[1:], log_delay] if last >= 0 else [sizes[1:]]
+    lowest = min(float(some.min()) for some in numbers)
+    highest = max(float(some.max()) for some in numbers)
+    if highest - lowest >= PLAIN_RANGE:
+        return sizes, log_delay, True
+    middle = (lowest + highest) / 2
+    costs = sizes - middle
+    return np.exp(costs, out=costs), np.exp(log_delay - middle), False

@@ -109,9 +109,13 @@ def plan_problem(
             f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
         )
     rng = _seeded(seed)
-    limits = (budget_from(budget),) if generator.anytime else ()
+    limits = budget_from(budget)
     try:
-        found = generator.function(problem, rng, *limits)
+        found = (
+            generator.function(problem, rng, limits)
+            if generator.anytime
+            else generator.function(problem, rng)
+        )
         search = found if isinstance(found, Found) else Found(found)
         found = search.plan
         if generator.plans == "order":

@@ -19,7 +19,7 @@ from cepbench.plans.model import OrderPlan, Plan
 from tests.generators import BUILT_IN, UNIVERSAL
 from tests.naive import costs
 from tests.naive import plans as naive
-from tests.planners.test_plan_spaces import LOCAL_SEARCHES, SPACES, joining_adds
+from tests.planners.test_plan_spaces import FLIPS, LOCAL_SEARCHES, SPACES, joining_adds
 from tests.planning_cases import (
     ALPHAS,
     READINGS,
@@ -83,6 +83,11 @@ def assert_right(case: Case, name: str) -> None:
             assert steps[0] <= min(steps) * (1 + 1e-9)
     elif name == "GOO":
         assert_smallest_joins(case, made)
+    elif name == FLIPS:
+        over_its_leaves = naive.trees_over(naive.leaves_of(made.tree))
+        least = min(naive_cost(case, one) for one in over_its_leaves)
+        assert ln(cost) == pytest.approx(ln(least), abs=1e-9)
+        assert made.log_cost <= found(case, "ZSTREAM-ORD").log_cost + 1e-9
     else:
         space = naive.trees_over(found(case, "GREEDY").order)
         if name != "ZSTREAM-ORD":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -9,13 +10,16 @@ import numpy as np
 import pytest
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_b import cheapest_tree
+from cepbench.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
 from cepbench.kernels.dp_ld import cheapest_order
 from cepbench.kernels.iterative_improvement import descend
 from cepbench.kernels.log_sums import PLAIN_RANGE, log_add
 from cepbench.kernels.subset_sizes import log_subset_sizes
 from cepbench.kernels.zstream import cheapest_cuts
+from cepbench.planners.budget import UNLIMITED, Budget
+from cepbench.planners.generate import plan_problem
 from cepbench.planners.iterative_improvement import _moves
+from cepbench.planners.registry import PLAN_GENERATORS
 from tests.naive import plans as naive
 from tests.planning_cases import READINGS, random_case
 
@@ -89,12 +93,25 @@ def test_dynamic_programming_needs_sizes_only(n, alpha) -> None:
                 cost += alpha * math.exp(sizes[right if left >> last & 1 else left])
             return left | right, cost
 
-        order = cheapest_order(sizes, delay + log_alpha, last, n).tolist()
-        assert sorted(order) == list(range(n))
-        assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
+        for in_logs in (False, True):
+            costs, delays = (sizes, delay + log_alpha) if in_logs else (
+                np.exp(sizes), np.exp(delay + log_alpha))  # fmt: skip
+            order = cheapest_order(costs, delays, last, in_logs, UNLIMITED).tolist()
+            assert sorted(order) == list(range(n))
+            assert order_cost(order) == pytest.approx(min(map(order_cost, naive.all_orders(n))))
 
-        nodes = cheapest_tree(sizes, log_alpha, last, n)
-        assert nodes.shape == (n - 1, 2)
+        if n < 3:
+            continue
+        trees = [tree_cost(tree)[1] for tree in naive.all_trees(list(range(n)))]
+        shared = sum(math.exp(sizes[1 << i]) for i in range(n)) + math.exp(sizes[-1])
+        # Whatever tree is known beforehand, the cheapest one itself among them.
+        limit = (min(trees) if seed % 2 else max(trees)) - shared
+        plain, alone = np.exp(sizes), alpha * np.exp(sizes[1 << np.arange(n)])
+        nodes, bound, _ = cheapest_tree(plain, alone, alpha, last, limit, UNLIMITED, UNLIMITED)
+        logs, _ = cheapest_tree_in_logs(
+            sizes, log_alpha, last, n, math.log(limit), UNLIMITED, UNLIMITED
+        )
+        assert nodes.shape == (n - 1, 2) and logs.tolist() == nodes.tolist()
         left_of = dict(nodes.tolist())
         assert all(left & mask == left and 0 < left < mask for mask, left in left_of.items())
 
@@ -103,24 +120,46 @@ def test_dynamic_programming_needs_sizes_only(n, alpha) -> None:
                 return mask.bit_length() - 1
             return (built(left_of[mask]), built(mask ^ left_of[mask]))
 
-        least = min(tree_cost(tree)[1] for tree in naive.all_trees(list(range(n))))
-        assert tree_cost(built(2**n - 1))[1] == pytest.approx(least)
+        assert tree_cost(built(2**n - 1))[1] == pytest.approx(min(trees))
+        assert bound <= (min(trees) - shared) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("last", [-1, 2])
-@pytest.mark.parametrize("n", range(3, 7))
-def test_plain_numbers_and_logarithms_find_the_same_plan(n, last) -> None:
+@pytest.mark.parametrize("n", range(3, 8))
+@pytest.mark.parametrize("name", ["DP-LD", "DP-B"])
+def test_plain_numbers_and_logarithms_find_the_same_plan(name, n) -> None:
+    # With one plentiful variable more, which comes last, numbers lie too far apart for plain ones.
     rng = np.random.default_rng(n)
-    sizes = rng.normal(0, 3, size=2**n)
-    delay = rng.normal(0, 3, size=n)
-    apart = sizes.copy()
-    # What every plan has to pay changes no plan; so far apart, logarithms are needed.
-    apart[-1] = 2 * PLAIN_RANGE
-    for made in (
-        lambda sizes: cheapest_order(sizes, delay, last, n),
-        lambda sizes: cheapest_tree(sizes, 0.7, last, n),
-    ):
-        assert made(sizes).tolist() == made(apart).tolist()
+    pairs = np.triu(rng.uniform(-4, 0, size=(n, n)), 1)
+    names = tuple(f"v{i}" for i in range(n))
+    near = PlanningProblem(names, rng.uniform(0, 4, size=n), pairs + pairs.T)
+    far = PlanningProblem(
+        (*near.names, "more"),
+        np.append(near.log_cardinality, 8 * PLAIN_RANGE),
+        np.pad(near.log_selectivity, (0, 1)),
+    )
+    plan = PLAN_GENERATORS[name].function
+    for problem in (near, far):
+        found = plan(problem, np.random.default_rng(0), Budget()).plan
+        if problem is near:
+            expected = [*found, n] if name == "DP-LD" else (found, n)
+        else:
+            assert found == expected
+
+
+@pytest.mark.parametrize("name", ["DP-LD", "DP-B"])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_an_ended_search_says_how_far_it_is_from_the_best(name, alpha) -> None:
+    for seed in range(6):
+        case = random_case(seed, 7, "SEQ" if seed % 2 else "AND").in_floats()
+        problem = dataclasses.replace(case.problem, alpha=alpha, last=6 if alpha else None)
+        best = plan_problem(problem, name)
+        ended = plan_problem(problem, name, budget=Budget(steps=1))
+        assert best.complete and best.gap == 0
+        assert not ended.complete and ended.gap >= 0
+        assert ended.log_bound <= best.log_cost <= ended.log_cost + 1e-12
+        assert "stopped by its budget, at most" in ended.describe()
+        late = plan_problem(problem, name, budget=1e-9)
+        assert late.complete or late.log_cost == ended.log_cost
 
 
 @readings

@@ -360,4 +360,4 @@ def test_a_refusal_is_a_row_of_the_results() -> None:
         repetitions=1,
     )
     assert list(table["status"]) == ["refused", "ok", "refused"]
-    assert "DP-B takes at most 22 variables" in table["reason"].iloc[2]
+    assert "DP-B takes at most 24 variables" in table["reason"].iloc[2]

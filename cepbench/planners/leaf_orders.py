@@ -1,0 +1,47 @@
+"""Better trees over other orders of the leaves: the search of FLIPS, and DP-B's way to begin."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.budget import UNLIMITED, Budget
+from cepbench.planners.zstream import tree_over
+
+
+def improved(
+    problem: PlanningProblem,
+    tree: Any,
+    rng: np.random.Generator,
+    rounds: int,
+    budget: Budget | None = None,
+) -> tuple[Any, int]:
+    """A tree after so many rounds of flips, or as many as fit in the budget, and their number."""
+    deadline = UNLIMITED if budget is None else budget.deadline()
+    cost = problem.log_tree_cost(tree)
+    best, least = tree, cost
+    done = 0
+    while done < rounds and problem.n > 2 and time.monotonic_ns() < deadline:
+        other = tree_over(problem, _leaves(_flipped(tree, rng)))
+        other_cost = problem.log_tree_cost(other)
+        # Equally good ones are taken too, for they open other ways, but not returned.
+        if other_cost <= cost:
+            tree, cost = other, other_cost
+        if cost < least:
+            best, least = tree, cost
+        done += 1
+    return best, done
+
+
+def _flipped(tree: Any, rng: np.random.Generator) -> Any:
+    if not isinstance(tree, tuple):
+        return tree
+    left, right = _flipped(tree[0], rng), _flipped(tree[1], rng)
+    return (left, right) if rng.random() < 0.5 else (right, left)
+
+
+def _leaves(tree: Any) -> list[int]:
+    return [*_leaves(tree[0]), *_leaves(tree[1])] if isinstance(tree, tuple) else [tree]
