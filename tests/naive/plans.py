@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
+
 
 def all_orders(n):
     """All n! orders."""
@@ -147,3 +149,26 @@ def connected_orders(n, adjacent):
                 yield from grown([*order, i])
 
     return list(grown([]))
+
+
+def plain_bushy_cost(sizes, n, alpha=0.0, last=-1):
+    """The least cost of a tree by dynamic programming over all splits of all sets, none left out.
+
+    ``sizes`` has a plain number for every bit mask.
+    """
+    best = np.zeros(1 << n)
+    # What a set costs as one of two halves of a set that holds ``last``.
+    half = np.zeros(1 << n)
+    for mask in range(1, 1 << n):
+        bits = [1 << i for i in range(n) if mask >> i & 1]
+        best[mask] = sizes[mask]
+        with_last = last >= 0 and mask >> last & 1
+        if len(bits) > 1:
+            lefts = np.array(bits[:1])
+            for bit in bits[1:]:
+                lefts = np.concatenate([lefts, lefts | bit])
+            lefts = lefts[lefts != mask]
+            costs = half if with_last else best
+            best[mask] += (costs[lefts] + costs[mask ^ lefts]).min()
+        half[mask] = best[mask] if with_last else best[mask] + alpha * sizes[mask]
+    return best[-1]
