@@ -162,6 +162,20 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
                 "VLDB, 930–941",
                 2006,
             ),
+            Reference(
+                "waas2000",
+                "F. Waas, A. Pellenkoft",
+                "Join Order Selection (Good Enough Is Easy)",
+                "BNCOD, 51–67",
+                2000,
+            ),
+            Reference(
+                "neumann2018",
+                "T. Neumann, B. Radke",
+                "Adaptive Optimization of Very Large Join Queries",
+                "SIGMOD, 677–692",
+                2018,
+            ),
         )
     }
 )
@@ -254,6 +268,23 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "DPCCP",
             "section 3",
             ("planners/dpccp.py", "kernels/dpccp.py", "planners/predicate_graph.py"),
+        ),
+        (
+            "waas2000",
+            "QUICKPICK",
+            "QuickPick",
+            ("planners/quickpick.py", "kernels/quickpick.py", "planners/predicate_graph.py"),
+        ),
+        (
+            "neumann2018",
+            "LINDP",
+            "section 3",
+            (
+                "planners/linearized_dp.py",
+                "planners/ikkbz.py",
+                "planners/zstream.py",
+                "planners/predicate_graph.py",
+            ),
         ),
     )
 )

@@ -132,7 +132,7 @@ class Case:
         if key not in self._known:
             self._known[key] = costs.partial_matches(
                 self.cardinalities,
-                self._conditions,
+                self.conditions,
                 sorted(key),
                 used_up=self.strategy.name != "any",
                 exact_sequence=self.time_selectivity == "exact" and self.structure[0] == "SEQ",
@@ -158,7 +158,8 @@ class Case:
         return possible.pop() if len(possible) == 1 else None
 
     @cached_property
-    def _conditions(self):
+    def conditions(self):
+        """The selectivities, with the order in time and contiguity among them."""
         rows = self.selectivities
         if self.time_selectivity == "adjacent":
             pairs = self._pairs(costs.order_in_time)

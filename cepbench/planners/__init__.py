@@ -12,5 +12,7 @@ from cepbench.planners import (  # isort: skip
     ikkbz as ikkbz,
     goo as goo,
     dpccp as dpccp,
+    quickpick as quickpick,
+    linearized_dp as linearized_dp,
     flips as flips,
 )

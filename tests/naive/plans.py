@@ -45,6 +45,26 @@ def connected_trees(members, adjacent):
     return found
 
 
+def trees_with_few_cross_products(members, adjacent):
+    """All bushy trees in which only whole parts of the graph of conditions meet without one."""
+    parts = []
+    for i in members:
+        beside = [part for part in parts if any(adjacent(i, j) for j in part)]
+        joined = sorted([i, *(j for part in beside for j in part)])
+        parts = [part for part in parts if part not in beside] + [joined]
+
+    def with_parts(tree, trees):
+        if isinstance(tree, tuple):
+            return tuple(with_parts(half, trees) for half in tree)
+        return trees[tree]
+
+    return [
+        with_parts(above, trees)
+        for trees in itertools.product(*(connected_trees(part, adjacent) for part in parts))
+        for above in all_trees(list(range(len(parts))))
+    ]
+
+
 def trees_over(leaves):
     """All trees whose leaves, left to right, are ``leaves``: a Catalan number of them."""
     if len(leaves) == 1:
@@ -136,6 +156,25 @@ def descent(order, moves, cost):
         else:
             met += 1
     return order
+
+
+def order_along_conditions(members, adjacent, selectivity, cost):
+    """The cheapest order that follows a spanning tree of the most selective conditions.
+
+    ``cost(order, edges)`` counts the conditions of these edges alone. All in plain terms: Kruskal's
+    algorithm, then all orders along the tree.
+    """
+    pairs = [pair for pair in itertools.combinations(members, 2) if adjacent(*pair)]
+    part = {i: {i} for i in members}
+    edges = set()
+    for i, j in sorted(pairs, key=lambda pair: (selectivity(*pair), pair)):
+        if j not in part[i]:
+            edges |= {(i, j), (j, i)}
+            joined = part[i] | part[j]
+            part.update(dict.fromkeys(joined, joined))
+    orders = connected_orders(len(members), lambda i, j: (members[i], members[j]) in edges)
+    named = [[members[i] for i in order] for order in orders]
+    return min(named, key=lambda order: cost(order, edges))
 
 
 def connected_orders(n, adjacent):
