@@ -209,7 +209,9 @@ def cheapest_connected_tree(
     costs, weight, plain = _scaled(sizes, log_alpha, last)
     # best[S]: first the least cost of two halves of S, then, once S is at its turn, that of a tree
     # over S. half[S]: the cost of S as one of two halves of a set that holds `last`.
-    best = np.full(count, np.inf)
+    best = np.empty(count)
+    for place in range(count):
+        best[place] = np.inf
     half = np.empty(count) if last >= 0 else best
     left_of = np.empty(count, dtype=np.int32)
     pairs = 0
@@ -326,13 +328,20 @@ def _advance(frames: np.ndarray, depth: int, adjacent: np.ndarray, index_of: np.
 @njit
 def _scaled(sizes: np.ndarray, log_alpha: float, last: int) -> tuple[np.ndarray, float, bool]:
     """Sizes and α as plain numbers, scaled, or as the logarithms that they were; and which."""
-    lowest, highest = sizes.min(), sizes.max()
+    lowest, highest = np.inf, -np.inf
+    for place in range(len(sizes)):
+        lowest = min(lowest, sizes[place])
+        highest = max(highest, sizes[place])
     if last >= 0:
         lowest, highest = min(lowest, lowest + log_alpha), max(highest, highest + log_alpha)
     if highest - lowest > _RANGE:
         return sizes, log_alpha, False
     weight = math.exp(log_alpha) if last >= 0 else 0.0
-    return np.exp(sizes - (lowest + highest) / 2), weight, True
+    middle = (lowest + highest) / 2
+    scaled = np.empty(len(sizes))
+    for place in range(len(sizes)):
+        scaled[place] = math.exp(sizes[place] - middle)
+    return scaled, weight, True
 
 
 @njit_in_place
@@ -352,7 +361,9 @@ def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
             bits += 1
         spread = _SPREAD
         shift = 62 - bits
-    slots = np.full(1 << bits, -1, dtype=np.int32)
+    slots = np.empty(1 << bits, dtype=np.int32)
+    for slot in range(len(slots)):
+        slots[slot] = -1
     for place in range(len(sets)):
         slot = _slot(sets[place], slots, spread, shift)
         while slots[slot] >= 0:

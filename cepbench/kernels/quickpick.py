@@ -77,12 +77,14 @@ def best_random_tree(
         trees == 0 or trees % _TREES_PER_LOOK > 0 or now(clock) < deadline
     ):
         trees += 1
-        products[:] = log_factor
-        least[:] = log_bound
-        between[:, :] = log_selectivity
+        # Slices would take five times as long to compile.
         for v in range(n):
+            products[v] = log_factor[v]
+            least[v] = log_bound[v]
             members[v] = 1
             tree_of[v] = v
+            for w in range(n):
+                between[v, w] = log_selectivity[v, w]
         holder = last
         cost = leaves
         made = 0
@@ -103,7 +105,7 @@ def best_random_tree(
             i, j = min(a, b), max(a, b)
             joins[made, 0], joins[made, 1] = i, j
             made += 1
-            if holder == i or holder == j:
+            if holder in (i, j):
                 other = j if holder == i else i
                 waiting = products[other] + least[other] + log_order_factor[members[other]]
                 cost = log_add(log_alpha + waiting, cost)
@@ -120,7 +122,8 @@ def best_random_tree(
                 between[v, i] = between[i, v]
         if cost < lowest:
             lowest = cost
-            best[:, :] = joins
+            for join in range(n - 1):
+                best[join, 0], best[join, 1] = joins[join, 0], joins[join, 1]
     return best, trees
 
 

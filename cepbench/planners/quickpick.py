@@ -40,7 +40,7 @@ def quickpick(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
     """
     most = TREES * problem.n
     joins, trees = best_random_tree(
-        np.argwhere(np.triu(adjacency(problem))).astype(np.int64),
+        np.ascontiguousarray(np.argwhere(np.triu(adjacency(problem))), dtype=np.int64),
         problem.log_factor,
         problem.log_bound,
         problem.log_selectivity,
