@@ -186,7 +186,11 @@ _ENGINE = (
     "kernels/advance.py",
     "kernels/join.py",
 )
-_DESCENT = ("planners/iterative_improvement.py", "kernels/iterative_improvement.py")
+_DESCENT = (
+    "planners/iterative_improvement.py",
+    "kernels/iterative_improvement.py",
+    "kernels/order_moves.py",
+)
 
 #: What comes from where, paper by paper, in the order of its sections.
 ALGORITHMS: tuple[Algorithm, ...] = tuple(

@@ -8,6 +8,7 @@ import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.kernels.iterative_improvement import descend
+from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.registry import plan_generator
 
@@ -17,8 +18,8 @@ _SPACE = "all orders, down to a local minimum"
 _SOURCE = "[swami1988]_, [swami1989]_ in [kolchinsky2018]_, section 6.1"
 
 
-@plan_generator("II-RANDOM", plans="order", space=_SPACE, source=_SOURCE)
-def ii_random(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+@plan_generator("II-RANDOM", plans="order", space=_SPACE, source=_SOURCE, anytime=True)
+def ii_random(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement that starts from a random order.
 
     The neighbours of an order differ from it by a swap of two positions or by a cyclic shift of
@@ -26,34 +27,64 @@ def ii_random(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     neighbour is better; beyond 32 variables, until none of all swaps and of 10,000 random 3-cycles
     is. A neighbour counts as better if it lowers the prefixes and delays that it changes by one
     part in 10⁹, so equal costs never move.
+
+    A step of its budget is a neighbour that is tried. Without a budget it ends at the first local
+    minimum; with one it starts again from further random orders as long as any is left, and
+    returns the best of all that it came to.
     """
-    return _descent(problem, rng.permutation(problem.n), rng)
+    deadline = budget.deadline()
+    found = descent(problem, rng.permutation(problem.n), rng, budget.most_steps, deadline)
+    # One variable has no neighbours to spend a budget on.
+    while budget.is_limited and found.complete and problem.n > 1:
+        left = budget.most_steps - (found.steps or 0)
+        again = descent(problem, rng.permutation(problem.n), rng, left, deadline)
+        found = better(problem, found, again)
+    return found
 
 
-@plan_generator("II-GREEDY", plans="order", space=_SPACE, source=_SOURCE)
-def ii_greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
-    """Iterative improvement that starts from the order of GREEDY; else as II-RANDOM."""
-    return _descent(problem, np.array(greedy(problem, rng)), rng)
+@plan_generator("II-GREEDY", plans="order", space=_SPACE, source=_SOURCE, anytime=True)
+def ii_greedy(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+    """Iterative improvement that starts from the order of GREEDY; else as II-RANDOM.
+
+    It ends at the first local minimum, whatever is left of its budget.
+    """
+    start = np.array(greedy(problem, rng))
+    return descent(problem, start, rng, budget.most_steps, budget.deadline())
 
 
-def _descent(problem: PlanningProblem, start: np.ndarray, rng: np.random.Generator) -> list[int]:
+def descent(
+    problem: PlanningProblem,
+    start: np.ndarray,
+    rng: np.random.Generator,
+    most_steps: int,
+    deadline: int,
+) -> Found:
+    """From an order down to a local minimum, or as far as the budget lets it come."""
     order = start.astype(np.int64)
-    moves = rng.permutation(_moves(problem.n, rng))
-    descend(
+    steps, complete = descend(
         order,
-        moves,
+        rng.permutation(_moves(problem.n, rng)),
         problem.log_factor,
         problem.log_bound,
         problem.log_selectivity,
         problem.log_order_factor,
         problem.log_delay,
         problem.pivot,
+        most_steps,
+        deadline,
     )
-    return order.tolist()
+    return Found(order.tolist(), complete=complete, steps=steps)
+
+
+def better(problem: PlanningProblem, first: Found, second: Found) -> Found:
+    """The order of less cost, the first of equally good ones, and the steps of both."""
+    costs = [problem.log_order_cost(found.plan) for found in (first, second)]
+    plan = second.plan if costs[1] < costs[0] else first.plan
+    return Found(plan, complete=second.complete, steps=(first.steps or 0) + (second.steps or 0))
 
 
 def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows i, j, k as :func:`descend` reads them: all swaps, and all or ``_MOST_CYCLES`` cycles."""
+    """Rows i, j, k as kernels read them: all swaps, and all or ``_MOST_CYCLES`` cycles."""
     i, j = np.triu_indices(n, 1)
     swaps = np.column_stack([i, j, j])
     if n * (n - 1) * (n - 2) // 3 <= _MOST_CYCLES:

@@ -181,7 +181,10 @@ def test_the_descent_takes_the_moves_that_a_naive_one_takes(operator, time_selec
         moves = rng.permutation(_moves(n, rng))
         order = start.copy()
         problem = case.problem
-        descend(order, moves, *numbers(problem), problem.log_delay, problem.pivot)
+        steps, complete = descend(
+            order, moves, *numbers(problem), problem.log_delay, problem.pivot, UNLIMITED, UNLIMITED
+        )
+        assert complete and steps >= len(moves)
         assert order.tolist() == naive.descent(start.tolist(), moves.tolist(), case.order_cost)
 
 
