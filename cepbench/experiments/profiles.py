@@ -64,6 +64,11 @@ _PLANNING: Mapping[str, Mapping[str, Any]] = {
     "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
 }
 
+_COST_MODELS: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"identifiers": 60, "days": 2, "patterns": 12, "max_partial_matches": 2e4},
+    "full": {"identifiers": 2100, "days": 5, "patterns": 100, "max_partial_matches": 1e5},
+}
+
 
 def stream_parameters(profile: str, **changes: int) -> dict[str, int]:
     """``identifiers`` and ``days`` of the stream; changes that are 0 keep the profile's.
@@ -124,6 +129,12 @@ def planning_parameters(profile: str) -> dict[str, Any]:
     """``patterns`` of each size and ``budget_seconds`` of each generator, for Figure 7."""
     _check(profile)
     return dict(_PLANNING[profile])
+
+
+def cost_model_parameters(profile: str) -> dict[str, Any]:
+    """What partial matches are counted on: stream, patterns of each size, bound on their number."""
+    _check(profile)
+    return dict(_COST_MODELS[profile])
 
 
 def restrictions(config: SweepConfig) -> list[str]:

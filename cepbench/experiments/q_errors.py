@@ -40,9 +40,6 @@ MODELS = {
     "joint": "1/k! for k events of a sequence, conditions that share a variable measured together",
 }
 
-#: Of a node with fewer matches in the whole stream, chance says more than the model does.
-FEWEST_MATCHES = 30
-
 
 def q_error(estimated: Any, measured: Any, least: Any = 0.0) -> np.ndarray:
     """By which factor estimates are off, whichever way: max(e/m, m/e).
@@ -231,39 +228,3 @@ def _plans(
                 "time_selectivity": time_selectivity,
                 "made": made,
             }
-
-
-def distinct_nodes(table: pd.DataFrame, fewest: int = FEWEST_MATCHES) -> pd.DataFrame:
-    """One row a pattern, set of variables and model, of those that were met often enough.
-
-    Nodes over the same variables have the same numbers in every plan; ``nodes`` says how many of
-    the pattern's plans have them.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`plan_nodes` returns it.
-    fewest : int
-        Matches in the stream below which a node is left out.
-    """
-    key = ["pattern_id", "branch", "variables", "model"]
-    kept = table[(table["matches"] >= fewest) & table["estimated"].notna()]
-    times = kept.groupby(key).size().rename("nodes").reset_index()
-    return kept.drop_duplicates(key).merge(times, on=key, how="left").reset_index(drop=True)
-
-
-def q_error_summary(nodes: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Median, 95th percentile and largest q-error, and the median of estimated / measured.
-
-    Parameters
-    ----------
-    nodes : DataFrame
-        As :func:`distinct_nodes` returns it, or :func:`plan_nodes` to count a node in each plan.
-    by : sequence of str
-        Columns to group by.
-    """
-    groups = nodes.groupby(list(by), sort=False)
-    found = groups["q_error"].agg(
-        nodes="size", median="median", p95=lambda q: q.quantile(0.95), largest="max"
-    )
-    return found.assign(median_ratio=groups["ratio"].median()).reset_index()

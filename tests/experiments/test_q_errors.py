@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.experiments.q_errors import (
-    MODELS,
+from cepbench.experiments.q_error_tables import (
+    KINDS,
     distinct_nodes,
-    plan_nodes,
-    q_error,
+    plan_regrets,
     q_error_summary,
+    worst_nodes,
 )
+from cepbench.experiments.q_errors import MODELS, plan_nodes, q_error
 from cepbench.experiments.workload import PatternSpec
 from cepbench.planners.generate import plan
 from cepbench.statistics.measure import measure_statistics
@@ -133,6 +134,41 @@ def test_distinct_nodes_and_their_summary(table: pd.DataFrame) -> None:
         assert row["median"] == pytest.approx(np.median(its["q_error"]))
         assert row["p95"] == pytest.approx(np.quantile(its["q_error"], 0.95))
         assert row["largest"] == its["q_error"].max()
+
+
+@pytest.mark.kernel
+def test_worst_nodes_say_why(table: pd.DataFrame) -> None:
+    nodes = distinct_nodes(table)
+    kinds = nodes.drop_duplicates(["pattern_id", "variables"]).set_index(
+        ["pattern_id", "variables"]
+    )
+    chain = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x WITHIN 2000 units"
+    assert kinds.loc[(chain, "a, b, c, d"), "kind"] == KINDS[3]
+    assert kinds.loc[(chain, "a, b"), "kind"] == KINDS[1]
+    assert kinds.loc[(chain, "d"), "kind"] == KINDS[0]
+    flat = nodes[~nodes["pattern"].str.contains("SEQ\\(A a, AND")]
+    worst = worst_nodes(flat, 2, model="adjacent")
+    assert worst["q_error"].is_monotonic_decreasing and worst["pattern"].is_unique
+    # 1/8 · 1/4 in place of 1/24 · 1/6
+    first = worst.iloc[0]
+    assert first["pattern"] == chain and first["variables"] == "a, b, c, d"
+    assert first["q_error"] == pytest.approx(4.5, rel=0.1)
+    assert first["adjacent"] / first["measured"] == pytest.approx(first["q_error"])
+    assert first["joint_q_error"] < 1.1
+    assert "neighbours only" in first["why"] and "share a variable" in first["why"]
+    assert "one event" not in first["why"]
+
+
+def test_regret_is_that_of_the_plan_that_a_model_finds_cheapest() -> None:
+    rows = []
+    for plan_name, (estimate, real) in {"p": (1.0, 30.0), "q": (2.0, 10.0)}.items():
+        for node in range(2):
+            rows.append(("s", 2, "id", "order", "m", plan_name, 0, node, estimate, real / 2))
+    columns = ["pattern_set", "size", "pattern_id", "plans", "model", "plan", "branch", "node",
+               "estimated", "measured"]  # fmt: skip
+    # Two generators with one plan are one plan.
+    found = plan_regrets(pd.DataFrame([*rows, *rows[:2]], columns=columns))
+    assert found[["plan", "regret"]].to_numpy().tolist() == [["p", 3.0]]
 
 
 @pytest.mark.kernel
