@@ -65,7 +65,7 @@ _PLANNING: Mapping[str, Mapping[str, Any]] = {
 }
 
 _COST_MODELS: Mapping[str, Mapping[str, Any]] = {
-    "quick": {"identifiers": 60, "days": 2, "patterns": 12, "max_partial_matches": 2e4},
+    "quick": {"identifiers": 60, "days": 2, "patterns": 8, "max_partial_matches": 2e4},
     "full": {"identifiers": 2100, "days": 5, "patterns": 100, "max_partial_matches": 1e5},
 }
 

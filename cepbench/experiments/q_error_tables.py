@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cepbench.experiments.node_counts import restricted
 from cepbench.experiments.q_errors import MODELS
+from cepbench.patterns.parse import parse
 
 #: Of a node with fewer matches in the whole stream, chance says more than the model does.
 FEWEST_MATCHES = 30
 
 #: An event that is in this part of a node's matches or more decides alone how many there are.
 HEAVY = 0.5
+
+#: A factor that explains something.
+_MUCH = 1.5
 
 #: What conditions a node has, from what the models can say least wrong to most.
 KINDS = ("no condition", "one condition", "several, apart", "several, sharing a variable")
@@ -72,8 +76,9 @@ def worst_nodes(nodes: pd.DataFrame, number: int = 10, model: str = "exact") -> 
     Returns
     -------
     DataFrame
-        ``pattern``, ``variables``, an estimate a model, ``measured``, ``matches``, ``heaviest``,
-        ``q_error`` (of the model), ``joint_q_error`` and ``why``.
+        ``pattern_id``, ``operator``, ``variables``, ``conditions`` (those among them), an
+        estimate a model, ``measured``, ``matches``, ``heaviest``, ``q_error`` (of the model),
+        ``joint_q_error`` and ``why``.
     """
     key = ["pattern_id", "branch", "variables"]
     wide = nodes.pivot(index=key, columns="model", values=["estimated", "q_error"])
@@ -81,31 +86,37 @@ def worst_nodes(nodes: pd.DataFrame, number: int = 10, model: str = "exact") -> 
     rows = []
     for _, node in chosen.drop_duplicates("pattern_id").head(number).iterrows():
         its = wide.loc[tuple(node[key])]
+        branch = parse(node["pattern"]).branches()[node["branch"]]
+        part = restricted(branch, node["variables"].split(", "))
         rows.append(
             {
-                "pattern": node["pattern"],
+                "pattern_id": node["pattern_id"],
+                "operator": str(part.operator),
                 "variables": node["variables"],
+                "conditions": " AND ".join(map(str, part.conditions)),
                 **{name: its["estimated", name] for name in MODELS},
                 **{name: node[name] for name in ("measured", "matches", "heaviest", "q_error")},
                 "joint_q_error": its["q_error", "joint"],
-                "why": _why(node, its["q_error", "adjacent"], its["q_error", "joint"]),
+                "why": _why(node, its["estimated"]),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _why(node: Any, adjacent: float, joint: float) -> str:
-    """What explains a node's error, from what was measured there."""
+def _why(node: pd.Series, estimated: pd.Series) -> str:
+    """What explains a node's error, from what was estimated and measured there."""
     found = []
-    if node["model"] == "adjacent" and node["q_error"] > 1.5 * joint:
-        found.append("order in time counted for neighbours only")
-    if node["linked"] and adjacent != joint and node["q_error"] > 1.5 * joint:
+    order = estimated["adjacent"] / estimated["exact"]
+    if node["model"] == "adjacent" and order > _MUCH:
+        found.append(f"order in time is counted for neighbours only, {order:.1f} times 1/k!")
+    together = estimated["joint"] / estimated["exact"]
+    if max(together, 1 / together) > _MUCH:
+        often = f"{together:.1f} times more" if together > 1 else f"{1 / together:.1f} times less"
         found.append(
-            f"conditions share a variable, and together leave {node['q_error'] / joint:.1f} times "
-            "what they would apart, or a part of it"
+            f"conditions that share a variable hold together {often} often than independent ones"
         )
     if node["heaviest"] >= HEAVY:
-        found.append(f"one event is in {node['heaviest']:.0%} of all matches")
+        found.append(f"one event is in {node['heaviest']:.0%} of the matches")
     return "; ".join(found) or "nothing that is looked for here"
 
 

@@ -11,6 +11,7 @@ from cepbench.experiments.profiles import (
     EXPERIMENTS,
     JOIN_BASED,
     PROFILES,
+    cost_model_parameters,
     data_folder,
     planning_parameters,
     restrictions,
@@ -37,6 +38,8 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
         assert config.pattern_sets == ("sequence",)
         assert len(config.sizes) * config.patterns == 500
     assert planning_parameters("full")["patterns"] * 20 == 200
+    assert cost_model_parameters("full")["patterns"] == types.patterns
+    assert cost_model_parameters("full")["identifiers"] == 2100
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

@@ -148,14 +148,16 @@ def test_worst_nodes_say_why(table: pd.DataFrame) -> None:
     assert kinds.loc[(chain, "d"), "kind"] == KINDS[0]
     flat = nodes[~nodes["pattern"].str.contains("SEQ\\(A a, AND")]
     worst = worst_nodes(flat, 2, model="adjacent")
-    assert worst["q_error"].is_monotonic_decreasing and worst["pattern"].is_unique
+    assert worst["q_error"].is_monotonic_decreasing and worst["pattern_id"].is_unique
     # 1/8 · 1/4 in place of 1/24 · 1/6
     first = worst.iloc[0]
-    assert first["pattern"] == chain and first["variables"] == "a, b, c, d"
+    assert first["pattern_id"] == chain and first["variables"] == "a, b, c, d"
     assert first["q_error"] == pytest.approx(4.5, rel=0.1)
     assert first["adjacent"] / first["measured"] == pytest.approx(first["q_error"])
     assert first["joint_q_error"] < 1.1
-    assert "neighbours only" in first["why"] and "share a variable" in first["why"]
+    assert first["operator"] == "SEQ" and first["conditions"] == "a.x < b.x AND b.x < c.x"
+    assert "neighbours only, 3.0 times 1/k!" in first["why"]
+    assert worst_nodes(flat, 1, model="exact")["why"].str.contains("1.5 times less often").all()
     assert "one event" not in first["why"]
 
 

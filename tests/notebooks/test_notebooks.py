@@ -23,11 +23,14 @@ from tests.reporting.chromium import open_page
 from tests.reporting.offline import Page, read_page
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-STEMS = ("quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "ledger")
+STEMS = (
+    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "cost_models",
+    "ledger",
+)  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 TINY = {
     "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
-    "large_sizes": [3, 8], "budget_seconds": 2.0,
+    "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
 }  # fmt: skip
 
 
@@ -98,6 +101,20 @@ def test_every_figure_is_there_still_and_moving(report: Path, pages: dict[str, P
     assert "MY-IDEA" in pages["quickstart"].text
     for name, page in pages.items():
         assert "Traceback" not in page.text and "Warning" not in page.text, name
+
+
+def test_cost_models_are_held_against_what_was_counted(
+    report: Path, pages: dict[str, Page]
+) -> None:
+    found = pd.read_parquet(report / "cost_models" / "results.parquet")
+    assert set(found["pattern_set"]) == {"sequence", "conjunction"}
+    assert set(found["model"]) == {"adjacent", "exact", "joint"}
+    assert (found["q_error"] >= 1).all()
+    case = pd.read_parquet(report / "cost_models" / "case.parquet")
+    assert len(case) == 9 and case["matches"].nunique() == 1
+    charts = [a for _, a in pages["cost_models"].elements if a.get("class") == "chart"]
+    assert len(charts) == 3 == len(list((report / "cost_models").glob("figure_*.svg")))
+    assert "P3 backwards. By partial matches the best order is" in pages["cost_models"].text
 
 
 def test_restrictions_of_the_workload_are_on_its_page(pages: dict[str, Page]) -> None:
