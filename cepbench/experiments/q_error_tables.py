@@ -18,7 +18,7 @@ FEWEST_MATCHES = 30
 HEAVY = 0.5
 
 #: A factor that explains something.
-_MUCH = 1.5
+_MUCH = 1.25
 
 #: What conditions a node has, from what the models can say least wrong to most.
 KINDS = ("no condition", "one condition", "several, apart", "several, sharing a variable")
