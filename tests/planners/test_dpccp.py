@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
-from cepbench.kernels.dpccp import count_pairs, count_sets, list_sets
+from cepbench.kernels.dpccp import _place, _slots, count_pairs, count_sets, list_sets
 from cepbench.planners import dpccp as dpccp_module
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
@@ -182,6 +182,16 @@ def test_connected_sets_and_their_pairs_are_listed_once(of_shape, n) -> None:
 
 def plan_problem_steps(problem: PlanningProblem) -> int | None:
     return dpccp_module.dpccp(problem, np.random.default_rng(0), Budget()).steps
+
+
+@pytest.mark.parametrize("n", [4, 16, 25, 62])
+def test_every_set_is_found_where_it_was_put(n) -> None:
+    rng = np.random.default_rng(n)
+    sets = np.unique(rng.integers(1, 1 << n, size=500))
+    slots, spread, shift = _slots(sets, n)
+    assert len(slots) == (1 << n if n <= 24 else 1024)
+    for place, mask in enumerate(sets):
+        assert _place(mask, sets, slots, spread, shift) == place
 
 
 def test_chains_as_long_as_masks_are_wide() -> None:
