@@ -134,6 +134,27 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
                 1989,
             ),
             Reference(
+                "ioannidis1987",
+                "Y. E. Ioannidis, E. Wong",
+                "Query Optimization by Simulated Annealing",
+                "SIGMOD, 9–22",
+                1987,
+            ),
+            Reference(
+                "ioannidis1990",
+                "Y. E. Ioannidis, Y. C. Kang",
+                "Randomized Algorithms for Optimizing Large Join Queries",
+                "SIGMOD, 312–321",
+                1990,
+            ),
+            Reference(
+                "kossmann2000",
+                "D. Kossmann, K. Stocker",
+                "Iterative Dynamic Programming: A New Class of Query Optimization Algorithms",
+                "ACM Transactions on Database Systems 25(1), 43–82",
+                2000,
+            ),
+            Reference(
                 "ibaraki1984",
                 "T. Ibaraki, T. Kameda",
                 "On the Optimal Nesting Order for Computing N-Relational Joins",
@@ -259,6 +280,32 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "FLIPS",
             "a search of our own",
             ("planners/flips.py", "planners/leaf_orders.py"),
+        ),
+        (
+            "ioannidis1987",
+            "SA",
+            "simulated annealing",
+            (
+                "planners/simulated_annealing.py",
+                "kernels/simulated_annealing.py",
+                "kernels/order_moves.py",
+            ),
+        ),
+        (
+            "ioannidis1990",
+            "2PO",
+            "two-phase optimization",
+            (
+                "planners/two_phase.py",
+                "planners/iterative_improvement.py",
+                "planners/simulated_annealing.py",
+            ),
+        ),
+        (
+            "kossmann2000",
+            "IDP",
+            "IDP1",
+            ("planners/iterative_dp.py", "kernels/iterative_dp.py"),
         ),
         (
             "ibaraki1984",

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
-from cepbench.kernels.log_sums import log_add
 
 #: A move counts as a gain if it lowers the prefixes that it changes by more than this part of
 #: their sum: far above rounding, so that a descent cannot run in a circle.
 LEAST_GAIN = 1e-9
 
 #: What is smaller than another number by e to this power is nothing beside it.
-_NOTHING = -60.0
+_NOTHING = -50.0
 #: Exponents that a float can take.
 _MOST = 690.0
 
@@ -198,15 +197,23 @@ def _measure(state: OrderState, first: int, end: int) -> None:
 @njit_in_place
 def log_cost(state: OrderState) -> float:
     """ln of the cost of the order."""
-    total = -math.inf
-    for p in range(len(state.order)):
-        total = log_add(state.sizes[p], total)
+    n = len(state.order)
+    behind = n
     if state.last >= 0:
-        for p in range(len(state.order) - 1, -1, -1):
-            if state.order[p] == state.last:
-                break
-            total = log_add(total, state.log_delay[state.order[p]])
-    return total
+        while state.order[behind - 1] != state.last:
+            behind -= 1
+    largest = -math.inf
+    for p in range(n):
+        largest = max(largest, state.sizes[p])
+    for p in range(behind, n):
+        largest = max(largest, state.log_delay[state.order[p]])
+    total = 0.0
+    for p in range(n):
+        if state.sizes[p] - largest > _NOTHING:
+            total += math.exp(state.sizes[p] - largest)
+    for p in range(behind, n):
+        total += math.exp(state.log_delay[state.order[p]] - largest)
+    return largest + math.log(total)
 
 
 @njit_in_place

@@ -20,6 +20,11 @@ def greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     Without latency this is the one after which fewest partial matches are expected. Of equally
     good variables the earlier written one is taken.
     """
+    return extended(problem, [])
+
+
+def extended(problem: PlanningProblem, prefix: list[int]) -> list[int]:
+    """Bring the first variables of an order to a whole one, step by step as GREEDY does."""
     # What each variable would multiply the present prefix by, and the least cardinality with it.
     growth = problem.log_factor
     least = problem.log_bound
@@ -30,7 +35,7 @@ def greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
         if problem.pivot in order:
             # Now the numbers matter, not only which is smaller.
             after = np.logaddexp(size + after + problem.log_order_factor[k + 1], problem.log_delay)
-        chosen = int(np.argmin(after))
+        chosen = prefix[k] if k < len(prefix) else int(np.argmin(after))
         order.append(chosen)
         size += float(growth[chosen])
         growth += problem.log_selectivity[chosen]

@@ -91,12 +91,17 @@ def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
         triples = np.array(list(combinations(range(n), 3)), dtype=np.int64).reshape(-1, 3)
         cycles = np.concatenate([triples, triples[:, [0, 2, 1]]])
     else:
-        # Of each row the second and third are drawn from the positions that are still free.
-        a = rng.integers(n, size=_MOST_CYCLES)
-        b = (a + rng.integers(1, n, size=_MOST_CYCLES)) % n
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        c = rng.integers(n - 2, size=_MOST_CYCLES)
-        c += c >= low
-        c += c >= high
-        cycles = np.column_stack([a, b, c])
+        cycles = random_cycles(n, _MOST_CYCLES, rng)
     return np.concatenate([swaps, cycles]).astype(np.int64)
+
+
+def random_cycles(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """3-cycles of any of at least 3 positions, as rows i, j, k."""
+    # Of each row the second and third are drawn from the positions that are still free.
+    a = rng.integers(n, size=count)
+    b = (a + rng.integers(1, n, size=count)) % n
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    c = rng.integers(n - 2, size=count)
+    c += c >= low
+    c += c >= high
+    return np.column_stack([a, b, c])

@@ -1,16 +1,20 @@
-"""Searches over orders under a budget: they keep to it and return the best that they came to."""
+"""Searches over orders: budgets, what each never loses to, and blocks of dynamic programming."""
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
 import pytest
 
-from cepbench.planners.budget import Budget
+from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.generate import plan_problem
+from cepbench.planners.iterative_dp import _block_length, _sets, iterative_dp
 from cepbench.planners.iterative_improvement import ii_greedy, ii_random
-from tests.planning_cases import random_case
+from cepbench.planners.simulated_annealing import annealed, simulated_annealing
+from cepbench.planners.two_phase import two_phase
+from tests.planning_cases import ALPHAS, READINGS, STRATEGIES, modelled, random_case
 
 pytestmark = pytest.mark.kernel
 
@@ -57,7 +61,7 @@ def test_one_variable_takes_no_time() -> None:
     assert plan_problem(problem, "II-RANDOM", budget=60).order == ["v0"]
 
 
-@pytest.mark.parametrize("n", [2, 40])
+@pytest.mark.parametrize("n", [2, 7])
 def test_seconds_are_kept(n) -> None:
     problem = random_case(4, n).problem
     plan_problem(problem, "II-RANDOM")
@@ -66,3 +70,68 @@ def test_seconds_are_kept(n) -> None:
     assert 0.2 <= time.perf_counter() - before < 2
     assert not made.complete
     assert made.log_cost <= plan_problem(problem, "II-RANDOM").log_cost + 1e-12
+
+
+@pytest.mark.parametrize("search", [simulated_annealing, two_phase])
+def test_annealing_keeps_to_its_steps_and_never_loses_to_its_start(search) -> None:
+    problem = random_case(7, 8, "SEQ", powers=(-1, 1)).problem
+    start = plan_problem(problem, "GREEDY").log_cost
+    whole = search(problem, rng_of(), Budget())
+    assert whole.complete
+    for steps in (1, 150, 1000, whole.steps - 1):
+        found = search(problem, rng_of(), Budget(steps=steps))
+        assert found.steps == steps and not found.complete
+        assert sorted(found.plan) == list(range(8))
+        assert problem.log_order_cost(found.plan) <= start + 1e-12
+    best = plan_problem(problem, "DP-LD").log_cost
+    assert problem.log_order_cost(whole.plan) == pytest.approx(best, abs=1e-9)
+
+
+def test_annealing_goes_uphill_out_of_a_local_minimum() -> None:
+    problem = random_case(56, 8, powers=(-1, 1)).problem
+    minimum = ii_random(problem, rng_of(), Budget()).plan
+    best = plan_problem(problem, "DP-LD").log_cost
+    assert problem.log_order_cost(minimum) > best + 1e-6
+    found = annealed(problem, np.array(minimum), 2.0, rng_of(), UNLIMITED, UNLIMITED)
+    assert problem.log_order_cost(found.plan) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("search", [simulated_annealing, two_phase, iterative_dp])
+def test_no_seconds_left(search) -> None:
+    problem = random_case(7, 60, "SEQ").problem
+    start = plan_problem(problem, "GREEDY").log_cost
+    found = search(problem, rng_of(), Budget(seconds=1e-9))
+    assert not found.complete
+    assert problem.log_order_cost(found.plan) <= start + 1e-12
+
+
+@pytest.mark.parametrize(("operator", "time_selectivity"), READINGS)
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_each_block_is_the_cheapest_next_one(operator, time_selectivity, n) -> None:
+    for length in {_block_length(n, _sets(n, k)) for k in range(1, n + 1)}:
+        for strategy in STRATEGIES:
+            for alpha in ALPHAS[:2]:
+                case = modelled(
+                    random_case(n, n, operator, time_selectivity).in_floats(), strategy, alpha
+                )
+                problem = case.problem
+                found = iterative_dp(problem, rng_of(), Budget(steps=_sets(n, length)))
+                assert found.steps == _sets(n, length)
+                # Block by block, for equally good blocks need not lead to equal costs.
+                for begin in range(0, n, length):
+                    prefix, left = found.plan[:begin], found.plan[begin:]
+                    blocks = itertools.permutations(left, min(length, len(left)))
+                    least = min(case.order_cost([*prefix, *block]) for block in blocks)
+                    cost = case.order_cost(found.plan[: begin + length])
+                    assert cost == pytest.approx(least, rel=1e-9)
+                assert (found.log_bound is None) == (length < n)
+
+
+def test_blocks_are_as_long_as_their_sets_allow() -> None:
+    for n in (1, 4, 9, 30):
+        for most in (1, 50, 1000, 10**6):
+            length = _block_length(n, most)
+            assert length == 1 or _sets(n, length) <= most
+            assert all(_sets(n, k) > most for k in range(length + 1, n + 1))
+    assert _sets(4, 2) == (4 + 6) + (2 + 1)
+    assert [_block_length(n, 1 << 22) for n in (20, 50, 100, 200)] == [20, 4, 3, 2]

@@ -82,12 +82,14 @@ SPACES: dict[str, Callable[[Case], list]] = {
     "ZSTREAM": lambda case: naive.trees_over(list(range(case.n))),
     "ZSTREAM-ORD": lambda case: naive.trees_over(greedy_order(case)),
     "DP-B": lambda case: naive.all_trees(list(range(case.n))),
+    # All that is planned here is planned in one block.
+    "IDP": lambda case: naive.all_orders(case.n),
     "LINDP": lambda case: naive.trees_over(linear_order(case)),
     "GOO": lambda case: [naive.smallest_joins(case.n, joining_adds(case))],
 }
 
 #: These end in a local minimum instead.
-LOCAL_SEARCHES = ["II-RANDOM", "II-GREEDY"]
+LOCAL_SEARCHES = ["II-RANDOM", "II-GREEDY", "SA", "2PO"]
 
 #: This one ends in the best tree over its own leaves, and is not worse than ZSTREAM-ORD.
 FLIPS = "FLIPS"
@@ -137,7 +139,7 @@ def test_every_generator_of_the_registry_is_tested_here() -> None:
     assert BUILT_IN == [
         "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",
         "ZSTREAM", "ZSTREAM-ORD", "DP-B",
-        "IKKBZ",
+        "IKKBZ", "SA", "2PO", "IDP",
         "GOO", "DPCCP", "QUICKPICK", "LINDP", FLIPS,
     ]  # fmt: skip
     exact = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
@@ -230,6 +232,11 @@ def test_generators_never_lose_to_those_they_contain(seed, n) -> None:
     for better, worse in (
         *(("DP-LD", name) for name in ("TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY")),
         ("II-GREEDY", "GREEDY"),
+        ("SA", "GREEDY"),
+        ("2PO", "II-GREEDY"),
+        ("IDP", "DP-LD"),
+        ("DP-LD", "2PO"),
+        ("DP-LD", "SA"),
         ("DP-B", "ZSTREAM"),
         ("DP-B", "ZSTREAM-ORD"),
         ("DP-B", "GOO"),
@@ -291,7 +298,7 @@ def test_a_plan_does_not_depend_on_names_or_on_the_order_of_the_statistics(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["EFREQ", "GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B", "GOO", "LINDP"]
+    "name", ["EFREQ", "GREEDY", "DP-LD", "IDP", "ZSTREAM-ORD", "DP-B", "GOO", "LINDP"]
 )
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 7), data=st.data())
 @settings(deadline=None, max_examples=20)

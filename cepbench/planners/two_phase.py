@@ -1,0 +1,55 @@
+"""2PO: two-phase optimization, local minima first, then annealing from the best of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.planners.budget import Budget, Found
+from cepbench.planners.greedy import greedy
+from cepbench.planners.iterative_improvement import better, descent
+from cepbench.planners.registry import plan_generator
+from cepbench.planners.simulated_annealing import annealed
+
+#: Local minima of the first phase: ten as in [ioannidis1990]_, while they are quickly found.
+_STARTS = 10
+_MOST_STEPS = 1_000_000
+#: Where the second phase begins.
+_LUKEWARM = 0.1
+
+
+@plan_generator(
+    "2PO",
+    plans="order",
+    space="all orders, from local minima uphill and down to another one",
+    source="[ioannidis1990]_",
+    anytime=True,
+)
+def two_phase(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+    """Iterative improvement from several orders, then simulated annealing from the best.
+
+    The first phase descends from the order of GREEDY, exactly as II-GREEDY with the same seed, and
+    from random ones: to ten local minima, or fewer if a million neighbours have been tried (beyond
+    some 100 variables). The second is that of SA from a temperature of 0.1 on, at which a
+    neighbour that is a tenth worse is still taken every third time. So it is never worse than
+    II-GREEDY.
+
+    A step of its budget is a neighbour that is tried.
+
+    Differs from [ioannidis1990]_: all starts are random there; and see SA.
+    """
+    deadline = budget.deadline()
+    found = descent(problem, np.array(greedy(problem, rng)), rng, budget.most_steps, deadline)
+    for _ in range(_STARTS - 1):
+        steps = found.steps or 0
+        if not found.complete or steps >= _MOST_STEPS:
+            break
+        start = rng.permutation(problem.n)
+        left = budget.most_steps - steps
+        found = better(problem, found, descent(problem, start, rng, left, deadline))
+    if not found.complete:
+        return found
+    steps = found.steps or 0
+    start = np.array(found.plan)
+    end = annealed(problem, start, _LUKEWARM, rng, budget.most_steps - steps, deadline)
+    return better(problem, found, end)
