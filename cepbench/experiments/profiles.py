@@ -69,6 +69,16 @@ _COST_MODELS: Mapping[str, Mapping[str, Any]] = {
     "full": {"identifiers": 2100, "days": 5, "patterns": 100, "max_partial_matches": 1e5},
 }
 
+_DISTANCES: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"patterns": 3, "budget_seconds": 4.0},
+    "full": {"patterns": 20, "budget_seconds": 900.0},
+}
+
+_ROBUSTNESS: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"draws": 2, "measured_patterns": 12, "repetitions": 3},
+    "full": {"draws": 10, "measured_patterns": 100, "repetitions": 5},
+}
+
 
 def stream_parameters(profile: str, **changes: int) -> dict[str, int]:
     """``identifiers`` and ``days`` of the stream; changes that are 0 keep the profile's.
@@ -135,6 +145,18 @@ def cost_model_parameters(profile: str) -> dict[str, Any]:
     """What partial matches are counted on: stream, patterns of each size, bound on their number."""
     _check(profile)
     return dict(_COST_MODELS[profile])
+
+
+def distance_parameters(profile: str) -> dict[str, Any]:
+    """``patterns`` of each size and shape and ``budget_seconds`` of each generator for a shape."""
+    _check(profile)
+    return dict(_DISTANCES[profile])
+
+
+def robustness_parameters(profile: str) -> dict[str, Any]:
+    """``draws`` of errors for a pattern; ``measured_patterns`` and their ``repetitions``."""
+    _check(profile)
+    return dict(_ROBUSTNESS[profile])
 
 
 def restrictions(config: SweepConfig) -> list[str]:

@@ -16,6 +16,7 @@ from cepbench.figures.points import (
     plans_by_cost,
     trade_off,
 )
+from cepbench.figures.ranges import LEGEND, MARKS, range_rows, range_title
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -23,11 +24,13 @@ from cepbench.figures.rows import (
     ends_of,
     log_ticks,
     needs_log,
+    needs_log_sizes,
     panels_of,
     quantity_of,
     rows_by_group,
     rows_by_size,
     series_of,
+    size_ticks,
     unit_of,
 )
 from cepbench.figures.styles import style_of
@@ -37,6 +40,7 @@ VEGALITE_MIME = "application/vnd.vegalite.v5+json"
 
 _PICK = "pick series in the legend"
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
+_CROSS = "M-1,-1L1,1M-1,1L1,-1"
 _COLUMNS = [
     "pattern_set", "strategy", "size", "series", "algorithm", "plans", "evaluator", "value", "low", "high",
     "patterns", "left_out",
@@ -106,8 +110,13 @@ def lines_by_size(
     drawn = []
     for kind, part in panels_of(rows).items():
         pick = _pick(kind)
-        x = alt.X("size:O", title="pattern size (participating events)", sort=sizes,
-                  axis=alt.Axis(labelAngle=0))  # fmt: skip
+        heading = "pattern size (participating events)"
+        if needs_log_sizes(sizes):
+            scale = alt.Scale(type="log", nice=False, padding=10)
+            axis = alt.Axis(values=size_ticks(sizes), format="d")
+            x = alt.X("size:Q", title=heading, scale=scale, axis=axis)
+        else:
+            x = alt.X("size:O", title=heading, sort=sizes, axis=alt.Axis(labelAngle=0))
         base = alt.Chart(_data(part)).encode(x=x, color=_colour(part), opacity=_picked(pick))
         dash = list(style_of(part["algorithm"].iloc[0], kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=_y(rows, title))
@@ -197,6 +206,51 @@ def throughput_against_latency(
     text = base.mark_text(dx=8, dy=-8, align="left").encode(y=y, text="label:N")
     panel = _panel("", pick, line, up, across, marks, text).properties(width=560, height=340)
     return _joined([panel], TRADE_OFF)
+
+
+def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
+    """The chart of :func:`cepbench.figures.static.ranges_by_factor`, with tooltips."""
+    rows = range_rows(summary, metric)
+    quantity = quantity_of(metric)
+    named = rows[["plans", "algorithm"]].drop_duplicates()
+    order = list(named["algorithm"])
+    colours = [style_of(name, plans).colour for plans, name in named.itertuples(index=False)]
+    low, high = rows[list(MARKS)].min().min(), rows[list(MARKS)].max().max()
+    ends = [low / (high / low) ** 0.05 / 1.02, high * (high / low) ** 0.05 * 1.02]
+    # Names that Vega reads as names.
+    plain = rows.rename(columns={"90th percentile": "p90", "worst case": "worst"})
+    colour = alt.Color("algorithm:N", legend=None, scale=alt.Scale(domain=order, range=colours))
+    tooltip = [
+        alt.Tooltip("algorithm:N", title="plan generator"),
+        *(alt.Tooltip(f"{name}:Q", title=title, format=",.4~g")
+          for name, title in zip(("median", "p90", "worst"), MARKS, strict=True)),
+        alt.Tooltip("patterns:Q"),
+    ]  # fmt: skip
+
+    def x(name: str) -> alt.X:
+        scale = alt.Scale(type="log", domain=ends, nice=False)
+        axis = alt.Axis(values=log_ticks(*ends), format="~g")
+        return alt.X(f"{name}:Q", title=quantity.axis, scale=scale, axis=axis)
+
+    panels: list[Any] = []
+    for factor in rows["factor"].unique():
+        y = alt.Y("algorithm:N", sort=order, title=None,
+                  axis=alt.Axis(labels=not panels, ticks=False))  # fmt: skip
+        base = alt.Chart(plain[plain["factor"] == factor]).encode(
+            y=y, color=colour, tooltip=tooltip
+        )
+        layers = (
+            base.mark_rule().encode(x=x("median"), x2="worst:Q"),
+            base.mark_point(filled=True, size=50, opacity=1).encode(x=x("median")),
+            base.mark_tick(thickness=2, size=12).encode(x=x("p90")),
+            base.mark_point(shape=_CROSS, size=40, strokeWidth=1.5).encode(x=x("worst")),
+        )
+        panels.append(
+            alt.layer(*layers).properties(
+                title=f"wrong by up to {factor:g}", width=185, height=17 * len(order)
+            )
+        )
+    return _joined(panels, range_title(metric), LEGEND)
 
 
 def use_offline_charts() -> None:

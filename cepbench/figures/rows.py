@@ -23,6 +23,9 @@ _DEFAULTS: dict[str, Any] = {
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
 
+#: Beyond this ratio of largest to smallest pattern size their axis is logarithmic.
+SIZE_SPREAD = 12.0
+
 #: The statistic of a ratio to the native method, and what that is.
 RATIO = "ratio"
 _TO = "EFREQ (orders) and ZSTREAM (trees)"
@@ -65,7 +68,14 @@ _QUANTITIES = {
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "normalized": Quantity("Normalized plan cost", "cost of EFREQ / cost", "higher", ""),
+    "distance": Quantity("Distance from the optimum", "cost / least cost", "lower", ""),
+    "regret": Quantity("Regret", "cost / cost of the plan from the right numbers", "lower", ""),
+    "slowdown": Quantity("Slowdown", "time / time of the plan from the right numbers", "lower", ""),
+    "more_partial_matches": Quantity(
+        "Partial matches", "partial matches / those of the plan from the right numbers", "lower", ""
+    ),
 }
 
 
@@ -148,6 +158,20 @@ def needs_log(rows: pd.DataFrame) -> bool:
         return False
     asked = ("log" in rows and rows["log"].all()) or (rows["statistic"] == RATIO).all()
     return bool(asked) or bool(values.max() / values.min() > LOG_SPREAD)
+
+
+def needs_log_sizes(sizes: Sequence[int]) -> bool:
+    """Whether pattern sizes are so far apart that their axis is logarithmic."""
+    return max(sizes) / min(sizes) > SIZE_SPREAD
+
+
+def size_ticks(sizes: Sequence[int]) -> list[int]:
+    """The sizes that a logarithmic axis names, so that their numbers do not meet."""
+    chosen: list[int] = []
+    for size in sorted(sizes):
+        if not chosen or size / chosen[-1] > 1.15:
+            chosen.append(int(size))
+    return chosen
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -28,6 +28,7 @@ from cepbench.figures.points import (
     plans_by_cost,
     trade_off,
 )
+from cepbench.figures.ranges import LEGEND, MARKS, range_rows, range_title
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -35,11 +36,13 @@ from cepbench.figures.rows import (
     ends_of,
     log_ticks,
     needs_log,
+    needs_log_sizes,
     panels_of,
     quantity_of,
     rows_by_group,
     rows_by_size,
     series_of,
+    size_ticks,
     unit_of,
 )
 from cepbench.figures.styles import Style, style_of
@@ -159,14 +162,20 @@ def lines_by_size(
     with _look():
         figure, drawn = _panels(rows)
         for axes, _, part in drawn:
-            series = series_of(part)
+            series, sizes = series_of(part), sorted(part["size"].unique())
+            far = needs_log_sizes(sizes)
             for rank, (label, algorithm, plans) in enumerate(series):
                 own = part[part["series"] == label].sort_values("size")
                 # Side by side, or whiskers of one size would hide each other.
                 shift = (rank - (len(series) - 1) / 2) * 0.06
-                at = own["size"].to_numpy(float) + shift
+                at = own["size"].to_numpy(float)
+                at = at * (1 + shift / 20) if far else at + shift
                 _marks(axes, at, own, style_of(algorithm, plans), label, line=True)
-            axes.set_xticks(sorted(part["size"].unique()))
+            if far:
+                axes.set_xscale("log")
+                axes.xaxis.set_minor_locator(NullLocator())
+                sizes = size_ticks(sizes)
+            axes.set_xticks(sizes, [str(size) for size in sizes])
             axes.set_xlabel("pattern size (participating events)")
         what = f"{pattern_set} patterns" if pattern_set else ""
         return _finish(figure, drawn, rows, chart_title(metric, what, statistic), panels)
@@ -257,6 +266,52 @@ def throughput_against_latency(
             axes.set_xscale("log")
         axes.grid(True)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, fontsize=8)
+        return figure
+
+
+def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
+    """A panel a factor and a row a generator: median, 90th percentile and worst case.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.experiments.regrets.regret_summary` returns it.
+    metric : str
+
+    Raises
+    ------
+    ExperimentError
+        If the summary has no such rows.
+    """
+    rows = range_rows(summary, metric)
+    named = rows[["plans", "algorithm"]].drop_duplicates()
+    place = {name: -rank for rank, name in enumerate(named["algorithm"])}
+    factors = list(rows["factor"].unique())
+    low, high = rows[list(MARKS)].min().min(), rows[list(MARKS)].max().max()
+    shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
+    with _look():
+        figure = Figure(figsize=(2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2),
+                        layout="constrained")  # fmt: skip
+        grid = figure.subplots(1, len(factors), sharey=True, sharex=True, squeeze=False)[0]
+        for axes, factor in zip(grid, factors, strict=True):
+            for row in rows[rows["factor"] == factor].to_dict("records"):
+                colour = style_of(row["algorithm"], row["plans"]).colour
+                y = place[row["algorithm"]]
+                axes.plot([row["median"], row["worst case"]], [y, y], color=colour, linewidth=0.8)
+                for statistic, shape in shapes.items():
+                    axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)
+            axes.axhline(0.5 - (named["plans"] == "order").sum(), color="#999999", linewidth=0.6)
+            axes.axvline(1.0, color="#333333", linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_xlim(low / (high / low) ** 0.05 / 1.02, high * (high / low) ** 0.05 * 1.02)
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_locator(FixedLocator(log_ticks(*axes.get_xlim())))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.grid(True, axis="x")
+            axes.set_title(f"wrong by up to {factor:g}")
+        grid[0].set_yticks(list(place.values()), list(place))
+        figure.suptitle(f"{range_title(metric)}; {LEGEND}", x=0.01, ha="left", fontsize=11)
+        figure.supxlabel(quantity_of(metric).axis, fontsize=9)
         return figure
 
 

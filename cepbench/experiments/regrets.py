@@ -1,0 +1,312 @@
+"""What plans from wrong numbers cost and do, as distributions, and which generators are robust.
+
+Sums up the tables of :mod:`cepbench.experiments.robustness`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.experiments.cells import OK
+from cepbench.experiments.summary import RESAMPLES, with_interval
+
+#: The statistics of a distribution, in rising order.
+DISTRIBUTION = ("median", "90th percentile", "worst case")
+
+#: A generator is robust against a factor if nine of ten of its plans have at most this regret.
+ROBUST = 2.0
+
+#: Means within this ratio are called equally near.
+EQUAL = 1.02
+
+#: A mean distance of at most this is that of a generator whose plans all have the least cost.
+EXACT = 1 + 1e-9
+
+_SHARE = 0.9
+
+
+def regret_summary(
+    table: pd.DataFrame,
+    metrics: Sequence[str] = ("regret", "distance"),
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """The distribution over patterns and draws, per generator and factor.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`cepbench.experiments.robustness.planning_regrets` or
+        :func:`cepbench.experiments.robustness.measured_regrets` returns it.
+    metrics : sequence of str
+        Columns of the table that hold ratios.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        Columns ``algorithm``, ``plans``, ``factor``, ``metric``, ``statistic`` (geometric mean and
+        those of :data:`DISTRIBUTION`), ``value``, ``low``, ``high`` (95 % percentile bootstrap over
+        patterns, whose draws stay together; the value itself for a worst case), ``patterns`` and
+        ``left_out``: patterns with a draw that has no value.
+    """
+    rows = []
+    for key, group in table.groupby(["plans", "algorithm", "factor"], sort=False):
+        for metric in metrics:
+            values = group.pivot(index="pattern_id", columns="draw", values=metric)
+            whole = values.to_numpy(float)
+            whole = whole[np.isfinite(whole).all(axis=1)]
+            for statistic, average in _AVERAGES.items():
+                few = 1 if statistic == "worst case" else resamples
+                found = with_interval(whole, average, seed, few, key[2], metric)
+                if statistic == "worst case":
+                    found |= {"low": found["value"], "high": found["value"]}
+                rows.append(
+                    {
+                        "algorithm": key[1],
+                        "plans": key[0],
+                        "factor": float(group["factor"].iloc[0]),
+                        "metric": metric,
+                        "statistic": statistic,
+                        **found,
+                        "patterns": len(whole),
+                        "left_out": len(values) - len(whole),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def regret_table(summary: pd.DataFrame, metric: str = "regret") -> pd.DataFrame:
+    """A row a generator; for each factor above 1 the median, 90th percentile and worst case.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`regret_summary` returns it.
+    metric : str
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``plans`` and ``algorithm`` in the order of the summary; columns by factor and
+        statistic.
+    """
+    chosen = summary[
+        (summary["metric"] == metric)
+        & (summary["factor"] > 1)
+        & summary["statistic"].isin(DISTRIBUTION)
+    ]
+    wide = chosen.pivot(index=["plans", "algorithm"], columns=["factor", "statistic"],
+                        values="value")  # fmt: skip
+    rows = pd.MultiIndex.from_frame(chosen[["plans", "algorithm"]].drop_duplicates())
+    factors = sorted(chosen["factor"].unique())
+    columns = pd.MultiIndex.from_product(
+        [factors, DISTRIBUTION], names=["wrong by up to", "regret" if metric == "regret" else ""]
+    )
+    return wide.reindex(index=rows, columns=columns)
+
+
+def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
+    """Plans and runs that there are none of: generator, status, how many, the first reason."""
+    missing = table[table["status"] != OK]
+    rows = [
+        {
+            "algorithm": algorithm,
+            "status": str(status).replace("_", " "),
+            "rows": len(group),
+            "patterns": group["pattern_id"].nunique(),
+            "reason": group["reason"].iloc[0],
+        }
+        for (algorithm, status), group in missing.groupby(["algorithm", "status"], sort=False)
+    ]
+    return pd.DataFrame(rows, columns=["algorithm", "status", "rows", "patterns", "reason"])
+
+
+def conclusions(summary: pd.DataFrame) -> list[str]:
+    """Which generators are robust, in sentences drawn from the numbers.
+
+    A generator is called robust against a factor if its regret is at most :data:`ROBUST` for nine
+    of ten plans. That does not make it good, so what its plans cost beside the best is said too.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`regret_summary` returns it, with the metrics ``regret`` and ``distance``.
+
+    Returns
+    -------
+    list of str
+        Sentences in Markdown.
+    """
+    said = []
+    for kind, part in _by_kind(summary):
+        usual = _values(part, "regret", "90th percentile")
+        worst = _values(part, "regret", "worst case")
+        far = _values(part, "distance", "geometric mean")
+        factors = sorted(factor for factor in set(part["factor"]) if factor > 1)
+        fixed = [name for name in worst if all(worst[name].get(f) == 1 for f in factors)]
+        found = []
+        if fixed and factors:
+            found.append(
+                f"{_listed(fixed)}: the same plan whatever the numbers, so nothing to regret, "
+                "however far from the best it is."
+            )
+        for factor in factors:
+            regrets = {
+                name: values[factor]
+                for name, values in usual.items()
+                if name not in fixed and np.isfinite(values[factor])
+            }
+            if regrets:
+                largest = max(regrets, key=lambda name: worst[name][factor])
+                found.append(
+                    f"Numbers wrong by up to {factor:g}: {_robust(regrets)} The most regrettable "
+                    f"plan, by {largest}, costs {worst[largest][factor]:.3g} times as much."
+                )
+        found += _nearest(far, factors) + _still_better(far, factors, fixed)
+        said += [f"**{kind.capitalize()} plans.** {sentence}" for sentence in found]
+    return said
+
+
+def measured_conclusions(summary: pd.DataFrame) -> list[str]:
+    """What plans from wrong numbers did when run, in sentences drawn from the numbers.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`regret_summary` returns it for a table of measured regrets, with the metrics
+        ``regret``, ``slowdown`` and ``more_partial_matches``.
+
+    Returns
+    -------
+    list of str
+        Sentences in Markdown.
+    """
+    said = []
+    for kind, part in _by_kind(summary):
+        metrics = ("regret", "slowdown", "more_partial_matches")
+        usual = {metric: _values(part, metric, "90th percentile") for metric in metrics}
+        for factor in sorted(factor for factor in set(part["factor"]) if factor > 1):
+            at: dict[str, tuple[str, float]] = {}
+            for metric in metrics:
+                known = {
+                    name: values[factor]
+                    for name, values in usual[metric].items()
+                    if np.isfinite(values[factor])
+                }
+                if known:
+                    name = max(known, key=lambda each: known[each])
+                    at[metric] = name, known[name]
+            if len(at) == len(metrics):
+                said.append(
+                    f"**{kind.capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
+                    "90th percentile and for the generator that it hits most, runs were "
+                    f"{at['slowdown'][1]:.3g} times slower ({at['slowdown'][0]}), with "
+                    f"{at['more_partial_matches'][1]:.3g} times the partial matches "
+                    f"({at['more_partial_matches'][0]}), where costs had a regret of "
+                    f"{at['regret'][1]:.3g} ({at['regret'][0]})."
+                )
+    return said
+
+
+def _robust(regrets: dict[str, float]) -> str:
+    rising = sorted(regrets, key=lambda name: regrets[name])
+    robust = [name for name in rising if regrets[name] <= ROBUST]
+    others = rising[len(robust) :]
+    range_of = f"{regrets[rising[0]]:.3g} ({rising[0]}) to {regrets[rising[-1]]:.3g} ({rising[-1]})"
+    if not others:
+        return f"all generators are robust, with regrets at the 90th percentile of {range_of}."
+    if not robust:
+        return f"no generator is robust, with regrets at the 90th percentile of {range_of}."
+    return (
+        f"robust are {_listed([f'{name} ({regrets[name]:.3g})' for name in robust])}, and not "
+        f"{_listed([f'{name} ({regrets[name]:.3g})' for name in others])}."
+    )
+
+
+def _nearest(far: dict[str, dict[float, float]], factors: Sequence[float]) -> list[str]:
+    """Which generators to take when numbers are wrong."""
+    chosen = []
+    for factor in factors:
+        known = {name: at[factor] for name, at in far.items() if np.isfinite(at[factor])}
+        if known:
+            least = min(known.values())
+            equal = [name for name, value in known.items() if value <= least * EQUAL]
+            chosen.append(f"{factor:g}: {_listed(equal)} ({least:.3g})")
+    if not chosen:
+        return []
+    return [
+        "Nearest to the least cost, by the geometric mean of the distance and within "
+        f"{EQUAL - 1:.0%} of each other, at {'; '.join(chosen)}."
+    ]
+
+
+def _still_better(
+    far: dict[str, dict[float, float]], factors: Sequence[float], fixed: Sequence[str]
+) -> list[str]:
+    """Up to which errors an exact search pays, against others that know the right numbers."""
+    known = {name: at for name, at in far.items() if np.isfinite(at.get(1.0, np.nan))}
+    exact = [name for name, at in known.items() if at[1.0] <= EXACT]
+    if not exact:
+        return []
+    name = exact[0]
+    texts = []
+    for factor in factors:
+        beaten = [
+            other for other, at in known.items() if other not in fixed
+            and at[1.0] > known[name][factor]
+        ]  # fmt: skip
+        texts.append(f"{factor:g}: {_listed(beaten) if beaten else 'none'}")
+    return [
+        f"{name}'s plans from wrong numbers still cost less, by the same mean, than those from the "
+        f"right numbers of, at {'; '.join(texts)}."
+    ]
+
+
+def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for kind in dict.fromkeys(summary["plans"].tolist()):
+        yield kind, summary[summary["plans"] == kind]
+
+
+def _values(part: pd.DataFrame, metric: str, statistic: str) -> dict[str, dict[float, float]]:
+    """Generator -> factor -> value, in the order of the summary."""
+    chosen = part[(part["metric"] == metric) & (part["statistic"] == statistic)]
+    found: dict[str, dict[float, float]] = {}
+    for name, factor, value in chosen[["algorithm", "factor", "value"]].itertuples(index=False):
+        found.setdefault(name, {})[float(factor)] = float(value)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+
+
+def _flat(values: np.ndarray, axis: int | None) -> np.ndarray:
+    """Draws of a pattern beside each other; of resamples, shape (resamples, patterns · draws)."""
+    return values.ravel() if axis is None else values.reshape(len(values), -1)
+
+
+def _percentile(share: float) -> Callable[..., Any]:
+    def at(values: np.ndarray, axis: int | None = None) -> Any:
+        return np.quantile(_flat(values, axis), share, axis=axis)
+
+    return at
+
+
+def _geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
+    return np.exp(np.log(_flat(values, axis)).mean(axis=axis))
+
+
+_AVERAGES: dict[str, Callable[..., Any]] = {
+    "geometric mean": _geometric_mean,
+    "median": _percentile(0.5),
+    "90th percentile": _percentile(_SHARE),
+    "worst case": _percentile(1.0),
+}

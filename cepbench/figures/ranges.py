@@ -1,0 +1,59 @@
+"""Distributions of plans from wrong numbers: rows of their chart. Chooses and labels; computes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import ExperimentError
+from cepbench.figures.rows import PANELS, quantity_of
+
+#: Statistic -> its mark, as the legend writes it.
+MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}
+
+#: What the marks are, below or above a chart of ranges.
+LEGEND = ", ".join(f"{mark} {statistic}" for statistic, mark in MARKS.items())
+
+
+def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Median, 90th percentile and worst case of each generator at each factor above 1.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.experiments.regrets.regret_summary` returns it.
+    metric : str
+
+    Returns
+    -------
+    DataFrame
+        Columns ``plans``, ``algorithm``, ``factor``, the statistics of :data:`MARKS` and
+        ``patterns``; orders before trees, else in the order of the summary.
+
+    Raises
+    ------
+    ExperimentError
+        If the summary has no such rows.
+    """
+    chosen = summary[
+        (summary["metric"] == metric)
+        & (summary["factor"] > 1)
+        & summary["statistic"].isin(list(MARKS))
+        & np.isfinite(summary["value"])
+    ]
+    if chosen.empty:
+        raise ExperimentError(f"the summary has no distribution of {metric!r} at a factor above 1")
+    key = ["plans", "algorithm", "factor", "patterns"]
+    wide = chosen.pivot(index=key, columns="statistic", values="value").reset_index()
+    rank = {name: place for place, name in enumerate(chosen["algorithm"].drop_duplicates())}
+    kinds = {kind: place for place, kind in enumerate(PANELS)}
+    order = pd.DataFrame({"kind": wide["plans"].map(kinds), "rank": wide["algorithm"].map(rank),
+                          "factor": wide["factor"]})  # fmt: skip
+    wide = wide.loc[order.sort_values(["factor", "kind", "rank"], kind="stable").index]
+    return wide[[*key, *MARKS]].reset_index(drop=True)
+
+
+def range_title(metric: str) -> str:
+    """Heading of a chart of ranges."""
+    quantity = quantity_of(metric)
+    return f"{quantity.title} of plans from wrong numbers ({quantity.better} is better)"
