@@ -83,6 +83,15 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
     ]  # fmt: skip
 
 
+def spread_sample(cases: Sequence[PlanningCase], number: int) -> list[PlanningCase]:
+    """So many of the cases, or all, evenly over their order, the last one among them.
+
+    Sweeps list patterns by rising size; large ones, with the most to plan, are never left out.
+    """
+    places = np.linspace(len(cases) - 1, 0, min(max(number, 1), len(cases))).round().astype(int)
+    return [cases[place] for place in sorted(set(places.tolist()))]
+
+
 def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Generator) -> Statistics:
     """The same statistics, each number multiplied by ``factor ** u``, u uniform in [-1, 1].
 

@@ -286,6 +286,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
     rows = range_rows(summary, metric)
     named = rows[["plans", "algorithm"]].drop_duplicates()
     place = {name: -rank for rank, name in enumerate(named["algorithm"])}
+    orders = len(named[named["plans"] == "order"])
     factors = list(rows["factor"].unique())
     low, high = rows[list(MARKS)].min().min(), rows[list(MARKS)].max().max()
     shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
@@ -300,7 +301,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
                 axes.plot([row["median"], row["worst case"]], [y, y], color=colour, linewidth=0.8)
                 for statistic, shape in shapes.items():
                     axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)
-            axes.axhline(0.5 - (named["plans"] == "order").sum(), color="#999999", linewidth=0.6)
+            axes.axhline(0.5 - orders, color="#999999", linewidth=0.6)
             axes.axvline(1.0, color="#333333", linewidth=0.8)
             axes.set_xscale("log")
             axes.set_xlim(low / (high / low) ** 0.05 / 1.02, high * (high / low) ** 0.05 * 1.02)

@@ -20,8 +20,8 @@ from cepbench.reporting.pages import page_of
 
 #: Notebooks of the report, in the order of its index.
 NOTEBOOKS = (
-    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "cost_models",
-    "ledger",
+    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9",
+    "figure_7_extended", "robustness", "cost_models", "ledger",
 )  # fmt: skip
 
 #: The notebook that reads the results of all others, so it comes last.
