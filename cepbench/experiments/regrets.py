@@ -28,6 +28,9 @@ EXACT = 1 + 1e-9
 
 _SHARE = 0.9
 
+#: Headings of narrow columns.
+_SHORT = {"90th percentile": "90 %", "worst case": "worst"}
+
 
 def regret_summary(
     table: pd.DataFrame,
@@ -83,34 +86,44 @@ def regret_summary(
     return pd.DataFrame(rows)
 
 
-def regret_table(summary: pd.DataFrame, metric: str = "regret") -> pd.DataFrame:
-    """A row a generator; for each factor above 1 the median, 90th percentile and worst case.
+def regret_table(
+    summary: pd.DataFrame,
+    metric: str = "regret",
+    statistics: Sequence[str] = DISTRIBUTION,
+    *,
+    least: float = 2.0,
+) -> pd.DataFrame:
+    """A row a generator, orders first; statistics of each factor as columns.
 
     Parameters
     ----------
     summary : DataFrame
         As :func:`regret_summary` returns it.
     metric : str
+    statistics : sequence of str
+        With one alone the columns are the factors.
+    least : float
+        The least factor to show; 1 is that of the plans from the right numbers.
 
     Returns
     -------
     DataFrame
-        Indexed by ``plans`` and ``algorithm`` in the order of the summary; columns by factor and
-        statistic.
+        Indexed by ``plans`` and ``algorithm``; column labels are texts, ready to be shown.
     """
     chosen = summary[
         (summary["metric"] == metric)
-        & (summary["factor"] > 1)
-        & summary["statistic"].isin(DISTRIBUTION)
+        & (summary["factor"] >= least)
+        & summary["statistic"].isin(list(statistics))
     ]
-    wide = chosen.pivot(index=["plans", "algorithm"], columns=["factor", "statistic"],
-                        values="value")  # fmt: skip
-    rows = pd.MultiIndex.from_frame(chosen[["plans", "algorithm"]].drop_duplicates())
-    factors = sorted(chosen["factor"].unique())
-    columns = pd.MultiIndex.from_product(
-        [factors, DISTRIBUTION], names=["wrong by up to", "regret" if metric == "regret" else ""]
+    wide = chosen.pivot(
+        index=["plans", "algorithm"], columns=["factor", "statistic"], values="value"
     )
-    return wide.reindex(index=rows, columns=columns)
+    named = chosen[["plans", "algorithm"]].drop_duplicates().sort_values("plans", kind="stable")
+    pairs = [(f, name) for f in sorted(set(chosen["factor"])) for name in statistics]
+    table = wide.reindex(index=pd.MultiIndex.from_frame(named), columns=pairs)
+    labels = [(f"{factor:g}", _SHORT.get(name, name)) for factor, name in pairs]
+    table.columns = pd.MultiIndex.from_tuples(labels, names=["wrong by up to", ""])
+    return table if len(statistics) > 1 else table.droplevel(1, axis=1)
 
 
 def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
@@ -146,13 +159,13 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
         Sentences in Markdown.
     """
     said = []
-    for kind, part in _by_kind(summary):
+    for kind, every in _by_kind(summary):
+        part, found = _of_all_patterns(every)
         usual = _values(part, "regret", "90th percentile")
         worst = _values(part, "regret", "worst case")
         far = _values(part, "distance", "geometric mean")
         factors = sorted(factor for factor in set(part["factor"]) if factor > 1)
         fixed = [name for name in worst if all(worst[name].get(f) == 1 for f in factors)]
-        found = []
         if fixed and factors:
             found.append(
                 f"{_listed(fixed)}: the same plan whatever the numbers, so nothing to regret, "
@@ -214,6 +227,21 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
                     f"{at['regret'][1]:.3g} ({at['regret'][0]})."
                 )
     return said
+
+
+def _of_all_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of generators with plans for every pattern, and a sentence on the others.
+
+    Means over the patterns that a generator can take do not compare with those over all.
+    """
+    own = part[part["metric"] == "regret"].groupby("algorithm", sort=False)["patterns"].min()
+    most = int(own.max())
+    fewer = own[own < most]
+    texts = [f"{name} ({count} of {most})" for name, count in fewer.items()]
+    rest = part[~part["algorithm"].isin(fewer.index)]
+    if not texts:
+        return rest, []
+    return rest, [f"Not compared, for lack of plans for some of the patterns: {_listed(texts)}."]
 
 
 def _robust(regrets: dict[str, float]) -> str:

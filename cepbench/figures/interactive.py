@@ -16,7 +16,14 @@ from cepbench.figures.points import (
     plans_by_cost,
     trade_off,
 )
-from cepbench.figures.ranges import LEGEND, MARKS, range_rows, range_title
+from cepbench.figures.ranges import (
+    LEGEND,
+    MARKS,
+    range_ends,
+    range_rows,
+    range_ticks,
+    range_title,
+)
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -211,12 +218,10 @@ def throughput_against_latency(
 def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
     """The chart of :func:`cepbench.figures.static.ranges_by_factor`, with tooltips."""
     rows = range_rows(summary, metric)
-    quantity = quantity_of(metric)
     named = rows[["plans", "algorithm"]].drop_duplicates()
     order = list(named["algorithm"])
     colours = [style_of(name, plans).colour for plans, name in named.itertuples(index=False)]
-    low, high = rows[list(MARKS)].min().min(), rows[list(MARKS)].max().max()
-    ends = [low / (high / low) ** 0.05 / 1.02, high * (high / low) ** 0.05 * 1.02]
+    ends = list(range_ends(rows))
     # Names that Vega reads as names.
     plain = rows.rename(columns={"90th percentile": "p90", "worst case": "worst"})
     colour = alt.Color("algorithm:N", legend=None, scale=alt.Scale(domain=order, range=colours))
@@ -229,8 +234,8 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
 
     def x(name: str) -> alt.X:
         scale = alt.Scale(type="log", domain=ends, nice=False)
-        axis = alt.Axis(values=log_ticks(*ends), format="~g")
-        return alt.X(f"{name}:Q", title=quantity.axis, scale=scale, axis=axis)
+        axis = alt.Axis(values=range_ticks(*ends), format="~g")
+        return alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
 
     panels: list[Any] = []
     for factor in rows["factor"].unique():
@@ -250,7 +255,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
                 title=f"wrong by up to {factor:g}", width=185, height=17 * len(order)
             )
         )
-    return _joined(panels, range_title(metric), LEGEND)
+    return _joined(panels, range_title(metric), f"{quantity_of(metric).axis}; {LEGEND}")
 
 
 def use_offline_charts() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.figures.rows import PANELS, quantity_of
+from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 
 #: Statistic -> its mark, as the legend writes it.
 MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}
+
+#: More numbers than this meet below a panel.
+MOST_TICKS = 7
 
 #: What the marks are, below or above a chart of ranges.
 LEGEND = ", ".join(f"{mark} {statistic}" for statistic, mark in MARKS.items())
@@ -57,3 +62,18 @@ def range_title(metric: str) -> str:
     """Heading of a chart of ranges."""
     quantity = quantity_of(metric)
     return f"{quantity.title} of plans from wrong numbers ({quantity.better} is better)"
+
+
+def range_ends(rows: pd.DataFrame) -> tuple[float, float]:
+    """Ends of the logarithmic axis of these rows, 1 among what lies between them."""
+    low = min(1.0, float(rows[list(MARKS)].min().min()))
+    high = max(1.0, float(rows[list(MARKS)].max().max()))
+    beyond = (high / low) ** 0.05 * 1.02
+    return low / beyond, high * beyond
+
+
+def range_ticks(low: float, high: float) -> list[float]:
+    """Ticks for a panel as narrow as these: powers of ten where there would be many others."""
+    ticks = log_ticks(low, high)
+    tens = [tick for tick in ticks if round(math.log10(tick), 9) % 1 == 0]
+    return tens if len(ticks) > MOST_TICKS and len(tens) > 1 else ticks

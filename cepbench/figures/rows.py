@@ -169,7 +169,7 @@ def size_ticks(sizes: Sequence[int]) -> list[int]:
     """The sizes that a logarithmic axis names, so that their numbers do not meet."""
     chosen: list[int] = []
     for size in sorted(sizes):
-        if not chosen or size / chosen[-1] > 1.15:
+        if not chosen or size / chosen[-1] > 1.3:
             chosen.append(int(size))
     return chosen
 

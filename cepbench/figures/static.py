@@ -28,7 +28,14 @@ from cepbench.figures.points import (
     plans_by_cost,
     trade_off,
 )
-from cepbench.figures.ranges import LEGEND, MARKS, range_rows, range_title
+from cepbench.figures.ranges import (
+    LEGEND,
+    MARKS,
+    range_ends,
+    range_rows,
+    range_ticks,
+    range_title,
+)
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -288,7 +295,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
     place = {name: -rank for rank, name in enumerate(named["algorithm"])}
     orders = len(named[named["plans"] == "order"])
     factors = list(rows["factor"].unique())
-    low, high = rows[list(MARKS)].min().min(), rows[list(MARKS)].max().max()
+    ends = range_ends(rows)
     shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
     with _look():
         figure = Figure(figsize=(2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2),
@@ -304,9 +311,9 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
             axes.axhline(0.5 - orders, color="#999999", linewidth=0.6)
             axes.axvline(1.0, color="#333333", linewidth=0.8)
             axes.set_xscale("log")
-            axes.set_xlim(low / (high / low) ** 0.05 / 1.02, high * (high / low) ** 0.05 * 1.02)
+            axes.set_xlim(*ends)
             axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(log_ticks(*axes.get_xlim())))
+            axes.xaxis.set_major_locator(FixedLocator(range_ticks(*ends)))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.grid(True, axis="x")
             axes.set_title(f"wrong by up to {factor:g}")
