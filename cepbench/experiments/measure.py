@@ -333,8 +333,12 @@ def _planned(
 
 def load_kernels(generator: PlanGenerator) -> None:
     """Plan something small, so that loading compiled code is not part of planning time."""
-    pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1 units")
-    statistics = Statistics(cardinalities={"a": 1.0, "b": 2.0, "c": 3.0})
+    # Connected without a cycle: some generators take no other pattern.
+    pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 1 units")
+    statistics = Statistics(
+        cardinalities={"a": 1.0, "b": 2.0, "c": 3.0},
+        selectivities={("a", "b"): 0.5, ("b", "c"): 0.5},
+    )
     # A generator that cannot plan this one may well plan the real one.
     with suppress(Exception):
         make_plan(pattern, statistics, generator)

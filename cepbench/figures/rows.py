@@ -78,6 +78,9 @@ _QUANTITIES = {
     ),
 }
 
+#: Always on a logarithmic axis: twice as much lies as far from 1 as half as much.
+_TIMES_AS_MUCH = ("distance", "regret")
+
 
 def quantity_of(metric: str) -> Quantity:
     """Words for a metric; its own name, if there are no better ones."""
@@ -148,7 +151,7 @@ def rows_by_size(
     rows = _chosen(summary, metric, statistic)
     rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
     what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
-    return _labelled(rows, what)
+    return _labelled(rows, what).assign(log=metric in _TIMES_AS_MUCH)
 
 
 def needs_log(rows: pd.DataFrame) -> bool:
