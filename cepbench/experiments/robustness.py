@@ -353,6 +353,9 @@ def _measured(
     seed: int,
 ) -> pd.DataFrame:
     """A row for each of the plans, with medians over the repetitions."""
+    columns = ["plans", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
+    if not plans:
+        return pd.DataFrame(columns=columns)
     runs = pd.DataFrame(
         measure_pattern(
             case.spec, stream, case.statistics, plans, repetitions=repetitions, seed=seed
@@ -374,7 +377,6 @@ def _measured(
         else:
             row |= {name: float(group[name].median()) for name in (*_MEASURED, "matches")}
         rows.append(row)
-    columns = ["plans", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
     return pd.DataFrame(rows, columns=columns)
 
 
