@@ -11,7 +11,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from cepbench.errors import ReportError
-from cepbench.experiments.cells import OK, RESULT_SCHEMA
+from cepbench.experiments.cells import OK, REFUSED, RESULT_SCHEMA
+from cepbench.experiments.planning import TIME_BUDGET
 from cepbench.experiments.profiles import JOIN_BASED
 from cepbench.planners.registry import PAPER_GENERATORS
 from cepbench.reporting.__main__ import main
@@ -24,8 +25,8 @@ from tests.reporting.offline import Page, read_page
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 STEMS = (
-    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "cost_models",
-    "ledger",
+    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9",
+    "figure_7_extended", "robustness", "cost_models", "ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 TINY = {
@@ -117,6 +118,39 @@ def test_cost_models_are_held_against_what_was_counted(
     assert "P3 backwards. By partial matches the best order is" in pages["cost_models"].text
 
 
+def test_figure_7_goes_on_with_every_generator(report: Path, pages: dict[str, Page]) -> None:
+    page = pages["figure_7_extended"]
+    assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 6
+    costs = pd.read_parquet(report / "figure_7_extended" / "results.parquet")
+    built_in = {name for name, g in cep.PLAN_GENERATORS.items() if g.is_builtin}
+    assert set(costs["algorithm"]) == built_in
+    assert set(costs["pattern_set"]) == {"sequence", "acyclic"}
+    # A pattern of each of two sizes and shapes; what could not be planned is a row as well.
+    assert len(costs) == len(built_in) * 4
+    assert {OK} <= set(costs["status"]) <= {OK, REFUSED, TIME_BUDGET}
+    for name in built_in:
+        assert name in page.text
+    exact = costs[costs["algorithm"].isin(["DP-LD", "DP-B"])]
+    assert (exact["distance"] == 1).all() and (costs["distance"].dropna() >= 1 - 1e-9).all()
+
+
+def test_plans_from_wrong_numbers_are_costed_and_run(report: Path, pages: dict[str, Page]) -> None:
+    page = pages["robustness"]
+    assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 4
+    planned = pd.read_parquet(report / "robustness" / "results.parquet")
+    measured = pd.read_parquet(report / "robustness" / "measured.parquet")
+    built_in = {name for name, g in cep.PLAN_GENERATORS.items() if g.is_builtin}
+    for table in (planned, measured):
+        assert set(table["algorithm"]) == built_in
+        assert set(table["status"]) <= {OK, REFUSED}
+        assert set(table["factor"]) == {1, 2, 5, 10, 100}
+    # Two patterns, run along every different plan of theirs, find the same matches by all.
+    assert (measured.groupby("pattern_id")["matches"].nunique() == 1).all()
+    assert measured["pattern_id"].nunique() == 2
+    text = " ".join(page.text.split())
+    assert "Order plans. " in text and "Tree plans. " in text and "regret of" in text
+
+
 def test_restrictions_of_the_workload_are_on_its_page(pages: dict[str, Page]) -> None:
     for text in ("Identifiers were drawn again", "under KL has an identifier with at most 5"):
         assert text in " ".join(pages["figures_3_4_5"].text.split())
@@ -143,7 +177,10 @@ def test_pages_do_not_say_where_the_project_lies(report: Path) -> None:
 
 
 def test_charts_of_the_report_are_drawn_without_a_network(report: Path) -> None:
-    for stem, charts in {"figures_3_4_5": 17, "figure_6": 3, "figure_8": 1}.items():
+    charts_of = {
+        "figures_3_4_5": 17, "figure_6": 3, "figure_8": 1, "figure_7_extended": 6, "robustness": 4,
+    }  # fmt: skip
+    for stem, charts in charts_of.items():
         opened = open_page(report / f"{stem}.html")
         assert opened.console == [], stem
         drawn = [a for tag, a in read_page(opened.html).elements
