@@ -14,7 +14,7 @@ from cepbench.errors import ReportError
 from cepbench.experiments.cells import OK, REFUSED, RESULT_SCHEMA
 from cepbench.experiments.planning import TIME_BUDGET
 from cepbench.experiments.profiles import JOIN_BASED
-from cepbench.planners.registry import PAPER_GENERATORS
+from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
 from cepbench.reporting.__main__ import main
 from cepbench.reporting.ledger import PLURAL, claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
@@ -122,7 +122,7 @@ def test_figure_7_goes_on_with_every_generator(report: Path, pages: dict[str, Pa
     page = pages["figure_7_extended"]
     assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 6
     costs = pd.read_parquet(report / "figure_7_extended" / "results.parquet")
-    built_in = {name for name, g in cep.PLAN_GENERATORS.items() if g.is_builtin}
+    built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
     assert set(costs["algorithm"]) == built_in
     assert set(costs["pattern_set"]) == {"sequence", "acyclic"}
     # A pattern of each of two sizes and shapes; what could not be planned is a row as well.
@@ -139,7 +139,7 @@ def test_plans_from_wrong_numbers_are_costed_and_run(report: Path, pages: dict[s
     assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 4
     planned = pd.read_parquet(report / "robustness" / "results.parquet")
     measured = pd.read_parquet(report / "robustness" / "measured.parquet")
-    built_in = {name for name, g in cep.PLAN_GENERATORS.items() if g.is_builtin}
+    built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
     for table in (planned, measured):
         assert set(table["algorithm"]) == built_in
         assert set(table["status"]) <= {OK, REFUSED}
