@@ -28,14 +28,6 @@ from cepbench.figures.points import (
     plans_by_cost,
     trade_off,
 )
-from cepbench.figures.ranges import (
-    LEGEND,
-    MARKS,
-    range_ends,
-    range_rows,
-    range_ticks,
-    range_title,
-)
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -273,53 +265,6 @@ def throughput_against_latency(
             axes.set_xscale("log")
         axes.grid(True)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, fontsize=8)
-        return figure
-
-
-def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
-    """A panel a factor and a row a generator: median, 90th percentile and worst case.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.regrets.regret_summary` returns it.
-    metric : str
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-    """
-    rows = range_rows(summary, metric)
-    named = rows[["plans", "algorithm"]].drop_duplicates()
-    place = {name: -rank for rank, name in enumerate(named["algorithm"])}
-    orders = len(named[named["plans"] == "order"])
-    factors = list(rows["factor"].unique())
-    ends = range_ends(rows)
-    shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
-    with _look():
-        figure = Figure(figsize=(2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2),
-                        layout="constrained")  # fmt: skip
-        grid = figure.subplots(1, len(factors), sharey=True, sharex=True, squeeze=False)[0]
-        for axes, factor in zip(grid, factors, strict=True):
-            for row in rows[rows["factor"] == factor].to_dict("records"):
-                colour = style_of(row["algorithm"], row["plans"]).colour
-                y = place[row["algorithm"]]
-                axes.plot([row["median"], row["worst case"]], [y, y], color=colour, linewidth=0.8)
-                for statistic, shape in shapes.items():
-                    axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)
-            axes.axhline(0.5 - orders, color="#999999", linewidth=0.6)
-            axes.axvline(1.0, color="#333333", linewidth=0.8)
-            axes.set_xscale("log")
-            axes.set_xlim(*ends)
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(range_ticks(*ends)))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.grid(True, axis="x")
-            axes.set_title(f"wrong by up to {factor:g}")
-        grid[0].set_yticks(list(place.values()), list(place))
-        figure.suptitle(f"{range_title(metric)}; {LEGEND}", x=0.01, ha="left", fontsize=11)
-        figure.supxlabel(quantity_of(metric).axis, fontsize=9)
         return figure
 
 
