@@ -14,7 +14,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 LEAST_GAIN = 1e-9
 
 #: What is smaller than another number by e to this power is nothing beside it.
-_NOTHING = -50.0
+_NOTHING = -40.0
 #: Exponents that a float can take.
 _MOST = 690.0
 
@@ -24,6 +24,8 @@ _POWERS = 2.0 ** np.arange(-_RANGE, _RANGE + 1)
 _LOG2_E = 1.0 / math.log(2.0)
 #: Between two powers of two the chord is above the curve, by less than this factor.
 _CHORD = 1.0615
+#: What is smaller, or larger than its inverse, is close to the end of the range.
+_SMALL = 2.0**-900
 
 
 class OrderState(NamedTuple):
@@ -308,6 +310,23 @@ def _left(i: int, j: int, k: int) -> int:
 
 
 @njit_in_place
+def _decided(state: OrderState, first: int, end: int) -> int:
+    """Whether sums that are near suffice to see that a trial is lower (1) or not (−1); else 0."""
+    whole = state.sizes[len(state.order) - 1]
+    old = 0.0
+    new = 0.0
+    for p in range(first, end):
+        old += state.parts[p]
+        new += _near(state.trial[p] - whole)
+    if old < _SMALL or old > 1.0 / _SMALL:
+        return 0
+    # Either sum may be too large by that factor.
+    if new > _CHORD * old:
+        return -1
+    return 1 if new * _CHORD < old * (1.0 - LEAST_GAIN) else 0
+
+
+@njit_in_place
 def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_roof: float) -> bool:
     """Whether a move lowers what it changes by enough, or adds less than a slack.
 
@@ -348,6 +367,10 @@ def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_r
             largest = max(largest, state.log_delay[order[p]])
     if not any_lower and place > end and log_slack == -math.inf:
         return False
+    if place > end and log_slack == -math.inf:
+        near = _decided(state, first, end)
+        if near != 0:
+            return near > 0
     # Relative to the largest old prefix or delay: nothing overflows, and the rest of the cost,
     # the same before and after, cannot drown the difference.
     before = 0.0
