@@ -48,7 +48,7 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
 
     Notes
     -----
-    Worst case: O(3^n) splits and 4·(n + 10)·2^n bytes, where all sets cost alike and none can be
+    Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, where all sets cost alike and none can be
     left out. Sets that are dearer than a known tree, by themselves or with what must come outside
     them, are left out with all their splits, see :mod:`cepbench.kernels.dp_b`; where rates and
     selectivities differ as measured ones do, more than 99 of 100 splits are never tried.
