@@ -27,11 +27,13 @@ from cepbench.patterns.model import STRATEGIES
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 
-SIZES = (3, 7, 12, 16, 20, 50, 100, 200)
-#: Conditions over random pairs, or over neighbours alone.
-SHAPES = ("random", "chain")
+SIZES = (3, 7, 12, 16, 20, 22, 24, 50, 100, 200)
+#: Conditions over random pairs, or over neighbours alone; or all rates and selectivities alike, the
+#: worst case of a search that leaves out what is dearer than something else.
+SHAPES = ("random", "chain", "alike")
 #: The largest size worth waiting for; the others go up to the last of SIZES.
-LARGEST = {"DP-LD": 20, "DP-B": 16}
+LARGEST = {"DP-LD": 24, "DP-B": 24}
+LARGEST_ALIKE = LARGEST | {"DP-B": 18, "DPCCP": 16}
 
 
 def random_problem(
@@ -40,6 +42,12 @@ def random_problem(
     """A sequence of n variables: 1–45 events per window, conditions on half as many pairs as n."""
     rng = np.random.default_rng([seed, n])
     log_selectivity = np.zeros((n, n))
+    if shape == "alike":
+        # One event per window and variable: sets of all sizes cost the same.
+        names = tuple(f"v{i}" for i in range(n))
+        return PlanningProblem(
+            names, np.zeros(n), log_selectivity, strategy=strategy, alpha=alpha, last=n - 1
+        )
     later = np.arange(1, n)
     log_selectivity[later, later - 1] = log_selectivity[later - 1, later] = np.log(0.5)
     for _ in range(max(1, n // 2)):
@@ -70,6 +78,7 @@ def measure(
     shape: str = "random",
 ) -> list[dict[str, Any]]:
     """One row a generator and problem."""
+    largest = LARGEST_ALIKE if shape == "alike" else LARGEST
     for name in generators:
         with contextlib.suppress(PlanningRefusedError):
             plan_problem(random_problem(4, seed, strategy, alpha, shape), name, seed=seed)
@@ -78,7 +87,7 @@ def measure(
         for number in range(problems):
             problem = random_problem(n, seed + number, strategy, alpha, shape)
             for name in generators:
-                if n > LARGEST.get(name, n):
+                if n > largest.get(name, n):
                     continue
                 row = {
                     "algorithm": name,
@@ -140,7 +149,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strategy", choices=STRATEGIES, default="any")
     parser.add_argument("--alpha", type=float, default=0.0, help="weight of latency")
-    parser.add_argument("--shape", choices=SHAPES, default="random", help="pairs with conditions")
+    parser.add_argument(
+        "--shape",
+        choices=SHAPES,
+        nargs="+",
+        default=["random", "alike"],
+        help="which pairs have conditions, or all numbers alike",
+    )
     parser.add_argument("--out", type=Path, help="where to write the rows: .json or .parquet")
     given = parser.parse_args(arguments)
     if given.out and given.out.suffix not in (".json", ".parquet"):
@@ -148,20 +163,23 @@ def main(arguments: Sequence[str]) -> None:
     for name in given.generators:
         if name not in PLAN_GENERATORS:
             parser.error(f"--generators {name}: known are {', '.join(PLAN_GENERATORS)}")
-    rows = measure(
-        given.generators,
-        given.sizes,
-        given.problems,
-        given.seed,
-        given.strategy,
-        given.alpha,
-        given.shape,
-    )
-    print(
-        f"planning, {given.problems} problems of each size, seed {given.seed}, "
-        f"strategy {given.strategy}, alpha {given.alpha:g}, {given.shape} conditions"
-    )
-    print(summary(rows))
+    rows = []
+    for shape in given.shape:
+        measured = measure(
+            given.generators,
+            given.sizes,
+            given.problems,
+            given.seed,
+            given.strategy,
+            given.alpha,
+            shape,
+        )
+        print(
+            f"planning, {given.problems} problems of each size, seed {given.seed}, "
+            f"strategy {given.strategy}, alpha {given.alpha:g}, conditions: {shape}"
+        )
+        print(summary(measured))
+        rows += measured
     if given.out:
         write(rows, given.out)
         print(f"{len(rows)} rows in {given.out}")

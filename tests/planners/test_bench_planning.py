@@ -25,7 +25,7 @@ def bench() -> ModuleType:
 
 
 def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
-    few = ["--sizes", "3", "5", "--problems", "2", "--seed", "4"]
+    few = ["--sizes", "3", "5", "--problems", "2", "--seed", "4", "--shape", "random"]
     bench.main([*few, "--out", str(tmp_path / "deeper" / "rows.json")])
     shown = capsys.readouterr().out
     rows = pd.DataFrame(json.loads((tmp_path / "deeper" / "rows.json").read_text()))
@@ -60,9 +60,18 @@ def test_other_cost_models_can_be_measured(bench) -> None:
 
 
 def test_the_large_sizes_of_exponential_generators_are_left_out(bench) -> None:
-    rows = bench.measure(["GREEDY", "DP-B"], [17], 1, 0)
+    rows = bench.measure(["GREEDY", "DP-B"], [25], 1, 0)
     assert [row["algorithm"] for row in rows] == ["GREEDY"]
-    assert "17  GREEDY" in bench.summary(rows)
+    assert "25  GREEDY" in bench.summary(rows)
+
+
+def test_the_worst_case_can_be_measured(bench, capsys) -> None:
+    bench.main(["--sizes", "6", "19", "--problems", "1", "--generators", "DP-B", "DP-LD"])
+    random, alike = capsys.readouterr().out.split("planning, ")[1:]
+    assert "conditions: random" in random and "conditions: alike" in alike
+    assert random.count("DP-B") == 2 and alike.count("DP-B") == 1 and alike.count("DP-LD") == 2
+    problem = bench.random_problem(6, 0, shape="alike")
+    assert {problem.log_partial_matches(subset) for subset in ([0], [1, 4], [0, 2, 5])} == {0.0}
 
 
 @pytest.mark.parametrize("wrong", [["--out", "rows.csv"], ["--generators", "NOPE"]])
