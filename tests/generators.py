@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
 import cepbench.planners  # noqa: F401  (registers them)
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -12,3 +15,12 @@ SELECTIVE = ["IKKBZ", "DPCCP"]
 
 #: These plan anything, up to their size.
 UNIVERSAL = [name for name in BUILT_IN if name not in SELECTIVE]
+
+
+def affordable(names: Iterable[str]) -> list[str]:
+    """Those of them that can be asked for many plans where kernels are not compiled.
+
+    The annealing ones try thousands of neighbours for each plan; there they are tested over a few.
+    """
+    interpreted = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+    return [name for name in names if not (interpreted and name in ("SA", "2PO"))]

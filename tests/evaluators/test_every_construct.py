@@ -12,7 +12,7 @@ from cepbench.planners.generate import plan
 from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import batches_of, statistics_for
-from tests.generators import UNIVERSAL
+from tests.generators import UNIVERSAL, affordable
 from tests.naive.matcher import labelled_matches
 
 pytestmark = pytest.mark.kernel
@@ -43,7 +43,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
         check_in_batches(case, expected, plan, evaluator, batches, restored)
 
 
-@pytest.mark.parametrize("generator", UNIVERSAL)
+@pytest.mark.parametrize("generator", affordable(UNIVERSAL))
 @given(data=st.data())
 @settings(max_examples=settings.default.max_examples // 6)
 def test_generated_plan(generator: str, data: st.DataObject) -> None:

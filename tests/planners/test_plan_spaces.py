@@ -16,7 +16,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
 from cepbench.statistics.model import Statistics
-from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL
+from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL, affordable
 from tests.naive import plans as naive
 from tests.naive.costs import partial_matches
 from tests.planning_cases import READINGS, Case, ln, random_case
@@ -185,7 +185,7 @@ def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, 
 
 @pytest.mark.kernel
 @readings
-@pytest.mark.parametrize("name", LOCAL_SEARCHES)
+@pytest.mark.parametrize("name", affordable(LOCAL_SEARCHES))
 @pytest.mark.parametrize("n", range(1, 8))
 def test_a_local_search_ends_in_a_local_minimum(name, operator, time_selectivity, n) -> None:
     for seed in range(5):
@@ -210,7 +210,7 @@ def test_the_best_of_a_sample_is_the_best_where_plans_are_few(
         assert_cheapest(case, name, SAMPLED[name](case))
 
 
-@pytest.mark.parametrize("name", LOCAL_SEARCHES)
+@pytest.mark.parametrize("name", affordable(LOCAL_SEARCHES))
 def test_a_long_order_is_a_local_minimum_under_all_swaps(name) -> None:
     # Beyond 32 variables the 3-cycles are a sample, the swaps are not.
     case = random_case(1, 36).in_floats()
