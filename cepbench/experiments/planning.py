@@ -25,6 +25,7 @@ from cepbench.experiments.cells import ERROR, OK, REFUSED
 from cepbench.experiments.measure import load_kernels
 from cepbench.experiments.summary import RESAMPLES, geometric_mean, with_interval
 from cepbench.experiments.workload import PatternSpec, draw_workload
+from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
 from cepbench.statistics.model import Statistics
@@ -38,8 +39,8 @@ BASELINE = "EFREQ"
 SIZES = tuple(range(3, 23))
 
 _COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "algorithm", "plans", "plan_cost",
-            "plan_log_cost", "plan_seconds", "search_seconds", "status", "reason", "log_normalized",
-            "normalized")  # fmt: skip
+            "plan_log_cost", "plan_seconds", "search_seconds", "complete", "status", "reason",
+            "log_normalized", "normalized")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ def plan_costs(
     *,
     seed: int = 0,
     budget_seconds: float = math.inf,
+    plan_seconds: float = math.inf,
     told: Callable[[int], Any] = lambda done: None,
 ) -> pd.DataFrame:
     """Plan every case by every generator.
@@ -172,6 +174,9 @@ def plan_costs(
         For each generator in all. Sizes are planned in rising order; once the next size would
         take more than what is left, by how the time grew so far, it and all larger ones become
         rows with the status ``time_budget``.
+    plan_seconds : float
+        For each plan of a generator that is a search without a claim to the optimum; it ends with
+        the best plan so far.
     told : callable
         Called with the number of cases done after each size.
 
@@ -180,8 +185,8 @@ def plan_costs(
     DataFrame
         One row a case and generator: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``,
         ``algorithm``, ``plans``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
-        ``search_seconds`` (without setting up the problem, which is the same for all), ``status``
-        (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized``
+        ``search_seconds`` (without setting up the problem, which is the same for all),
+        ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized``
         (ln of the cost of EFREQ's plan over that of this plan) and ``normalized``.
         ``attrs["budget_seconds"]`` is the budget.
 
@@ -218,7 +223,7 @@ def plan_costs(
                     "reason": f"beyond {budget_seconds:g} s for all plans of {name}",
                 }
                 if asked[name]:
-                    row |= _planned(problem, generator, seed)
+                    row |= _planned(problem, generator, seed, plan_seconds)
                     if row["status"] == OK:
                         taken[name].append(row["search_seconds"])
                         row["plan_seconds"] = setup + row["search_seconds"]
@@ -304,10 +309,13 @@ class _Budget:
             self.recent = [*self.recent[-1:], float(np.median(seconds))]
 
 
-def _planned(problem: PlanningProblem, generator: PlanGenerator, seed: int) -> dict[str, Any]:
+def _planned(
+    problem: PlanningProblem, generator: PlanGenerator, seed: int, plan_seconds: float
+) -> dict[str, Any]:
+    budget = Budget(math.inf if generator.exact else plan_seconds)
     began = time.perf_counter()
     try:
-        found = plan_problem(problem, generator, seed=seed)
+        found = plan_problem(problem, generator, seed=seed, budget=budget)
     except PlanningRefusedError as error:
         return {"status": REFUSED, "reason": str(error)}
     except Exception as error:  # a broken generator is a row; the others go on
@@ -316,6 +324,7 @@ def _planned(problem: PlanningProblem, generator: PlanGenerator, seed: int) -> d
         "status": OK,
         "reason": None,
         "search_seconds": time.perf_counter() - began,
+        "complete": found.complete,
         "plan_cost": found.cost,
         "plan_log_cost": found.log_cost,
     }

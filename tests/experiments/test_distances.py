@@ -183,3 +183,11 @@ def test_time_of_the_search_is_a_part_of_the_planning_time() -> None:
     costs = plan_costs(cases_of("sequence", 9), ["GREEDY", "DP-B"])
     assert (costs["search_seconds"] > 0).all()
     assert (costs["search_seconds"] < costs["plan_seconds"]).all()
+
+
+def test_searches_that_are_not_exact_keep_to_seconds_a_plan() -> None:
+    cases = cases_of("sequence", 12, patterns=1)
+    costs = plan_costs(cases, ["DP-LD", "II-RANDOM", "GREEDY"], plan_seconds=1e-6)
+    complete = dict(zip(costs["algorithm"], costs["complete"], strict=True))
+    assert complete == {"DP-LD": True, "II-RANDOM": False, "GREEDY": True}
+    assert plan_costs(cases, ["II-RANDOM"])["complete"].tolist() == [True]
