@@ -175,8 +175,8 @@ def plan_costs(
         take more than what is left, by how the time grew so far, it and all larger ones become
         rows with the status ``time_budget``.
     plan_seconds : float
-        For each plan of a generator that is a search without a claim to the optimum; it ends with
-        the best plan so far.
+        If finite, a search without a claim to the optimum goes on beyond its ``budget_seconds``,
+        with so many for each plan, and gives the best one so far.
     told : callable
         Called with the number of cases done after each size.
 
@@ -222,8 +222,10 @@ def plan_costs(
                     "status": TIME_BUDGET,
                     "reason": f"beyond {budget_seconds:g} s for all plans of {name}",
                 }
-                if asked[name]:
-                    row |= _planned(problem, generator, seed, plan_seconds)
+                is_search = generator.anytime and not generator.exact
+                if asked[name] or (is_search and plan_seconds < math.inf):
+                    limit = math.inf if asked[name] else plan_seconds
+                    row |= _planned(problem, generator, seed, Budget(limit))
                     if row["status"] == OK:
                         taken[name].append(row["search_seconds"])
                         row["plan_seconds"] = setup + row["search_seconds"]
@@ -310,9 +312,8 @@ class _Budget:
 
 
 def _planned(
-    problem: PlanningProblem, generator: PlanGenerator, seed: int, plan_seconds: float
+    problem: PlanningProblem, generator: PlanGenerator, seed: int, budget: Budget
 ) -> dict[str, Any]:
-    budget = Budget(math.inf if generator.exact else plan_seconds)
     began = time.perf_counter()
     try:
         found = plan_problem(problem, generator, seed=seed, budget=budget)

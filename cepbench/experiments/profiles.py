@@ -151,7 +151,7 @@ def distance_parameters(profile: str) -> dict[str, Any]:
     """For Figure 7 extended: numbers of patterns and seconds.
 
     ``patterns`` of each size and shape, ``budget_seconds`` of each generator for a shape, and
-    ``plan_seconds`` of each plan of a search that is not exact.
+    ``plan_seconds`` of each plan of a search that goes on beyond its budget.
     """
     _check(profile)
     return dict(_DISTANCES[profile])
