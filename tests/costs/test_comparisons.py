@@ -30,7 +30,7 @@ def added_up(case: Case, tree) -> Fraction:
     total = case.partial_matches(members)
     if isinstance(tree, tuple):
         left, right = map(leaves_below, tree)
-        conditions = math.prod(case._conditions[i][j] for i in left for j in right)
+        conditions = math.prod(case.conditions[i][j] for i in left for j in right)
         total += case.partial_matches(members) / conditions
         total += added_up(case, tree[0]) + added_up(case, tree[1])
     return total
