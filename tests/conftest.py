@@ -36,6 +36,8 @@ settings.load_profile(
 _ONE_WORKER = {"spark": "spark", "notebooks": "notebooks"}
 
 
+# First of all: pytest-xdist reads the marks in a hook of the same name.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     for item in items:

@@ -63,4 +63,6 @@ def _scaled(
         return sizes, log_delay, True
     middle = (lowest + highest) / 2
     costs = sizes - middle
-    return np.exp(costs, out=costs), np.exp(log_delay - middle), False
+    costs[0] = 0.0  # of no variables at all: not read, and maybe out of range
+    delay = np.exp(log_delay - middle) if last >= 0 else log_delay
+    return np.exp(costs, out=costs), delay, False

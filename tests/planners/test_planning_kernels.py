@@ -211,3 +211,14 @@ def test_sampled_cycles_are_of_three_positions() -> None:
     for place in range(3):
         times = np.bincount(cycles[:, place], minlength=n)
         assert times.min() > 150 and times.max() < 350
+
+
+@pytest.mark.parametrize("name", ["DP-LD", "DP-B"])
+@pytest.mark.parametrize("log_cardinality", [-1400.0, 1400.0])
+def test_numbers_near_each_other_may_be_far_from_one(name, log_cardinality) -> None:
+    for n in (1, 2, 3, 5):
+        names = tuple(f"v{i}" for i in range(n))
+        cardinalities = np.full(n, log_cardinality)
+        cardinalities[1:] = 0.0
+        problem = PlanningProblem(names, cardinalities, np.zeros((n, n)))
+        assert plan_problem(problem, name).log_cost >= log_cardinality

@@ -28,7 +28,7 @@ from cepbench.experiments.measure import cells_of
 from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
 from cepbench.experiments.workload import PATTERN_SETS
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import _GENERATORS, plan_generator
+from cepbench.planners.registry import _GENERATORS, default_generators, plan_generator
 from cepbench.spark import jobs, sweep
 from cepbench.spark.sweep import run_sweep
 from cepbench.streams.event_stream import EventStream
@@ -130,7 +130,7 @@ def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: in
 def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
-    algorithms = list(_GENERATORS)
+    algorithms = default_generators()
     expected = set(cells_of(algorithms, ["lazy-nfa", "tree"], 2))
     for _, rows in results.groupby("pattern_id"):
         cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
