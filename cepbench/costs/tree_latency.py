@@ -12,6 +12,43 @@ if TYPE_CHECKING:
     from cepbench.costs.problem import PlanningProblem
 
 
+def log_waiting(problem: PlanningProblem, tree: Any) -> np.ndarray:
+    """Logarithm of what each node adds to Costlat_tree [kolchinsky2018]_, section 5.1.
+
+    Parameters
+    ----------
+    problem : PlanningProblem
+        With ``last``.
+    tree : int or pair of trees
+        Nested pairs of the indices 0 … n−1.
+
+    Returns
+    -------
+    ndarray of float64, shape (2n − 1,)
+        In post-order: ``ln PM`` of the siblings of the nodes on the path from ``problem.last`` to
+        the root, else minus infinity.
+    """
+    sizes = tree_throughput.log_node_sizes(problem, tree)
+    waiting = np.full(len(sizes), -np.inf)
+    visited = 0
+
+    def visit(node: Any) -> tuple[bool, int]:
+        """Whether ``last`` is below, and the number of the node."""
+        nonlocal visited
+        has = node == problem.last
+        if isinstance(node, tuple | list):
+            (left_has, left), (right_has, right) = visit(node[0]), visit(node[1])
+            has = left_has or right_has
+            if has:
+                sibling = right if left_has else left
+                waiting[sibling] = sizes[sibling]
+        visited += 1
+        return has, visited - 1
+
+    visit(tree)
+    return waiting
+
+
 def log_cost(problem: PlanningProblem, tree: Any) -> float:
     """Logarithm of Costlat_tree: PM of the siblings on the path from ``problem.last`` to the root.
 
@@ -29,17 +66,4 @@ def log_cost(problem: PlanningProblem, tree: Any) -> float:
     float
         Minus infinity if the tree is a leaf.
     """
-    sizes = iter(tree_throughput.log_node_sizes(problem, tree))
-    siblings: list[float] = []
-
-    def visit(node: Any) -> tuple[bool, float]:
-        """Whether ``last`` is below, and the size of the node."""
-        if not isinstance(node, tuple | list):
-            return node == problem.last, next(sizes)
-        (left_has, left_size), (right_has, right_size) = visit(node[0]), visit(node[1])
-        if left_has or right_has:
-            siblings.append(right_size if left_has else left_size)
-        return left_has or right_has, next(sizes)
-
-    visit(tree)
-    return float(np.logaddexp.reduce(np.array(siblings)))
+    return float(np.logaddexp.reduce(log_waiting(problem, tree)))

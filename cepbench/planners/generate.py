@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.costs.branches import branch_problems
 from cepbench.costs.models import plan_notes
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import (
     CepbenchError,
     PlanGeneratorError,
     PlanningRefusedError,
-    StatisticsError,
 )
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planners.budget import Budget, Found, budget_from
@@ -84,10 +84,8 @@ def plan(
     branches = pattern.branches()
     its_budget = budget_from(budget).share(len(branches))
     plans = []
-    for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True):
-        problem = PlanningProblem.from_pattern(
-            branch, statistics, time_selectivity, alpha, its_last
-        )
+    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last)
+    for branch, problem in zip(branches, problems, strict=True):
         found = plan_problem(problem, algorithm, seed=seed, budget=its_budget)
         remarks = _remarks(branch)
         plans.append(replace(found, remarks=remarks) if remarks else found)
@@ -143,28 +141,6 @@ def plan_problem(
     if generator.plans == "order":
         return OrderPlan([problem.names[i] for i in indices], **notes)
     return TreePlan(_named(indices, problem.names), **notes)
-
-
-def _last_by_branch(
-    last: str | Sequence[str | None] | None, branches: Sequence[Pattern]
-) -> list[str | None]:
-    if last is None:
-        return [None] * len(branches)
-    if isinstance(last, str):
-        found = [last if last in branch.positive_names else None for branch in branches]
-        if not any(found):
-            names = dict.fromkeys(name for branch in branches for name in branch.positive_names)
-            raise StatisticsError(
-                f"last = {last!r}, but the pattern binds no such variable; it binds "
-                f"{', '.join(names)}"
-            )
-        return found
-    if not isinstance(last, Sequence) or len(last) != len(branches):
-        raise StatisticsError(
-            f"last = {last!r}; give one name, or a list of one name or None for each of the "
-            f"pattern's {len(branches)} branches"
-        )
-    return list(last)
 
 
 def _remarks(branch: Pattern) -> tuple[str, ...]:

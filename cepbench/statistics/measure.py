@@ -180,12 +180,8 @@ def sample_statistics(
     check_fit(pattern, stream)
     check_types(pattern, stream)
     sampler = Sampler(pattern, stream, seed, pairs)
-    per_second = 1e9 if stream.is_datetime else 1.0
-    gaps = np.diff(stream.timestamps)
-    window = pattern.window.length
-    active = np.where(gaps > LONGEST_PAUSE * window, window, gaps).sum(dtype=np.float64)
     return StatisticsSample(
-        active=float(active) / per_second,
+        active=active_time(pattern, stream),
         shortest=pattern.window.seconds,
         events={name: len(rows) for name, rows in sampler.rows.items()},
         pairs=sampler.pairs(),
@@ -193,6 +189,24 @@ def sample_statistics(
         stream_events=len(stream) if stream_events is None else stream_events,
         partition=sampler.partition(),
     )
+
+
+def active_time(pattern: Pattern, stream: EventStream) -> float:
+    """Seconds (or ticks) of a stream in which events could arrive, as rates count them.
+
+    A pause of more than :data:`LONGEST_PAUSE` windows counts as one window.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Its window counts.
+    stream : EventStream
+        With events of all types.
+    """
+    gaps = np.diff(stream.timestamps)
+    window = pattern.window.length
+    active = np.where(gaps > LONGEST_PAUSE * window, window, gaps).sum(dtype=np.float64)
+    return float(active) / (1e9 if stream.is_datetime else 1.0)
 
 
 def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:

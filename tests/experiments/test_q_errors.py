@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.costs.q_error import q_error
 from cepbench.experiments.q_error_tables import (
     KINDS,
     distinct_nodes,
@@ -17,7 +18,7 @@ from cepbench.experiments.q_error_tables import (
     q_error_summary,
     worst_nodes,
 )
-from cepbench.experiments.q_errors import MODELS, plan_nodes, q_error
+from cepbench.experiments.q_errors import MODELS, plan_nodes
 from cepbench.experiments.workload import PatternSpec
 from cepbench.planners.generate import plan
 from cepbench.statistics.measure import measure_statistics

@@ -1,0 +1,63 @@
+"""The planning problems of a pattern: one for each branch of its OR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import StatisticsError
+from cepbench.patterns.model import Pattern
+from cepbench.statistics.model import Statistics
+
+
+def branch_problems(
+    pattern: Pattern,
+    statistics: Statistics,
+    time_selectivity: str = "adjacent",
+    alpha: float = 0.0,
+    last: str | Sequence[str | None] | None = None,
+) -> list[PlanningProblem]:
+    """The problem of planning each branch of a pattern; of a pattern without OR the only one.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    statistics, time_selectivity, alpha
+        See :meth:`PlanningProblem.from_pattern`.
+    last : str or sequence of (str or None), optional
+        The variable whose event is expected to arrive last. With OR either one name, for the
+        branches that have it, or one for each branch.
+
+    Raises
+    ------
+    StatisticsError, UnsupportedPatternError
+        If no planning problem can be made of a branch and the statistics, or an argument makes no
+        sense.
+    """
+    branches = pattern.branches()
+    return [
+        PlanningProblem.from_pattern(branch, statistics, time_selectivity, alpha, its_last)
+        for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True)
+    ]
+
+
+def _last_by_branch(
+    last: str | Sequence[str | None] | None, branches: Sequence[Pattern]
+) -> list[str | None]:
+    if last is None:
+        return [None] * len(branches)
+    if isinstance(last, str):
+        found = [last if last in branch.positive_names else None for branch in branches]
+        if not any(found):
+            names = dict.fromkeys(name for branch in branches for name in branch.positive_names)
+            raise StatisticsError(
+                f"last = {last!r}, but the pattern binds no such variable; it binds "
+                f"{', '.join(names)}"
+            )
+        return found
+    if not isinstance(last, Sequence) or len(last) != len(branches):
+        raise StatisticsError(
+            f"last = {last!r}; give one name, or a list of one name or None for each of the "
+            f"pattern's {len(branches)} branches"
+        )
+    return list(last)
