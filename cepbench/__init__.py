@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
+    from cepbench.sql.to_sql import to_sql as to_sql
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
     from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
@@ -52,6 +53,7 @@ _HOMES = {
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
     "plan_generator": "cepbench.planners.registry",
+    "to_sql": "cepbench.sql.to_sql",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -106,6 +106,10 @@ class SnapshotError(EvaluationError):
     """A detector's snapshot cannot be restored here."""
 
 
+class QueryError(CepbenchError):
+    """A query cannot be written as asked: an unknown dialect or output, or a missing name."""
+
+
 class DatasetError(CepbenchError):
     """A data set or source file is missing, unreadable, or not what its declaration says."""
 

@@ -1,0 +1,168 @@
+"""Conditions of a WHERE clause as SQL that holds where :mod:`cepbench.patterns.arrays` says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.model import (
+    Arithmetic,
+    Attribute,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+    Negative,
+    Pattern,
+)
+from cepbench.sql.dialects import Dialect
+
+#: The SQL of the column that holds an attribute of a variable's event: (variable, column) → text.
+Place = Callable[[str, str], str]
+
+
+class ConditionWriter:
+    """Writes the conditions of one pattern.
+
+    SQL wants to know what the pattern does not say: whether an attribute is a text or a number. It
+    is told from how the pattern uses an attribute of this name; what is only ever tested for being
+    equal to another such attribute may be both, and is written so that both are right.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    dialect : Dialect
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If an attribute is used both as a text and as a number.
+    """
+
+    def __init__(self, pattern: Pattern, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._is_text = _kinds(pattern)
+
+    def clause(self, clause: Clause, place: Place) -> str:
+        """A disjunction of comparisons."""
+        parts = [self._comparison(comparison, place) for comparison in clause.comparisons]
+        return parts[0] if len(parts) == 1 else f"({' OR '.join(f'({part})' for part in parts)})"
+
+    def _comparison(self, comparison: Comparison, place: Place) -> str:
+        left, right = comparison.left, comparison.right
+        sides = [left, right]
+        operator = "<>" if comparison.operator == "!=" else comparison.operator
+        kinds = [self._kind(side) for side in sides]
+        if kinds[0] is None:
+            # Of two attributes without a known kind: texts, or numbers that may be NaN.
+            assert isinstance(left, Attribute) and isinstance(right, Attribute)
+            written = [place(a.variable, a.name) for a in (left, right)]
+            missing = [self._dialect.maybe_nan(column) for column in written]
+        elif kinds[0]:
+            written = [self._text(side, place) for side in sides]
+            missing = ["", ""]
+        else:
+            # What is of one column compares as it is; else a comparison is one of doubles.
+            plain = (
+                isinstance(left, Attribute)
+                and isinstance(right, Attribute)
+                and left.name == right.name
+            )
+            doubles = [self._number(side, place) for side in sides]
+            written = (
+                [place(a.variable, a.name) for a in sides if isinstance(a, Attribute)]
+                if plain
+                else doubles
+            )
+            missing = [
+                "" if _is_finite(side) else f"isnan({double})"
+                for side, double in zip(sides, doubles, strict=True)
+            ]
+        # NaN is the largest number: less than a number it never is, and what is equal to a side
+        # that is not NaN is none either.
+        looked_at = {"<": [1], "<=": [1], ">": [0], ">=": [0], "=": [0], "<>": [0, 1]}[operator]
+        if operator == "=" and not all(missing):
+            looked_at = []
+        guards = [f"NOT {missing[side]}" for side in looked_at if missing[side]]
+        return " AND ".join([f"{written[0]} {operator} {written[1]}", *dict.fromkeys(guards)])
+
+    def _kind(self, expression: Expression) -> bool | None:
+        """Whether it is a text; None if that is not known."""
+        match expression:
+            case Attribute(_, name):
+                return self._is_text.get(name)
+            case Constant(value):
+                return isinstance(value, str)
+        return False
+
+    def _text(self, expression: Expression, place: Place) -> str:
+        match expression:
+            case Attribute(variable, name):
+                return place(variable, name)
+            case Constant(str(value)):
+                return self._dialect.text(value)
+        raise AssertionError(f"{expression} is no text")
+
+    def _number(self, expression: Expression, place: Place) -> str:
+        match expression:
+            case Attribute(variable, name):
+                return f"CAST({place(variable, name)} AS DOUBLE)"
+            case Constant(value):
+                return self._dialect.number(float(value))
+            case Negative(operand):
+                return f"(-{self._number(operand, place)})"
+            case Arithmetic("/", left, right):
+                return self._dialect.quotient(self._number(left, place), self._number(right, place))
+            case Arithmetic(operator, left, right):
+                return f"({self._number(left, place)} {operator} {self._number(right, place)})"
+        raise AssertionError(f"{expression} is of a set, and sets have been refused")
+
+
+def _is_finite(expression: Expression) -> bool:
+    return isinstance(expression, Constant) and math.isfinite(float(expression.value))
+
+
+def _kinds(pattern: Pattern) -> dict[str, bool]:
+    """Whether attributes are texts, by name, as far as the pattern tells."""
+    known: dict[str, bool] = {}
+    linked: list[tuple[str, str]] = []
+
+    def learn(name: str, is_text: bool) -> None:
+        if known.setdefault(name, is_text) != is_text:
+            raise UnsupportedPatternError(
+                f"attribute {name!r} is compared with texts and with numbers; a column has one "
+                "type, so compare it with one of the two"
+            )
+
+    for clause in pattern.conditions:
+        for comparison in clause.comparisons:
+            sides = (comparison.left, comparison.right)
+            if all(isinstance(side, Attribute) for side in sides):
+                first, second = (attribute.name for attribute in comparison.attributes())
+                if comparison.operator in ("=", "!="):
+                    linked.append((first, second))
+                    continue
+            constants = [isinstance(s, Constant) and isinstance(s.value, str) for s in sides]
+            texts = any(constants)
+            if texts and (
+                comparison.operator not in ("=", "!=")
+                or not all(
+                    constant or isinstance(side, Attribute)
+                    for constant, side in zip(constants, sides, strict=True)
+                )
+            ):
+                raise UnsupportedPatternError(
+                    f"condition {clause}: texts can only be equal or not, to an attribute or to "
+                    "another text",
+                    culprit=clause,
+                )
+            for attribute in comparison.attributes():
+                learn(attribute.name, texts)
+    before = -1
+    while before < len(known):
+        before = len(known)
+        for one, other in (*linked, *((b, a) for a, b in linked)):
+            if one in known:
+                learn(other, known[one])
+    return known

@@ -1,0 +1,124 @@
+"""What DuckDB and Spark write differently: names, constants, division, and time plus a window."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+from cepbench.patterns.model import Window
+
+
+class Dialect(ABC):
+    """How one engine writes SQL.
+
+    Both engines take NaN for equal to itself and larger than all numbers, and have an integer
+    column compared with an integer stay one; what is written here has neither.
+
+    Attributes
+    ----------
+    name : str
+    step : str
+        What stands between the name of a step of a plan and its query.
+    """
+
+    name: str
+    step: str
+
+    @abstractmethod
+    def identifier(self, name: str) -> str:
+        """A name of a table, column or alias in quotes."""
+
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """A text constant."""
+
+    @abstractmethod
+    def quotient(self, left: str, right: str) -> str:
+        """``left / right`` of two doubles as IEEE 754 says, by zero too."""
+
+    @abstractmethod
+    def not_after(self, later: str, earlier: str, window: Window) -> str:
+        """``later <= earlier + window`` of two time columns."""
+
+    @abstractmethod
+    def maybe_nan(self, column: str) -> str:
+        """Whether a column of numbers or texts, it is not known which, holds NaN here."""
+
+    def table(self, name: str) -> str:
+        """A table's name; dots separate catalog, schema and table."""
+        return ".".join(map(self.identifier, name.split(".")))
+
+    def number(self, value: float) -> str:
+        """A double. An exponent makes it one, as 0.1 alone is a decimal."""
+        if math.isfinite(value):
+            digits = repr(float(value))
+            written = digits if "e" in digits else f"{digits}e0"
+            return f"({written})" if written.startswith("-") else written
+        shown = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return f"CAST('{shown}' AS DOUBLE)"
+
+
+class DuckDB(Dialect):
+    """DuckDB, from version 1.2 on, whose division by zero is that of IEEE 754."""
+
+    name = "duckdb"
+    step = "AS MATERIALIZED"
+
+    def identifier(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        return "'" + value.replace("'", "''") + "'"
+
+    def quotient(self, left: str, right: str) -> str:
+        return f"({left} / {right})"
+
+    def not_after(self, later: str, earlier: str, window: Window) -> str:
+        if window.is_datetime:
+            # An interval has microseconds only, and would round timestamps to them.
+            return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
+        return f"{later} <= {earlier} + {window.length}::BIGINT"
+
+    def maybe_nan(self, column: str) -> str:
+        return f"(typeof({column}) IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST({column} AS DOUBLE)))"
+
+
+class Spark(Dialect):
+    """Spark SQL, in ANSI mode or not."""
+
+    name = "spark"
+    step = "AS"
+
+    def identifier(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        # A backslash escapes; ${…} would be replaced by a setting before the query is parsed.
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+        return f"'{escaped}'"
+
+    def quotient(self, left: str, right: str) -> str:
+        # Division by zero is an error or NULL: -0.0 is told from 0.0 by its text.
+        return (
+            f"coalesce(try_divide({left}, {right}), CASE CAST({right} AS STRING) "
+            f"WHEN '0.0' THEN {left} * CAST('Infinity' AS DOUBLE) "
+            f"WHEN '-0.0' THEN {left} * CAST('-Infinity' AS DOUBLE) END)"
+        )
+
+    def not_after(self, later: str, earlier: str, window: Window) -> str:
+        if not window.is_datetime:
+            return f"{later} <= {earlier} + {window.length}L"
+        # Timestamps are whole microseconds, so that the rest of the window never matters.
+        microseconds = window.length // 1000
+        unit, amount = "MICROSECOND", microseconds
+        if microseconds % 10**6 == 0:
+            # Not in days: those have 23 or 25 hours where clocks change.
+            unit, amount = "SECOND", microseconds // 10**6
+        return f"{later} <= timestampadd({unit}, {amount}, {earlier})"
+
+    def maybe_nan(self, column: str) -> str:
+        return f"(typeof({column}) IN ('float', 'double') AND isnan(try_cast({column} AS DOUBLE)))"
+
+
+#: The dialects by name.
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (DuckDB(), Spark())}

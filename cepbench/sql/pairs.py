@@ -1,0 +1,143 @@
+"""What must hold of any two events of a match: order, window, being two, and being neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.sql.conditions import Place
+from cepbench.sql.dialects import Dialect
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the table of events, as they are called there."""
+
+    type: str
+    time: str
+    position: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that some events must fulfil together.
+
+    Attributes
+    ----------
+    columns : tuple of (variable, column)
+        What it reads.
+    write : callable
+        From where the columns are found to SQL.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    write: Callable[[Place], str]
+
+    @property
+    def variables(self) -> set[str]:
+        """The variables that it is about."""
+        return {variable for variable, _ in self.columns}
+
+
+class Pairs:
+    """The conditions on pairs of events of a pattern without OR.
+
+    Parameters
+    ----------
+    branch : Pattern
+    columns : Columns
+    rank : str or None
+        The column that numbers the events without gaps, where a match's events are neighbours.
+    dialect : Dialect
+    """
+
+    def __init__(
+        self, branch: Pattern, columns: Columns, rank: str | None, dialect: Dialect
+    ) -> None:
+        self.before = branch.structure.precedence()
+        self._branch = branch
+        self._columns = columns
+        self._rank = rank
+        self._dialect = dialect
+        self._variables = {variable.name: variable for variable in branch.variables}
+
+    def all(self, first: str, second: str) -> Iterator[Condition]:
+        """All that is known of two positive variables, whatever else is known of others."""
+        for x, y in ((first, second), (second, first)):
+            if (x, y) in self.before:
+                yield self._earlier(x, y)
+            if (y, x) not in self.before:
+                yield self._within(x, y)
+        yield from self._different(first, second)
+        yield from self._neighbours(first, second)
+
+    def between(self, one: Set[str], other: Set[str]) -> Iterator[Condition]:
+        """What is new when two sets of variables are joined, without what follows from the rest.
+
+        Order only of those with none in between, and the window only from one that may be the
+        first of all to one that may be the last.
+        """
+        names = one | other
+        firsts = {x for x in names if not any((y, x) in self.before for y in names)}
+        lasts = {x for x in names if not any((x, y) in self.before for y in names)}
+        for x in self._in_order(names):
+            for y in self._in_order(names):
+                if x == y or (x in one) == (y in one):
+                    continue
+                if (x, y) in self.before and not any(
+                    (x, z) in self.before and (z, y) in self.before for z in names
+                ):
+                    yield self._earlier(x, y)
+                if x in firsts and y in lasts:
+                    yield self._within(x, y)
+                if x in one:
+                    yield from self._different(x, y)
+                    yield from self._neighbours(x, y)
+
+    def _in_order(self, names: Set[str]) -> list[str]:
+        return [name for name in self._variables if name in names]
+
+    def _earlier(self, x: str, y: str) -> Condition:
+        time = self._columns.time
+        return Condition(
+            ((x, time), (y, time)), lambda place: f"{place(x, time)} < {place(y, time)}"
+        )
+
+    def _within(self, x: str, y: str) -> Condition:
+        time, window = self._columns.time, self._branch.window
+        return Condition(
+            ((x, time), (y, time)),
+            lambda place: self._dialect.not_after(place(y, time), place(x, time), window),
+        )
+
+    def _different(self, x: str, y: str) -> Iterator[Condition]:
+        ordered = {(x, y), (y, x)} & self.before
+        if self._variables[x].type == self._variables[y].type and not ordered:
+            position = self._columns.position
+            yield Condition(
+                ((x, position), (y, position)),
+                lambda place: f"{place(x, position)} <> {place(y, position)}",
+            )
+
+    def _neighbours(self, x: str, y: str) -> Iterator[Condition]:
+        """That the ranks of two events leave room for just those that must be between them."""
+        rank = self._rank
+        if rank is None or Kind.NEGATED in (self._variables[x].kind, self._variables[y].kind):
+            return
+        if (y, x) in self.before:
+            x, y = y, x
+        names = self._branch.positive_names
+        most = len(names) - 1
+        least = -most
+        if (x, y) in self.before:
+            most -= sum((z, x) in self.before or (y, z) in self.before for z in names)
+            least = 1 + sum((x, z) in self.before and (z, y) in self.before for z in names)
+        columns = ((x, rank), (y, rank))
+        if least == most:
+            yield Condition(columns, lambda place: f"{place(y, rank)} = {place(x, rank)} + {most}")
+            return
+        yield Condition(
+            columns,
+            lambda place: f"{place(y, rank)} - {place(x, rank)} BETWEEN {least} AND {most}",
+        )

@@ -1,0 +1,257 @@
+"""The front end: a pattern, and maybe a plan, as one SQL query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cepbench.errors import PlanError, QueryError, UnsupportedPatternError
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.model import AnyPlan
+from cepbench.sql.branch import BranchWriter, Names, Numbered, with_partition
+from cepbench.sql.conditions import ConditionWriter
+from cepbench.sql.dialects import DIALECTS, Dialect
+from cepbench.sql.pairs import Columns
+
+
+def to_sql(
+    pattern: Pattern,
+    plan: AnyPlan | None = None,
+    dialect: str = "duckdb",
+    *,
+    table: str = "events",
+    type_column: str = "type",
+    time_column: str = "time",
+    position_column: str = "position",
+    output: str = "matches",
+) -> str:
+    """The pattern as one SQL query that finds exactly its matches.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
+        ``consuming``.
+    plan : OrderPlan, TreePlan or UnionPlan, optional
+        Whose joins the query has, see the notes; for a pattern with OR a plan for each branch.
+        Without one, a branch is a single join of all its variables, with all that is known of any
+        two of them, and the engine's optimizer chooses the order.
+    dialect : {"duckdb", "spark"}
+    table : str
+        Name of the table of events; dots separate catalog, schema and table.
+    type_column, time_column, position_column : str
+        Its columns: the event type, a text (or an integer, in the pattern as a text); the time, a
+        timestamp, or an integer for a window in ``units``; and the position, an integer that grows
+        in the order of arrival. The attributes are its other columns, by their names.
+        ``stream.to_pandas().reset_index()`` has the columns' default names.
+    output : {"matches", "count"}
+        One row a match, or a single row with their number in column ``matches``.
+
+    Returns
+    -------
+    str
+        A query whose rows are those of ``evaluate(...).matches`` in their order: one column a
+        positive variable with the position of its event, and for a pattern with several branches
+        ``branch``, with NULL for variables that a branch lacks.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        For a Kleene variable, the consuming strategy, variables whose names differ in case only,
+        or an attribute compared both with texts and with numbers.
+    PlanError
+        If plan and pattern do not fit each other.
+    QueryError
+        For an unknown dialect or output, or a name that is empty.
+
+    Notes
+    -----
+    A plan's inner joins, [kolchinsky2018]_, section 4, are queries with names (``WITH``), each
+    over the two that the plan joins; conditions are checked, and events of negated variables looked
+    for, in the first join that has all the variables concerned. DuckDB runs each of these queries
+    by itself (``MATERIALIZED``) and so keeps to the plan; which side of a join is stored, and how
+    it is searched, it decides. Spark puts them into the query as subqueries, and its optimizer
+    leaves the order of joins as it is unless ``spark.sql.cbo.joinReorder.enabled`` is set; it has
+    no hint for the order.
+
+    Values compare as the evaluators compare them: as doubles, and not at all where one is NULL or
+    NaN. DuckDB compares times in nanoseconds, Spark in microseconds, which is all that its
+    timestamps hold.
+    """
+    if dialect not in DIALECTS:
+        raise QueryError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    if output not in ("matches", "count"):
+        raise QueryError(f'output is "matches" or "count", not {output!r}')
+    columns = (type_column, time_column, position_column)
+    if not all(columns) or not all(table.split(".")):
+        raise QueryError(f"a name is empty: table {table!r}, columns {', '.join(columns)!r}")
+    _check_pattern(pattern)
+    branches = pattern.branches()
+    joins = _trees(plan, branches) if plan else [branch.positive_names for branch in branches]
+    query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
+    return query.write(joins, counted=output == "count")
+
+
+def _check_pattern(pattern: Pattern) -> None:
+    for variable in pattern.variables:
+        if variable.kind is Kind.KLEENE:
+            raise UnsupportedPatternError(
+                f"{variable} binds sets of events, of which there are exponentially many, and a "
+                "join binds one; use an evaluator, or leave the item out",
+                culprit=variable,
+            )
+    if pattern.strategy.name == "consuming":
+        raise UnsupportedPatternError(
+            "STRATEGY consuming reports a match if no match before it has used one of its events, "
+            "which a join cannot tell, as it sees each match by itself; use an evaluator, or "
+            "another strategy"
+        )
+    taken = {"branch": "the column of branches"} if len(pattern.branches()) > 1 else {}
+    for name in pattern.names:
+        if name.lower() in taken:
+            raise UnsupportedPatternError(
+                f"variable {name!r} cannot be told from {taken[name.lower()]} in SQL, where names "
+                "differ by more than case; rename it"
+            )
+        taken[name.lower()] = f"variable {name!r}"
+
+
+def _trees(plan: AnyPlan, branches: Sequence[Pattern]) -> list[Any]:
+    if len(plan.parts) != len(branches):
+        raise PlanError(
+            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; give "
+            f"{'a UnionPlan with a plan for each' if len(branches) > 1 else 'a single plan'}"
+        )
+    for part, branch in zip(plan.parts, branches, strict=True):
+        part.check(branch.positive_names)
+    return [part.tree for part in plan.parts]
+
+
+class _Query:
+    """Puts the branches together."""
+
+    def __init__(self, pattern: Pattern, dialect: Dialect, table: str, columns: Columns) -> None:
+        self._names = pattern.positive_names
+        self._branches = pattern.branches()
+        self._dialect = dialect
+        self._position = columns.position
+        self._free = Names([*pattern.names, table.split(".")[-1]])
+        self._steps: list[tuple[str, str]] = []
+        conditions = ConditionWriter(pattern, dialect)
+        written = dialect.table(table)
+        numbered = self._numbered(pattern, columns, written)
+        self._writers = [
+            BranchWriter(branch, conditions, dialect, written, columns, numbered, self._free)
+            for branch in map(with_partition, self._branches)
+        ]
+
+    def _numbered(self, pattern: Pattern, columns: Columns, table: str) -> Numbered | None:
+        """A step that numbers the events, where the strategy asks for neighbours."""
+        if pattern.strategy.name == "any":
+            return None
+        read = [columns.type, columns.time, columns.position]
+        read += [a.name for clause in pattern.conditions for a in clause.attributes()]
+        parts = ""
+        if pattern.strategy.attribute is not None:
+            read.append(pattern.strategy.attribute)
+            parts = f"PARTITION BY {self._quote(pattern.strategy.attribute)} "
+        read = list(dict.fromkeys(read))
+        rank = Names(read).new("rank")
+        name = self._quote(self._free.new("numbered"))
+        number = f"row_number() OVER ({parts}ORDER BY {self._quote(columns.position)})"
+        listed = ", ".join(map(self._quote, read))
+        query = f"  SELECT {listed}, {number} AS {self._quote(rank)}\n  FROM {table}"
+        self._steps.append((f"{name} AS", query))
+        return Numbered(name, rank)
+
+    def write(self, joins: Sequence[Any], *, counted: bool) -> str:
+        """The query.
+
+        Parameters
+        ----------
+        joins : sequence of tuple or str
+            For each branch what :meth:`BranchWriter.select` takes.
+        counted : bool
+        """
+        if len(self._branches) == 1:
+            body = self._single(joins[0], counted=counted)
+        else:
+            body = self._several(joins, counted=counted)
+        if not self._steps:
+            return body
+        return (
+            "WITH "
+            + ",\n".join(f"{name} (\n{query}\n)" for name, query in self._steps)
+            + f"\n{body}"
+        )
+
+    def _single(self, joined: Any, *, counted: bool) -> str:
+        writer = self._writers[0]
+        names = self._branches[0].positive_names
+        if counted:
+            selection = writer.select(joined, ())
+            self._steps += writer.steps
+            return selection.write(["count(*) AS matches"])
+        selection = writer.select(joined, [(name, self._position) for name in names])
+        self._steps += writer.steps
+        placed = {name: selection.place(name, self._position) for name in names}
+        columns = [f"{placed[name]} AS {self._quote(name)}" for name in names]
+        last = writer.last()
+        order = [placed[last] if last else _greatest(placed.values())]
+        order += [placed[name] for name in names if name != last]
+        return f"{selection.write(columns)}\nORDER BY {', '.join(order)}"
+
+    def _several(self, joins: Sequence[Any], *, counted: bool) -> str:
+        alike = Counter(frozenset(branch.positive_names) for branch in self._branches)
+        repeated = max(alike.values()) > 1
+        shown = [] if counted and not repeated else list(self._names)
+        queries = []
+        for number, (writer, joined) in enumerate(zip(self._writers, joins, strict=True)):
+            own = [name for name in shown if name in self._branches[number].positive_names]
+            selection = writer.select(joined, [(name, self._position) for name in own])
+            self._steps += writer.steps
+            columns = [
+                f"{selection.place(name, self._position) if name in own else 'NULL'} "
+                f"AS {self._quote(name)}"
+                for name in shown
+            ]
+            queries.append(selection.write([*columns, f"{number} AS branch"], indent="  "))
+        found = self._quote(self._free.new("found"))
+        self._steps.append((f"{found} AS", "\n  UNION ALL\n".join(queries)))
+        listed = ", ".join(map(self._quote, shown))
+        if repeated:
+            # What two branches find is the first one's.
+            once = self._quote(self._free.new("once"))
+            query = f"  SELECT {listed}, min(branch) AS branch\n  FROM {found}\n  GROUP BY {listed}"
+            self._steps.append((f"{once} AS", query))
+            found = once
+        if counted:
+            return f"SELECT count(*) AS matches\nFROM {found}"
+        order = [_greatest(map(self._quote, shown)), "branch", *self._keys()]
+        return f"SELECT {listed}, branch\nFROM {found}\nORDER BY {', '.join(order)}"
+
+    def _keys(self) -> list[str]:
+        """The positions in the order of each branch, which need not be that of the columns."""
+        orders = [branch.positive_names for branch in self._branches]
+        if all(tuple(n for n in self._names if n in order) == order for order in orders):
+            return [self._quote(name) for name in self._names]
+        return [
+            "CASE branch "
+            + " ".join(
+                f"WHEN {number} THEN {self._quote(order[place])}"
+                for number, order in enumerate(orders)
+                if place < len(order)
+            )
+            + " END"
+            for place in range(max(map(len, orders)))
+        ]
+
+    def _quote(self, name: str) -> str:
+        return self._dialect.identifier(name)
+
+
+def _greatest(columns: Iterable[str]) -> str:
+    """The largest of some columns; NULLs are passed over."""
+    listed = list(columns)
+    return listed[0] if len(listed) == 1 else f"greatest({', '.join(listed)})"
