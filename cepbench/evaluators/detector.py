@@ -63,6 +63,8 @@ class Detector:
     latency : bool
         Whether to measure when each match is reported. Events are then taken up one timestamp
         after the other, as on a live stream, which takes longer in all.
+    node_times : bool
+        Whether to measure how much time goes into each node of the plan.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class Detector:
         output: str = "matches",
         partial_match_limit: int = PARTIAL_MATCH_LIMIT,
         latency: bool = False,
+        node_times: bool = False,
     ) -> None:
         if output not in ("matches", "count"):
             raise EvaluationError(f'output is "matches" or "count", not {output!r}')
@@ -100,6 +103,7 @@ class Detector:
         self.output = output
         self.partial_match_limit = partial_match_limit
         self._timed = latency
+        self._watched = node_times
         self._reader = NumericReader()
         self._union = Union(pattern)
         self._engines = [
@@ -110,6 +114,7 @@ class Detector:
                 reports=output == "matches" or self._union.compares(number),
                 limit=partial_match_limit,
                 timed=latency,
+                watched=node_times,
             )
             for number, (branch, part) in enumerate(zip(branches, plan.parts, strict=True))
         ]
@@ -215,7 +220,7 @@ class Detector:
 
     def metrics(self) -> Metrics:
         """What the detection took so far; of several branches, all of them together."""
-        span = 0 if self._first is None or self._last is None else self._last - self._first
+        span = self._span()
         created, lifetime, comparisons = 0, 0, 0
         peaks = np.zeros(tables.PEAKS, np.int64)
         for engine in self._engines:
@@ -238,6 +243,10 @@ class Detector:
             latency=self.latency(),
         )
 
+    def _span(self) -> int:
+        """The time from the first event to the last, in the unit of the timestamps."""
+        return 0 if self._first is None or self._last is None else self._last - self._first
+
     def latency(self) -> Latency | None:
         """The distribution of latencies so far; None if they are not measured."""
         if not self._timed:
@@ -245,16 +254,35 @@ class Detector:
         return Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
 
     def node_metrics(self) -> pd.DataFrame:
-        """What happened at each node: variables, rows created, comparisons, most rows stored."""
+        """What happened at each node of the plan.
+
+        Returns
+        -------
+        DataFrame
+            Leaves first, those of the positive variables in the order of the pattern, then the
+            negated ones; then the inner nodes, children before parents, the root last. Columns:
+            ``variables``; ``created``, rows that came into being; ``comparisons``; ``peak_stored``,
+            most rows that could still be extended; ``mean_stored``, rows that coexist within the
+            window, averaged over time (NaN at the root, whose rows are matches); ``seconds`` that
+            went into the node (NaN unless ``node_times`` was asked for). With OR also ``branch``.
+        """
+        span = self._span()
         tables_of_branches = []
         for number, engine in enumerate(self._engines):
             layout, counts = engine.layout, engine.kept.counts
+            lifetime = counts[:, tables.LIFETIME].astype(float)
+            leaves = len(layout.leaves)
+            lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(layout.plan.window)
+            lifetime[-1] = np.nan
+            seconds = counts[:, tables.NANOSECONDS] / 1e9
             table = pd.DataFrame(
                 {
                     "variables": [", ".join(names) for names in layout.nodes],
                     "created": counts[:, tables.CREATED],
                     "comparisons": counts[:, tables.COMPARED],
                     "peak_stored": counts[:, tables.PEAK],
+                    "mean_stored": lifetime / span if span else np.nan,
+                    "seconds": seconds if self._watched else np.nan,
                 }
             )
             # What checks compare is counted where their rows come into being.
@@ -283,6 +311,7 @@ class Detector:
             "seconds": self._seconds,
             "texts": self._reader.texts,
             "latency": self._timed,
+            "node_times": self._watched,
             "partitions": [
                 [] if engine.ranks is None else [list(pair) for pair in engine.ranks.counts.items()]
                 for engine in self._engines
@@ -318,6 +347,7 @@ class Detector:
                 output=header["output"],
                 partial_match_limit=header["partial_match_limit"],
                 latency=header["latency"],
+                node_times=header["node_times"],
             )
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error

@@ -16,22 +16,26 @@ from cepbench.evaluators.partitions import PartitionRanks, with_partition
 from cepbench.evaluators.programs import new_stack
 from cepbench.evaluators.snapshot import NodeState
 from cepbench.kernels import clock, tables
-from cepbench.kernels.advance import NEVER, advance
+from cepbench.kernels.advance import advance
 from cepbench.kernels.clauses import SLOT_COLUMNS
 from cepbench.kernels.filters import BLOCK, STACK
 from cepbench.kernels.join import OUTER_BLOCK
 from cepbench.kernels.sets import MOST_STORED, MOST_VISITED
+from cepbench.kernels.steps import NEVER
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Kind, Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Events are taken in steps of this part of a window, so that what is expired is soon forgotten.
-STEPS_PER_WINDOW = 8
+#: Moments in a window, at which what can still be extended is counted; see `kernels.steps`.
+MOMENTS_PER_WINDOW = 8
 
 #: The same where an event may be in one match only: the sooner it is known, the less is joined.
-CONSUMING_STEPS_PER_WINDOW = 128
+CONSUMING_MOMENTS_PER_WINDOW = 128
+
+#: Moments with fewer events than this are put together, up to a window.
+EVENTS_PER_STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Engine:
         How many partial matches may be stored.
     timed : bool
         Whether to measure latencies; events are then taken one timestamp after the other.
+    watched : bool
+        Whether to measure the time that goes into each node.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Engine:
         reports: bool,
         limit: int,
         timed: bool,
+        watched: bool,
     ) -> None:
         self.pattern = pattern
         self.limit = limit
@@ -86,10 +93,7 @@ class Engine:
         self.kept = NodeState.empty(self.layout.plan.nodes)
         self.ranks = PartitionRanks(pattern.strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, timed)
-        steps = STEPS_PER_WINDOW
-        if pattern.strategy.name == "consuming":
-            steps = CONSUMING_STEPS_PER_WINDOW
-        self._step = 1 if timed else max(1, pattern.window.length // steps)
+        self._pace = _pace(pattern, timed=timed, watched=watched)
         warm_up()
 
     @property
@@ -142,7 +146,7 @@ class Engine:
         with np.errstate(all="ignore"):
             kept.ints, kept.floats, kept.members, matches, found, outcome = advance(
                 self.layout.plan,
-                self._step,
+                self._pace,
                 self.limit,
                 kept.state,
                 kept.counts,
@@ -234,6 +238,16 @@ class Engine:
         )
 
 
+def _pace(pattern: Pattern, *, timed: bool, watched: bool) -> tables.Pace:
+    if timed:
+        return tables.Pace(length=1, most=1, enough=1, watched=watched)
+    moments, most = MOMENTS_PER_WINDOW, MOMENTS_PER_WINDOW
+    if pattern.strategy.name == "consuming":
+        moments, most = CONSUMING_MOMENTS_PER_WINDOW, 1
+    length = max(1, pattern.window.length // moments)
+    return tables.Pace(length=length, most=most, enough=EVENTS_PER_STEP, watched=watched)
+
+
 def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
     columns = layout.integer_columns
     return tables.Scratch(
@@ -251,6 +265,8 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         clock=np.empty(2, np.int64),
         alive=np.empty(OUTER_BLOCK, np.uint8),
         latencies=np.zeros(clock.BINS if timed else 0, np.int64),
+        moments=np.empty(MOMENTS_PER_WINDOW, np.int64),
+        ahead=np.empty(len(layout.leaves), np.int64),
     )
 
 
@@ -262,7 +278,7 @@ def warm_up() -> None:
     kept = NodeState.empty(layout.plan.nodes)
     advance(
         layout.plan,
-        1,
+        _pace(pattern, timed=False, watched=False),
         1,
         kept.state,
         kept.counts,

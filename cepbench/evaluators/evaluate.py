@@ -19,6 +19,7 @@ def evaluate(
     output: str = "matches",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     latency: bool = False,
+    node_times: bool = False,
 ) -> Result:
     """All matches of ``pattern`` in ``stream``, found along ``plan``.
 
@@ -37,6 +38,8 @@ def evaluate(
         How many partial matches may be stored before the run ends with an error.
     latency : bool
         Whether to measure when each match is reported, see :class:`Detector`.
+    node_times : bool
+        Whether to measure how much time goes into each node of the plan, for ``Result.nodes``.
 
     Returns
     -------
@@ -59,6 +62,7 @@ def evaluate(
         output=output,
         partial_match_limit=partial_match_limit,
         latency=latency,
+        node_times=node_times,
     )
     found, _ = detector.advance(stream, ended=True)
     return Result(

@@ -13,7 +13,7 @@ from cepbench.errors import SnapshotError
 from cepbench.kernels import tables
 from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
 
-_VERSION = 2
+_VERSION = 3
 
 #: What the header tells besides the version, and of which kind it is.
 _HEADER: dict[str, type | tuple[type, ...]] = {
@@ -29,6 +29,7 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
     "seconds": float,
     "texts": list,
     "latency": bool,
+    "node_times": bool,
     "partitions": list,
 }
 

@@ -1,10 +1,10 @@
-"""Drives a plan through a batch of events, a short step of time after the other."""
+"""Drives a plan through a batch of events, one step of time after the other."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.buffers import expire, has_room, make_room, widened
+from cepbench.kernels.buffers import has_room, make_room, widened
 from cepbench.kernels.checks import has_checks, sift
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
@@ -14,6 +14,7 @@ from cepbench.kernels.output import give_out
 from cepbench.kernels.pool import compacted
 from cepbench.kernels.rows import spans_of_fresh
 from cepbench.kernels.sets import join_sets
+from cepbench.kernels.steps import NEVER, finish_step, lay_out_step
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
@@ -24,38 +25,32 @@ from cepbench.kernels.tables import (
     INT_OFFSET,
     INTS,
     JOINS,
-    KEPT,
     KIND,
     LIFETIME,
+    NANOSECONDS,
     NO_MEMBERS,
     NO_ROOM,
     OK,
-    PEAK,
-    PEAK_BYTES,
-    PEAK_EVENTS,
-    PEAK_PARTIAL_MATCHES,
-    RETAINED,
     START,
     WAITS_NOT,
+    Pace,
     Plan,
     Scratch,
 )
 
-#: A timestamp after all others.
-NEVER = np.iinfo(np.int64).max
 _LONG_AGO = np.iinfo(np.int64).min
 
 # How far a step has come: PROGRESS[...].
 _NODE = 0  # whose turn it is, leaves first; -1 before the step
 _NOW = 1  # the latest timestamp taken
-_HORIZON = 2  # the latest timestamp to be taken
+_MOMENTS = 2  # how many moments the step has
 _ARRIVED = 3  # when the step began, by the system's clock
 _REPORTED = 4  # how many matches have been given out
 
 
 def advance(
     plan: Plan,
-    step: int,
+    pace: Pace,
     limit: int,
     state: np.ndarray,
     counts: np.ndarray,
@@ -74,15 +69,14 @@ def advance(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]:
     """Take in a batch of events and find the matches that they complete.
 
-    Events are taken in steps of ``step`` in time. Within a step every node joins all that is new
-    before its parent does, and each pair of rows meets once. The length of the step does not change
-    what is found, only how soon rows are forgotten, and so how many are still looked at in vain.
+    Within a step every node joins all that is new before its parent does, and each pair of rows
+    meets once. The length of the step does not change what is found, only how soon rows are
+    forgotten, and so how many are still looked at in vain.
 
     Parameters
     ----------
     plan : Plan
-    step : int
-        In the unit of the timestamps, at least 1.
+    pace : Pace
     limit : int
         How many partial matches may be stored.
     state, counts, peaks : int64 arrays
@@ -127,7 +121,7 @@ def advance(
     outcome = NO_ROOM
     while outcome in (NO_ROOM, NO_MEMBERS):
         outcome = _run(
-            plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
+            plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
             starts, taken, values, value_starts, columns > 0, until, matches,
         )  # fmt: skip
         node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
@@ -146,7 +140,7 @@ def advance(
 
 @njit_in_place
 def _run(
-    plan, step, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
+    plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
     taken, values, value_starts, positions, until, matches,
 ):  # fmt: skip
     """Take step after step until the batch ends, or some node has no room left."""
@@ -154,22 +148,23 @@ def _run(
     root = len(plan.nodes) - 1
     at = scratch.progress
     timed = len(scratch.latencies) > 0
+    since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
-            now = _next_timestamp(taken, starts, events)
-            if now < NEVER:
-                at[_NODE], at[_NOW], at[_HORIZON] = 0, now, now + step - 1
+            at[_MOMENTS] = lay_out_step(pace, events, starts, taken, scratch)
+            if at[_MOMENTS] > 0:
+                at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
             elif plan.waits == WAITS_NOT or at[_NOW] >= until:
                 return OK
             else:
                 # No more events of the pattern's types, but time goes on for what waits.
-                at[_NODE], at[_NOW] = root + 1, until
+                at[_NODE], at[_NOW], at[_MOMENTS] = root + 1, until, 1
+                scratch.moments[0] = until
             if timed:
                 at[_ARRIVED] = now_ns(scratch.clock)
         while at[_NODE] < leaves:
             leaf = at[_NODE]
-            first = taken[leaf]
-            last = _first_after(at[_HORIZON], events, first, starts[leaf + 1])
+            first, last = taken[leaf], scratch.ahead[leaf]
             if not has_room(leaf, last - first, plan.nodes, state, ints, floats):
                 scratch.rectangle[FOUND] = last - first
                 return NO_ROOM
@@ -181,7 +176,8 @@ def _run(
                     plan, state, counts, ints, floats,
                 )  # fmt: skip
                 taken[leaf] = last
-                at[_NOW] = max(at[_NOW], events[0, last - 1])
+                if pace.watched:
+                    since = _watch(leaf, since, counts, scratch)
             at[_NODE] += 1
         at[_NODE] = max(at[_NODE], plan.inner)
         while at[_NODE] <= root:
@@ -211,6 +207,8 @@ def _run(
                 if timed and counts[node, CREATED] > before:
                     record(at[_ARRIVED], counts[node, CREATED] - before, scratch)
             if outcome != OK:
+                if pace.watched:
+                    _watch(node, since, counts, scratch)
                 return outcome
             if has_checks(node, plan):
                 sift(node, plan, state, counts, ints, floats, members, scratch)
@@ -218,6 +216,8 @@ def _run(
                 created = state[node, END] - state[node, FRESH]
                 spans = spans_of_fresh(node, plan, state, ints)
                 counts[node, LIFETIME] += plan.window * created - spans
+            if pace.watched:
+                since = _watch(node, since, counts, scratch)
             at[_NODE] += 1
         if plan.stored:
             outcome, given = give_out(
@@ -229,26 +229,19 @@ def _run(
             at[_REPORTED] += given
             if timed and given > 0:
                 record(at[_ARRIVED], given, scratch)
+            if pace.watched:
+                since = _watch(root, since, counts, scratch)
         if at[_NOW] < NEVER:
-            _finish_step(at[_NOW], leaves, plan, state, counts, peaks, ints, floats)
+            finish_step(at[_MOMENTS], leaves, plan, state, counts, peaks, ints, floats, scratch)
         at[_NODE] = -1
 
 
 @njit_in_place
-def _next_timestamp(taken, starts, events):
-    earliest = NEVER
-    for leaf in range(len(starts) - 1):
-        if taken[leaf] < starts[leaf + 1]:
-            earliest = min(earliest, events[0, taken[leaf]])
-    return earliest
-
-
-@njit_in_place
-def _first_after(horizon, events, first, last):
-    """The first event of ``first..last`` that is later than ``horizon``, else ``last``."""
-    while first < last and events[0, first] <= horizon:
-        first += 1
-    return first
+def _watch(node, since, counts, scratch):
+    """Count the time from ``since`` on for a node; gives the present time."""
+    now = now_ns(scratch.clock)
+    counts[node, NANOSECONDS] += now - since
+    return now
 
 
 @njit_in_place
@@ -266,32 +259,3 @@ def _take(leaf, first, last, events, values, source, stride, plan, state, counts
             floats[begin + row] = values[source + column * stride + row]
     state[leaf, END] = end + more
     counts[leaf, CREATED] += more
-
-
-@njit_in_place
-def _finish_step(now, leaves, plan, state, counts, peaks, ints, floats):
-    """Count what is stored, then forget what no event still to come can extend."""
-    events = rows = size = 0
-    for node in range(len(plan.nodes)):
-        stored = state[node, END] - state[node, START]
-        width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
-        if node == len(plan.nodes) - 1:
-            # Matches that wait expire in no other way than by being given out.
-            size += stored * 8 * width if plan.stored else 0
-            continue
-        size += stored * 8 * width
-        if plan.nodes[node, KEPT] == 1:
-            oldest = now - plan.nodes[node, RETAINED] * plan.window
-            live = expire(node, oldest, plan.nodes, state, ints, floats)
-            counts[node, PEAK] = max(counts[node, PEAK], live)
-            if node < leaves:
-                events += live
-            else:
-                rows += live
-        else:
-            state[node, START] = 0
-            state[node, END] = 0
-            state[node, FRESH] = 0
-    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows)
-    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events)
-    peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], size)

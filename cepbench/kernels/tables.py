@@ -36,6 +36,15 @@ class Plan(NamedTuple):
     consuming: bool  #: whether an event may be in one match only
 
 
+class Pace(NamedTuple):
+    """How events are taken; see :mod:`cepbench.kernels.steps`."""
+
+    length: int  #: of a moment, in the unit of the timestamps, at least 1
+    most: int  #: moments in a step
+    enough: int  #: events in a step, so many that no further moment is added
+    watched: bool  #: whether to measure the time that goes into each node
+
+
 class Scratch(NamedTuple):
     """Working space, of no meaning between two calls."""
 
@@ -53,6 +62,8 @@ class Scratch(NamedTuple):
     clock: np.ndarray  #: int64 (2,), where the system's clock writes
     alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
+    moments: np.ndarray  #: int64 (moments of a step,); see :mod:`cepbench.kernels.advance`
+    ahead: np.ndarray  #: int64 (leaves,), the first event of each leaf that is not of this step
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
@@ -121,11 +132,12 @@ STATE_COLUMNS = 7
 # What is counted: COUNTS[node, ...].
 CREATED = 0  # rows that came into being
 COMPARED = 1  # pairs of rows whose conditions were tested one by one
-PEAK = 2  # most rows that could still be extended, at the end of a step
+PEAK = 2  # most rows that could still be extended, at any moment looked at
 LIFETIME = 3  # sum over rows of the time for which they could be extended
-COUNT_COLUMNS = 4
+NANOSECONDS = 4  # time that went into the node, if that is measured
+COUNT_COLUMNS = 5
 
-# The largest of what was stored at the end of a step: PEAKS[...].
+# The most at any moment looked at, and for bytes at the end of any step: PEAKS[...].
 PEAK_PARTIAL_MATCHES = 0
 PEAK_EVENTS = 1
 PEAK_BYTES = 2

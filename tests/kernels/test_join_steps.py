@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
 from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
@@ -52,16 +53,33 @@ def test_room_for_more_matches() -> None:
     assert wider[:, :3].tolist() == [[0, 1, 2], [4, 5, 6]]
 
 
-@given(data=st.data(), case=cases(sizes=(2, 4)), steps=st.sampled_from([1, 2, 3, 10**12]))
-def test_the_length_of_a_step_changes_no_match(data: st.DataObject, case: Case, steps: int) -> None:
-    """From one tick to a whole window at once."""
+@given(
+    data=st.data(),
+    case=cases(sizes=(2, 4)),
+    moments=st.integers(1, 12),
+    enough=st.sampled_from([1, 2, 3, 5, 1000]),
+)
+def test_the_length_of_a_step_changes_no_match(
+    data: st.DataObject, case: Case, moments: int, enough: int
+) -> None:
+    """From one tick to a whole window at once; and no count depends on what a step is made of."""
     plan = data.draw(tree_plans(case.pattern.names))
-    with mock.patch.object(engine, "STEPS_PER_WINDOW", steps):
-        result = evaluate(case.pattern, case.stream, plan, evaluator="tree")
-    found = [tuple(row) for row in result.matches.to_numpy().tolist()]
+    results = []
+    for events_per_step in (1, enough):
+        with (
+            mock.patch.object(engine, "MOMENTS_PER_WINDOW", moments),
+            mock.patch.object(engine, "EVENTS_PER_STEP", events_per_step),
+        ):
+            results.append(evaluate(case.pattern, case.stream, plan, evaluator="tree"))
     expected = naive_matches(case.pattern, case.events)
-    assert len(found) == len(set(found))
-    assert set(found) == expected
+    for result in results:
+        found = [tuple(row) for row in result.matches.to_numpy().tolist()]
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+    counted = ["variables", "created", "peak_stored", "mean_stored"]
+    assert_frame_equal(results[0].nodes[counted], results[1].nodes[counted])
+    for name in ("peak_partial_matches", "peak_buffered_events", "mean_partial_matches"):
+        assert getattr(results[0].metrics, name) == getattr(results[1].metrics, name)
 
 
 @pytest.mark.parametrize(
