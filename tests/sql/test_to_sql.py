@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
-import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.patterns.model import Kind, Operator
-from cepbench.plans.model import AnyPlan
+from cepbench.patterns.model import Kind, Operator, Pattern
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.sql.to_sql import to_sql
+from cepbench.streams.event_stream import EventStream
 from tests.evaluators.constructs import Family, branch_plans, construct_cases
-from tests.evaluators.strategies import Case, cases
+from tests.evaluators.strategies import Case, cases, stream_of
+from tests.naive.plans import all_trees
+from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
+from tests.sql.in_duckdb import arrow_table, load, queried, table_of
 
 _NOT = (Kind.PLAIN, Kind.NEGATED)
 _SEVERAL = ("any", "any", "strict_contiguity", "partition_contiguity")
@@ -31,44 +36,9 @@ FAMILIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def connection() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"threads": 1})
-
-
-def load(connection: duckdb.DuckDBPyConnection, events: pd.DataFrame, is_datetime: bool) -> None:
-    """A table ``events``; NaN stays NaN, which pandas would turn into NULL."""
-    time = pa.array(events["time"].to_numpy())
-    columns = {
-        "position": np.arange(len(events)),
-        "type": pa.array(events["type"].astype(object)).cast(pa.string()),
-        "time": time.cast(pa.timestamp("ns")) if is_datetime else time,
-    }
-    for name in [name for name in events if name not in columns]:
-        values = events[name]
-        is_text = isinstance(values.dtype, pd.CategoricalDtype)
-        columns[name] = (
-            pa.array(values.astype(object)).cast(pa.string())
-            if is_text
-            else pa.array(values.to_numpy(), from_pandas=False)
-        )
-    connection.register("arrow", pa.table(columns))
-    connection.execute("CREATE OR REPLACE TABLE events AS SELECT * FROM arrow")
-
-
-def queried(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], list[tuple]]:
-    done = connection.execute(query)
-    return [column[0] for column in done.description], done.fetchall()
-
-
-def table_of(matches: pd.DataFrame) -> tuple[list[str], list[tuple]]:
-    rows = matches.astype(object).where(matches.notna(), None)
-    return list(matches.columns), [tuple(row) for row in rows.to_numpy().tolist()]
-
-
 def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, AnyPlan]) -> None:
     """The query without a plan, and along the plan of each evaluator, finds what that finds."""
-    load(connection, case.events, case.pattern.window.is_datetime)
+    load(connection, arrow_table(case.events, is_datetime=case.pattern.window.is_datetime))
     found, counted = [], []
     for joins in (None, *plans.values()):
         found.append(queried(connection, to_sql(case.pattern, joins)))
@@ -93,3 +63,124 @@ def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
     agree(connection, case, plans)
+
+
+def same_as_evaluated(
+    connection: duckdb.DuckDBPyConnection,
+    pattern: Pattern,
+    stream: EventStream,
+    plans: Sequence[AnyPlan],
+) -> int:
+    """Whatever the joins, the matches are those of every evaluator; how many there are."""
+    plan = plans[0]
+    results = [evaluate(pattern, stream, plan, evaluator=name).matches for name in EVALUATORS]
+    expected = table_of(results[0])
+    assert all(table_of(matches) == expected for matches in results)
+    for joins in (None, *plans):
+        assert queried(connection, to_sql(pattern, joins)) == expected
+    counted = to_sql(pattern, plan, output="count")
+    assert queried(connection, counted) == (["matches"], [(len(expected[1]),)])
+    return len(expected[1])
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_values_compare_as_in_the_evaluators(condition: str, connection) -> None:
+    table = arrow_table(values_events())
+    assert table["x"].null_count == 0 < table["z"].null_count
+    load(connection, table)
+    stream = EventStream.from_arrow(table.drop_columns("position"), type="type", time="time")
+    pattern = parse(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 20 units")
+    found = same_as_evaluated(connection, pattern, stream, [OrderPlan(["b", "a"])])
+    assert 0 < found < 256
+
+
+def reversed_plan(pattern: Pattern) -> AnyPlan:
+    plans = [OrderPlan(branch.positive_names[::-1]) for branch in pattern.branches()]
+    return plans[0] if len(plans) == 1 else UnionPlan(plans)
+
+
+@pytest.mark.parametrize("example", CONSTRUCTS)
+def test_on_thousands_of_events(example: str, connection) -> None:
+    pattern = parse(f"PATTERN {CONSTRUCTS[example]}")
+    events = construct_events(3_000)
+    load(connection, arrow_table(events))
+    found = same_as_evaluated(connection, pattern, stream_of(events), [reversed_plan(pattern)])
+    assert found > 10
+
+
+def test_every_plan_finds_the_same(connection) -> None:
+    events = construct_events(150)
+    load(connection, arrow_table(events))
+    for text in (
+        "SEQ(A a, B b, AND(C c, A d)) WHERE a.x < c.x AND b.y != d.y WITHIN 8 units",
+        "SEQ(A a, NOT(B n), AND(C c, D d), NOT(A m)) WHERE n.y = d.y AND m.x > 2 WITHIN 6 units",
+        "AND(A a, B b, C c, A d) STRATEGY strict_contiguity WITHIN 9 units",
+    ):
+        pattern = parse(f"PATTERN {text}")
+        trees = [TreePlan(tree) for tree in all_trees(pattern.positive_names)]
+        assert len(trees) == {3: 3, 4: 15}[len(pattern.positive)]
+        expected = table_of(evaluate(pattern, stream_of(events), trees[0]).matches)
+        assert len(expected[1]) > 5
+        for tree in trees:
+            assert queried(connection, to_sql(pattern, tree)) == expected
+
+
+def test_nanoseconds_count(connection) -> None:
+    times = pd.to_datetime([0, 1_000, 1_001, 1_001, 2_001], unit="ns")
+    events = pd.DataFrame({"type": list("AABBB"), "time": times})
+    load(connection, arrow_table(events))
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WITHIN 0.001 milliseconds")
+    assert same_as_evaluated(connection, pattern, stream, [OrderPlan(["a", "b"])]) == 2
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMPTZ"])
+def test_timestamps_of_every_kind(kind: str, connection) -> None:
+    connection.execute(
+        "CREATE OR REPLACE TABLE events AS SELECT * REPLACE "
+        f"(CAST(time AS {kind}) AS time) FROM (VALUES (0, 'A', TIMESTAMP '2026-03-29 00:30:00'), "
+        "(1, 'B', TIMESTAMP '2026-03-29 02:30:00'), (2, 'B', TIMESTAMP '2026-03-29 02:30:01')) "
+        "t(position, type, time)"
+    )
+    query = to_sql(parse("PATTERN SEQ(A a, B b) WITHIN 2 hours"))
+    assert queried(connection, query)[1] == [(0, 1)]
+
+
+def test_times_of_few_bits_do_not_overflow(connection) -> None:
+    connection.execute(
+        "CREATE OR REPLACE TABLE events AS SELECT position, type, time::UTINYINT AS time FROM "
+        "(VALUES (0, 'A', 250), (1, 'B', 255)) t(position, type, time)"
+    )
+    query = to_sql(parse("PATTERN AND(B b, A a) WITHIN 10 units"))
+    assert queried(connection, query)[1] == [(1, 0)]
+
+
+def test_names_are_quoted_and_the_tables_columns_named(connection) -> None:
+    connection.execute('CREATE SCHEMA IF NOT EXISTS "my data"')
+    connection.execute(
+        'CREATE OR REPLACE TABLE "my data"."select" AS SELECT * FROM (VALUES (10, 3, 7, 1e0, 2), '
+        '(11, 4, 8, 2e0, 2), (13, 3, 9, 3e0, 2)) t("row ""no""", "group", "order", "a.b", "rank")'
+    )
+    pattern = parse(
+        'PATTERN SEQ("3" "from", "4" "x y", "3" step) WHERE "from"."a.b" < step."a.b" AND '
+        '"from"."rank" = step."rank" STRATEGY strict_contiguity WITHIN 5 units'
+    )
+    names = {
+        "table": "my data.select",
+        "type_column": "group",
+        "time_column": "order",
+        "position_column": 'row "no"',
+    }
+    for plan in (None, TreePlan((("from", "step"), "x y"))):
+        found = queried(connection, to_sql(pattern, plan, **names))
+        assert found == (["from", "x y", "step"], [(10, 11, 13)])
+
+
+def test_rowid_is_a_position(connection) -> None:
+    connection.execute(
+        "CREATE OR REPLACE TABLE bare AS SELECT * FROM (VALUES ('A', 1), ('B', 2)) t(type, time)"
+    )
+    query = to_sql(
+        parse("PATTERN SEQ(A a, B b) WITHIN 5 units"), table="bare", position_column="rowid"
+    )
+    assert queried(connection, query)[1] == [(0, 1)]
