@@ -31,23 +31,28 @@ def log_node_sizes(problem: PlanningProblem, tree: Any) -> np.ndarray:
     ndarray of float64, shape (2n − 1,)
         In post-order: left, right, node.
     """
-    factor, bound = problem.log_factor, problem.log_bound
+    factor, bound = problem.log_factor.tolist(), problem.log_bound.tolist()
+    order_factor = problem.log_order_factor.tolist()
+    index = np.array(_leaves(tree), dtype=np.intp)
+    # With the leaves side by side a node is an interval, and what joins its halves a block.
+    selectivity = problem.log_selectivity[np.ix_(index, index)]
     sizes: list[float] = []
 
-    def visit(node: Any) -> tuple[list[int], float, float]:
+    def visit(node: Any, first: int) -> tuple[int, float, float]:
+        """The end of the leaves that are below and begin with ``first``, the size, the bound."""
         if isinstance(node, tuple | list):
-            left, left_size, left_least = visit(node[0])
-            right, right_size, right_least = visit(node[1])
-            joined = problem.log_selectivity[np.ix_(left, right)].sum()
-            below, size = left + right, left_size + right_size + float(joined)
+            cut, left_size, left_least = visit(node[0], first)
+            end, right_size, right_least = visit(node[1], cut)
+            joined = np.add.reduce(selectivity[first:cut, cut:end], axis=None)
+            size = left_size + right_size + float(joined)
             least = min(left_least, right_least)
         else:
-            below, size, least = [node], float(factor[node]), float(bound[node])
+            end, size, least = first + 1, factor[node], bound[node]
         # Kept out of `size`, for these two of a node are not a product of its children's.
-        sizes.append(size + least + problem.log_order_factor[len(below)])
-        return below, size, least
+        sizes.append(size + least + order_factor[end - first])
+        return end, size, least
 
-    visit(tree)
+    visit(tree, 0)
     return np.array(sizes)
 
 
@@ -66,3 +71,16 @@ def log_cost(problem: PlanningProblem, tree: Any) -> float:
     float
     """
     return float(np.logaddexp.reduce(log_node_sizes(problem, tree)))
+
+
+def _leaves(tree: Any) -> list[int]:
+    """Left to right."""
+    found: list[int] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple | list):
+            waiting += (node[1], node[0])
+        else:
+            found.append(node)
+    return found

@@ -5,6 +5,7 @@ Sums up the tables of :mod:`cepbench.experiments.robustness`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -63,14 +64,14 @@ def regret_summary(
     rows = []
     for key, group in table.groupby(["plans", "algorithm", "factor"], sort=False):
         for metric in metrics:
-            values = group.pivot(index="pattern_id", columns="draw", values=metric)
-            whole = values.to_numpy(float)
-            whole = whole[np.isfinite(whole).all(axis=1)]
+            values = _by_pattern(group, metric)
+            whole = values[np.isfinite(values).all(axis=1)]
             for statistic, average in _AVERAGES.items():
-                few = 1 if statistic == "worst case" else resamples
-                found = with_interval(whole, average, seed, few, key[2], metric)
                 if statistic == "worst case":
-                    found |= {"low": found["value"], "high": found["value"]}
+                    worst = float(average(whole)) if len(whole) else math.nan
+                    found = dict.fromkeys(("value", "low", "high"), worst)
+                else:
+                    found = with_interval(whole, average, seed, resamples, key[2], metric)
                 rows.append(
                     {
                         "algorithm": key[1],
@@ -229,6 +230,15 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
     return said
 
 
+def _by_pattern(group: pd.DataFrame, metric: str) -> np.ndarray:
+    """A row a pattern, a column a draw, NaN for what is missing; far quicker than a pivot."""
+    row, patterns = pd.factorize(group["pattern_id"], sort=True)
+    column, draws = pd.factorize(group["draw"], sort=True)
+    values = np.full((len(patterns), len(draws)), np.nan)
+    values[row, column] = group[metric].to_numpy(float)
+    return values
+
+
 def _of_all_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The rows of generators with plans for every pattern, and a sentence on the others.
 
@@ -323,7 +333,12 @@ def _flat(values: np.ndarray, axis: int | None) -> np.ndarray:
 
 def _percentile(share: float) -> Callable[..., Any]:
     def at(values: np.ndarray, axis: int | None = None) -> Any:
-        return np.quantile(_flat(values, axis), share, axis=axis)
+        # Several times quicker than np.quantile, which gives the same.
+        rising = np.sort(_flat(values, axis), axis=-1)
+        last = rising.shape[-1] - 1
+        below, part = divmod(share * last, 1)
+        low, high = rising[..., int(below)], rising[..., min(int(below) + 1, last)]
+        return low + (high - low) * part
 
     return at
 

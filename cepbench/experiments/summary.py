@@ -252,7 +252,7 @@ def bootstrap(
         return float("nan"), float("nan")
     chosen = rng.integers(len(values), size=(resamples, len(values)))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(average(values[chosen], axis=1), [tail, 1 - tail])
+    low, high = np.quantile(average(values.take(chosen, axis=0), axis=1), [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -10,6 +10,7 @@ import string
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,12 @@ BRANCHES = 3
 #: Identifier tuples drawn at a time, and in all, before a bound on the work is called hopeless.
 _DRAWS_AT_ONCE = 256
 _MOST_DRAWS = 200_000
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Pattern:
+    """A pattern of hundreds of events takes a tenth of a second to read."""
+    return parse(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class PatternSpec:
     @property
     def pattern(self) -> Pattern:
         """The parsed pattern."""
-        return parse(self.text)
+        return _parsed(self.text)
 
     def under(self, strategy: str) -> PatternSpec:
         """The same pattern under a selection strategy, as the language writes it after STRATEGY."""

@@ -97,11 +97,12 @@ def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
 
 def random_cycles(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """3-cycles of any of at least 3 positions, as rows i, j, k."""
-    # Of each row the second and third are drawn from the positions that are still free.
-    a = rng.integers(n, size=count)
-    b = (a + rng.integers(1, n, size=count)) % n
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    c = rng.integers(n - 2, size=count)
-    c += c >= low
-    c += c >= high
-    return np.column_stack([a, b, c])
+    # Of each row the second and third are drawn from the positions that are still free. Chances
+    # are drawn all at once, for in annealing the rows are few and the draws many.
+    chances = rng.random((3, count))
+    chances *= np.array([[n], [n - 1], [n - 2]])
+    a, b, c = chances.astype(np.int64)
+    b += b >= a
+    c += c >= np.minimum(a, b)
+    c += c >= np.maximum(a, b)
+    return np.stack([a, b, c], axis=1)

@@ -38,11 +38,11 @@ def simulated_annealing(
 ) -> Found:
     """Simulated annealing that starts from the order of GREEDY and is never worse than it.
 
-    At each temperature 16·n random neighbours are tried, 1,600 at most, swaps and 3-cycles of positions alike; a
-    better one is always taken, one that adds the part x of the present cost with probability
-    exp(−x / temperature). The temperature goes from 2 down by a tenth at a time, to 0.001 and on until
-    four temperatures have found nothing better. The best order of all is then improved to a local
-    minimum as II-GREEDY does it.
+    At each temperature 16·n random neighbours are tried, 1,600 at most, swaps and 3-cycles of
+    positions alike; a better one is always taken, one that adds the part x of the present cost with
+    probability exp(−x / temperature). The temperature goes from 2 down by a tenth at a time, to
+    0.001 and on until four temperatures have found nothing better. The best order of all is then
+    improved to a local minimum as II-GREEDY does it.
 
     Differs from [ioannidis1990]_, where 16·n and the first temperature come from: there the
     temperature is a cost, at first twice that of the start, and falls by 5 % at a time. Costs of
@@ -65,7 +65,7 @@ def annealed(
     most_steps: int,
     deadline: int,
 ) -> Found:
-    """Anneal an order from a temperature on, and improve the best that is met to a local minimum."""
+    """Anneal from a temperature on, and improve the best order that is met to a local minimum."""
     best = start.astype(np.int64)
     state = state_of(
         best.copy(),
