@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepbench.evaluators.evaluate import evaluate as evaluate
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.experiments.compare import compare as compare
+    from cepbench.explanations.explain import explain as explain
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
     from cepbench.planners.generate import plan as plan
@@ -49,6 +50,7 @@ _HOMES = {
     "UnionPlan": "cepbench.plans.model",
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
+    "explain": "cepbench.explanations.explain",
     "measure_statistics": "cepbench.statistics.measure",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+#: Of a node with fewer matches in the whole stream, chance says more than the model does.
+FEWEST_MATCHES = 30
+
 
 def q_error(estimated: Any, measured: Any, least: Any = 0.0) -> np.ndarray:
     """By which factor estimates are off, whichever way: max(e/m, m/e).

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from cepbench.costs.q_error import FEWEST_MATCHES
 from cepbench.experiments.node_counts import restricted
 from cepbench.experiments.q_errors import MODELS
 from cepbench.patterns.parse import parse
-
-#: Of a node with fewer matches in the whole stream, chance says more than the model does.
-FEWEST_MATCHES = 30
 
 #: An event that is in this part of a node's matches or more decides alone how many there are.
 HEAVY = 0.5

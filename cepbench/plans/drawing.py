@@ -4,11 +4,58 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 _LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
 _HEIGHT_LIMIT = 640.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedNode:
+    """Where a node of a tree goes: ``x`` counts leaves, ``height`` levels above the leaves.
+
+    ``name`` is empty for an inner node.
+    """
+
+    x: float
+    height: int
+    name: str
+
+
+def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
+    """Leaves on one line, each parent above the middle of its children.
+
+    Parameters
+    ----------
+    tree : str or pair of trees
+
+    Returns
+    -------
+    nodes : list of PlacedNode
+        In post-order (left, right, node).
+    edges : list of (int, int)
+        Parent and child; the left child's edge comes before the right one's.
+    """
+    nodes: list[PlacedNode] = []
+    edges: list[tuple[int, int]] = []
+    leaf_count = 0
+
+    def place(node: Any) -> int:
+        nonlocal leaf_count
+        if isinstance(node, tuple):
+            left, right = place(node[0]), place(node[1])
+            height = 1 + max(nodes[left].height, nodes[right].height)
+            nodes.append(PlacedNode((nodes[left].x + nodes[right].x) / 2, height, ""))
+            edges.extend((len(nodes) - 1, child) for child in (left, right))
+        else:
+            nodes.append(PlacedNode(float(leaf_count), 0, node))
+            leaf_count += 1
+        return len(nodes) - 1
+
+    place(tree)
+    return nodes, edges
 
 
 def tree_svg(tree: Any, labels: Sequence[str]) -> str:
@@ -25,36 +72,20 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
     str
         An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
-    placed: list[tuple[float, int, str, str]] = []  # x in leaves, height, name, label
-    edges: list[tuple[int, int]] = []
-    leaf_count = 0
-    next_label = iter(labels)
-
-    def place(node: Any) -> int:
-        nonlocal leaf_count
-        if isinstance(node, tuple):
-            left, right = place(node[0]), place(node[1])
-            x = (placed[left][0] + placed[right][0]) / 2
-            height = 1 + max(placed[left][1], placed[right][1])
-            placed.append((x, height, "", next(next_label)))
-            edges.extend((len(placed) - 1, child) for child in (left, right))
-        else:
-            placed.append((float(leaf_count), 0, node, next(next_label)))
-            leaf_count += 1
-        return len(placed) - 1
-
-    root = place(tree)
-    shown = [_shortened(name) for _, _, name, _ in placed]
-    longest = max(len(text) for text in (*shown, *(label for *_, label in placed)))
+    placed, edges = placed_nodes(tree)
+    shown = [_shortened(node.name) for node in placed]
+    longest = max(len(text) for text in (*shown, *labels))
     column = _LETTER * max(longest, 3) + 10
-    levels = placed[root][1]
+    levels = placed[-1].height
     row = min(46.0, max(12.0, _HEIGHT_LIMIT / max(levels, 1)))
     # Labels of inner nodes would lie on top of each other in a tree that had to be squeezed.
     roomy = row >= 24
-    width, height = column * leaf_count, row * levels + 62
+    width = column * sum(bool(node.name) for node in placed)
+    height = row * levels + 62
 
     def at(index: int) -> tuple[float, float]:
-        return column * (placed[index][0] + 0.5), 22 + row * (levels - placed[index][1])
+        node = placed[index]
+        return column * (node.x + 0.5), 22 + row * (levels - node.height)
 
     parts = []
     for parent, child in edges:
@@ -65,7 +96,8 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
         )
     # Beside a node, away from the line to its parent, which would cross the text.
     beside = {child: ("end", "start")[number % 2] for number, (_, child) in enumerate(edges)}
-    for index, (_, _, name, label) in enumerate(placed):
+    for index, label in enumerate(labels):
+        name = placed[index].name
         x, y = at(index)
         tip = html.escape(": ".join(text for text in (name, label) if text))
         if name:

@@ -1,0 +1,137 @@
+"""How the numbers of an explanation are shown, in text and in a notebook alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cepbench.costs.q_error import FEWEST_MATCHES
+from cepbench.plans.notes import shown_log
+
+#: From which q-error on an estimate is marked, and from which on it is marked twice.
+MARKED = (2.0, 10.0)
+
+#: What stands for a number that does not exist.
+MISSING = "–"
+
+_SUFFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+
+Row = Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    group, name : str
+        Its heading; neighbours may share the group, and a group may be empty.
+    shown : callable
+        Row of the table of nodes → text.
+    """
+
+    group: str
+    name: str
+    shown: Callable[[Row], str]
+
+
+def columns_of(unit: str, *, measured: bool) -> tuple[Column, ...]:
+    """What is shown of each node.
+
+    Parameters
+    ----------
+    unit : str
+        Of rates: ``second`` or ``tick``.
+    measured : bool
+        Whether there are measurements.
+    """
+    cost = Column("est.", "cost", lambda row: percent(row["cost_share"]))
+    expected = Column("partial matches", "est.", _estimate)
+    if not measured:
+        return (
+            Column(f"per {unit}", "arrivals", lambda row: short(row["arrival_rate"])),
+            Column(f"per {unit}", "rows", lambda row: short(row["estimated_rate"])),
+            Column("partial", "matches", _estimate),
+            cost,
+        )
+    return (
+        expected,
+        Column("partial matches", "actual", lambda row: short(row["measured"])),
+        Column("rows created", "est.", lambda row: short(row["estimated_created"])),
+        Column("rows created", "actual", lambda row: short(row["created"])),
+        Column("estimate", "off by", off_by),
+        Column("most", "stored", lambda row: short(row["peak_stored"])),
+        Column("pairs", "tested", lambda row: short(row["comparisons"])),
+        cost,
+        Column("", "time", lambda row: percent(row["time_share"])),
+    )
+
+
+def short(number: float) -> str:
+    """A number in at most seven characters, with three figures."""
+    if math.isnan(number):
+        return MISSING
+    if math.isinf(number):
+        return "∞"
+    if number == 0:
+        return "0"
+    if number < 1e-3:
+        return f"{number:.1e}"
+    if number < 99.95:
+        return f"{number:.3g}"
+    if number < 9_999.5:
+        return f"{number:,.0f}"
+    for suffix, size in _SUFFIXES:
+        if number >= 0.9995 * size:
+            digits = number / size
+            return f"{digits:.3g}{suffix}" if digits < 999.5 else f"{number:.1e}".replace("e+", "e")
+    raise AssertionError(number)
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage."""
+    if math.isnan(share):
+        return MISSING
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def severity(row: Row) -> int:
+    """How bad the estimate of a node is: 0, 1 or 2 marks.
+
+    Where few rows were expected and few created, chance says more than the estimate.
+    """
+    error = row["q_error"]
+    if math.isnan(error) or is_rare(row):
+        return 0
+    return sum(error >= limit for limit in MARKED)
+
+
+def is_rare(row: Row) -> bool:
+    """Whether a node has too few rows to judge its estimate by."""
+    return bool(row["created"] < FEWEST_MATCHES and not row["estimated_created"] >= FEWEST_MATCHES)
+
+
+def is_more(row: Row) -> bool:
+    """Whether there was more at a node than expected."""
+    if math.isnan(row["measured"]):
+        return bool(row["created"] > row["estimated_created"])
+    return bool(row["measured"] > row["estimated"])
+
+
+def off_by(row: Row) -> str:
+    """The factor by which what was measured is above (×) or below (÷) the estimate, and marks."""
+    error = row["q_error"]
+    if math.isnan(error):
+        return MISSING
+    sign = "" if f"{error:.3g}" == "1" else "×" if is_more(row) else "÷"
+    return f"{sign}{short(error)}{'!' * severity(row)}"
+
+
+def _estimate(row: Row) -> str:
+    # Sets of events leave the range of a float at once.
+    if row["estimated"] == math.inf:
+        return shown_log(row["log_estimated"])
+    return short(row["estimated"])
