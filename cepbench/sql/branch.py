@@ -50,6 +50,44 @@ class Numbered:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Something that a join selects from.
+
+    Attributes
+    ----------
+    alias : str
+    text : str
+        As it is written in FROM, the alias included.
+    labels : dict of (variable, column) to str
+        The names of the columns that are needed.
+    """
+
+    alias: str
+    text: str
+    labels: dict[Key, str]
+
+
+@dataclass(frozen=True)
+class Near:
+    """Two variables whose events are at most a window apart, and so in neighbouring buckets.
+
+    Attributes
+    ----------
+    side : int
+        The side of the join, 0 or 1, whose rows are copied into several buckets.
+    copied, other : str
+        A variable of that side, and one of the other one.
+    steps : tuple of int
+        How many buckets later than that of ``copied`` the event of ``other`` may be.
+    """
+
+    side: int
+    copied: str
+    other: str
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Selection:
     """Rows of some tables that fulfil some conditions.
 
@@ -111,6 +149,7 @@ class BranchWriter:
         self._names = names
         self._table = table
         self._source = numbered.source if numbered else table
+        self._ranked = numbered is not None
         self._pairs = Pairs(branch, columns, numbered.rank if numbered else None, dialect)
         negated = {variable.name for variable in branch.negated}
         self._known = [
@@ -132,22 +171,31 @@ class BranchWriter:
         parts = (joined,) if isinstance(joined, str) else joined
         groups = [set(leaves(part)) for part in parts]
         here = self._due(parts, groups)
+        near = self._near(parts, groups)
         needed = {*wanted, *(key for condition in here for key in condition.columns)}
-        places: dict[str, Place] = {}
-        sources = []
-        for part, group in zip(parts, groups, strict=True):
-            if isinstance(part, str):
-                sources.append(f"{self._source} AS {self._quote(part)}")
-                places[part] = self._column
-            else:
-                source, place = self._step(part, sorted(k for k in needed if k[0] in group))
-                sources.append(source)
-                places |= dict.fromkeys(group, place)
+        if near:
+            needed |= {(near.copied, self._columns.time), (near.other, self._columns.time)}
+        sources = [
+            self._events(part, needed) if isinstance(part, str) else self._step(part, needed)
+            for part in parts
+        ]
+        found = {key: source for source in sources for key in source.labels}
 
-        def placed(variable: str, column: str) -> str:
-            return places[variable](variable, column)
+        def place(variable: str, column: str) -> str:
+            key = (variable, column)
+            return f"{self._quote(found[key].alias)}.{self._quote(found[key].labels[key])}"
 
-        return Selection(tuple(sources), tuple(c.write(placed) for c in here), placed)
+        written = [source.text for source in sources]
+        conditions = []
+        if near:
+            # What is about the copied events alone is better checked before they are copied.
+            alone = groups[near.side] if isinstance(parts[near.side], str) else set()
+            before = [condition for condition in here if condition.variables <= alone]
+            here = [condition for condition in here if condition not in before]
+            written[near.side], condition = self._copied(sources[near.side], near, before, place)
+            conditions.append(condition)
+        conditions += [condition.write(place) for condition in here]
+        return Selection(tuple(written), tuple(conditions), place)
 
     def last(self) -> str | None:
         """The variable whose event is the last of every match, if that is always the same one."""
@@ -174,16 +222,63 @@ class BranchWriter:
             pairs = [c for x, y in combinations(parts, 2) for c in self._pairs.all(x, y)]
         return [*single, *pairs, *(c for c in found if len(c.variables) > 1)]
 
-    def _step(self, joined: Any, wanted: Sequence[Key]) -> tuple[str, Place]:
-        """A join that another one builds on: its name, and how its columns are written."""
+    def _events(self, variable: str, needed: Iterable[Key]) -> Source:
+        """The events of a variable."""
+        text = f"{self._source} AS {self._quote(variable)}"
+        return Source(variable, text, {key: key[1] for key in sorted(needed) if key[0] == variable})
+
+    def _step(self, joined: Any, needed: Iterable[Key]) -> Source:
+        """A join that another one builds on, as a query with a name."""
+        group = set(leaves(joined))
+        wanted = sorted(key for key in needed if key[0] in group)
         inner = self.select(joined, wanted)
-        name = self._quote(self._names.new("step"))
+        name = self._names.new("step")
         labels = Names()
-        label = {key: self._quote(labels.new("_".join(key))) for key in wanted}
-        columns = [f"{inner.place(*key)} AS {label[key]}" for key in wanted]
-        query = inner.write(columns or ["1 AS found"], indent="  ")
-        self.steps.append((f"{name} {self._dialect.step}", query))
-        return name, lambda variable, column: f"{name}.{label[variable, column]}"
+        label = {key: labels.new("_".join(key)) for key in wanted}
+        columns = [f"{inner.place(*key)} AS {self._quote(label[key])}" for key in wanted]
+        self.steps.append(
+            (f"{self._quote(name)} {self._dialect.step}", inner.write(columns, indent="  "))
+        )
+        return Source(name, self._quote(name), label)
+
+    # -- buckets ---------------------------------------------------------------------------------
+
+    def _near(self, parts: Sequence[Any], groups: Sequence[set[str]]) -> Near | None:
+        """Events of the two sides that must be within a window, for a join to begin with."""
+        if len(parts) != 2 or self._ranked or not self._dialect.can_bucket(self.branch.window):
+            return None
+        # An event's copies are small, a step's rows may be many.
+        side = 1 if isinstance(parts[1], str) and not isinstance(parts[0], str) else 0
+        names = self.branch.positive_names
+        pairs = [
+            (x, y) for x in names for y in names if x in groups[side] and y in groups[1 - side]
+        ]
+        before = self._pairs.before
+        for x, y in pairs:
+            if (x, y) in before:
+                return Near(side, x, y, (0, 1))
+            if (y, x) in before:
+                return Near(side, x, y, (-1, 0))
+        return Near(side, *pairs[0], (-1, 0, 1))
+
+    def _copied(
+        self, source: Source, near: Near, before: Sequence[Condition], place: Place
+    ) -> tuple[str, str]:
+        """The rows of a source, one for each bucket to look into; and the condition that does so."""
+        time, window = self._columns.time, self.branch.window
+        bucket = self._dialect.bucket(place(near.copied, time), window)
+        label = self._quote(Names(source.labels.values()).new("bucket"))
+        buckets = [
+            f"{bucket} {'-' if k < 0 else '+'} {abs(k)}" if k else bucket for k in near.steps
+        ]
+        alias = self._quote(source.alias)
+        columns = [f"{alias}.{self._quote(name)}" for name in source.labels.values()]
+        inner = Selection(
+            (source.text,), tuple(condition.write(place) for condition in before), place
+        )
+        query = inner.write([*columns, f"{self._dialect.each(buckets)} AS {label}"], indent="    ")
+        other = self._dialect.bucket(place(near.other, time), window)
+        return f"(\n{query}\n  ) AS {alias}", f"{other} = {alias}.{label}"
 
     # -- conditions ------------------------------------------------------------------------------
 

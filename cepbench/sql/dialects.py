@@ -41,6 +41,18 @@ class Dialect(ABC):
         """``later <= earlier + window`` of two time columns."""
 
     @abstractmethod
+    def bucket(self, time: str, window: Window) -> str:
+        """The number of a time's bucket, all of them as long as the window."""
+
+    @abstractmethod
+    def each(self, values: list[str]) -> str:
+        """A row for each of the values, as a column."""
+
+    def can_bucket(self, window: Window) -> bool:
+        """Whether the window is long enough to be counted."""
+        return window.length > 0
+
+    @abstractmethod
     def maybe_nan(self, column: str) -> str:
         """Whether a column of numbers or texts, it is not known which, holds NaN here."""
 
@@ -79,6 +91,13 @@ class DuckDB(Dialect):
             return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
         return f"{later} <= {earlier} + {window.length}::BIGINT"
 
+    def bucket(self, time: str, window: Window) -> str:
+        ticks = f"epoch_ns({time})" if window.is_datetime else f"CAST({time} AS BIGINT)"
+        return f"{ticks} // {window.length}"
+
+    def each(self, values: list[str]) -> str:
+        return f"unnest([{', '.join(values)}])"
+
     def maybe_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST({column} AS DOUBLE)))"
 
@@ -115,6 +134,22 @@ class Spark(Dialect):
             # Not in days: those have 23 or 25 hours where clocks change.
             unit, amount = "SECOND", microseconds // 10**6
         return f"{later} <= timestampadd({unit}, {amount}, {earlier})"
+
+    def bucket(self, time: str, window: Window) -> str:
+        if not window.is_datetime:
+            return f"{time} DIV {window.length}L"
+        # What has no time zone is no moment, and hours would be missing where clocks change.
+        return (
+            f"CASE typeof({time}) WHEN 'timestamp_ntz' THEN timestampdiff(MICROSECOND, "
+            f"TIMESTAMP_NTZ '1970-01-01 00:00:00', CAST({time} AS TIMESTAMP_NTZ)) "
+            f"ELSE unix_micros(CAST({time} AS TIMESTAMP)) END DIV {window.length // 1000}L"
+        )
+
+    def each(self, values: list[str]) -> str:
+        return f"explode(array({', '.join(values)}))"
+
+    def can_bucket(self, window: Window) -> bool:
+        return window.length >= (1000 if window.is_datetime else 1)
 
     def maybe_nan(self, column: str) -> str:
         return f"(typeof({column}) IN ('float', 'double') AND isnan(try_cast({column} AS DOUBLE)))"

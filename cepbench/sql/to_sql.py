@@ -69,11 +69,15 @@ def to_sql(
     -----
     A plan's inner joins, [kolchinsky2018]_, section 4, are queries with names (``WITH``), each
     over the two that the plan joins; conditions are checked, and events of negated variables looked
-    for, in the first join that has all the variables concerned. DuckDB runs each of these queries
-    by itself (``MATERIALIZED``) and so keeps to the plan; which side of a join is stored, and how
-    it is searched, it decides. Spark puts them into the query as subqueries, and its optimizer
-    leaves the order of joins as it is unless ``spark.sql.cbo.joinReorder.enabled`` is set; it has
-    no hint for the order.
+    for, in the first join that has all the variables concerned. Two events of a match are in the
+    same bucket of time or in neighbouring ones, if buckets are as long as the window; so one side
+    of a join is copied into these, and the engine can join by equality of buckets, where it would
+    have to compare all pairs otherwise.
+
+    DuckDB runs each of these queries by itself (``MATERIALIZED``) and so keeps to the plan; which
+    side of a join is stored, and how it is searched, it decides. Spark puts them into the query as
+    subqueries, and its optimizer leaves the order of joins as it is unless
+    ``spark.sql.cbo.joinReorder.enabled`` is set; it has no hint for the order.
 
     Values compare as the evaluators compare them: as doubles, and not at all where one is NULL or
     NaN. DuckDB compares times in nanoseconds, Spark in microseconds, which is all that its

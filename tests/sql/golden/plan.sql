@@ -1,7 +1,11 @@
 WITH "step" AS MATERIALIZED (
   SELECT "a"."position" AS "a_position", "a"."time" AS "a_time", "d"."position" AS "d_position", "d"."time" AS "d_time"
-  FROM "events" AS "a", "events" AS "d"
-  WHERE "a"."type" = 'A'
+  FROM (
+    SELECT "a"."position", "a"."time", "a"."type", "a"."x", unnest([CAST("a"."time" AS BIGINT) // 9, CAST("a"."time" AS BIGINT) // 9 + 1]) AS "bucket"
+    FROM "events" AS "a"
+    WHERE "a"."type" = 'A'
+  ) AS "a", "events" AS "d"
+  WHERE CAST("d"."time" AS BIGINT) // 9 = "a"."bucket"
     AND "d"."type" = 'D'
     AND "d"."s" <> 'it''s'
     AND "a"."time" < "d"."time"
@@ -9,8 +13,12 @@ WITH "step" AS MATERIALIZED (
     AND "a"."x" < "d"."x" AND NOT isnan(CAST("d"."x" AS DOUBLE))
 )
 SELECT "step"."a_position" AS "a", "c"."position" AS "c", "step"."d_position" AS "d"
-FROM "step", "events" AS "c"
-WHERE "c"."type" = 'C'
+FROM "step", (
+    SELECT "c"."position", "c"."time", "c"."type", "c"."y", unnest([CAST("c"."time" AS BIGINT) // 9 - 1, CAST("c"."time" AS BIGINT) // 9]) AS "bucket"
+    FROM "events" AS "c"
+    WHERE "c"."type" = 'C'
+  ) AS "c"
+WHERE CAST("step"."a_time" AS BIGINT) // 9 = "c"."bucket"
   AND "step"."a_time" < "c"."time"
   AND "c"."time" <= "step"."a_time" + 9::BIGINT
   AND NOT EXISTS (SELECT 1 FROM "events" AS "n" WHERE "n"."type" = 'B' AND "step"."a_time" < "n"."time" AND "n"."time" < "c"."time" AND "n"."time" < "step"."d_time" AND "n"."y" = "c"."y" AND NOT (typeof("n"."y") IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST("n"."y" AS DOUBLE))))
