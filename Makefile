@@ -51,8 +51,7 @@ $(BUILT): pyproject.toml constraints.txt
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 			-c constraints.txt -e '.[dev]'; fi
-	@echo "compiling the kernels (half a minute) ..."
-	@$(BIN)/python -c 'from cepbench.evaluators.engine import warm_up; warm_up()'
+	@$(BIN)/python -m cepbench.experiments.warm_up
 	@touch $@
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation

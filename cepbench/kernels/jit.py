@@ -4,51 +4,42 @@ Numba keys its cache by the file of the compiled function alone, so an edited he
 file would silently leave its callers' old machine code in use; and it refuses to import from a
 place where it can write no cache at all. Both are settled here: the cache lies in a folder named
 by the hash of all kernel sources, in the first writable place.
+
+Of several processes that need the same kernel at once, one compiles it and the others wait: two
+that write to the same index could also lose, or mix up, each other's entries.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import pickle
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
+
+from cepbench.kernels.cache_folder import cache_folder, remove_old
+from cepbench.kernels.compile_lock import CompileLock
 
 #: Its attributes are made at run time, which type checkers cannot see.
 _settings: Any = numba.config
 #: Some of its options are not known to type checkers either.
 _numba_njit: Any = numba.njit
 
+_FOLDER = cache_folder()
+_LOCK = None if _FOLDER is None else CompileLock(_FOLDER / "compiling")
 
-def _sources_hash() -> str:
-    digest = hashlib.sha256(sys.version.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _writable_cache() -> Path:
-    """The first place that can be written: beside the user's other caches, else a temporary one."""
-    name = f"kernels-{_sources_hash()}"
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    # The user's number keeps a shared temporary folder from handing out another user's code.
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    for base in (Path(home) / "cepbench", Path(tempfile.gettempdir()) / f"cepbench-{user}"):
-        try:
-            folder = base / name
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="cepbench-kernels-"))
-
-
-_CACHE = str(_writable_cache())
+_COMPILING = (
+    "cepbench: compiling its kernels, once per installation (a minute or two) ..."
+    if _FOLDER is not None
+    else "cepbench: compiling its kernels (a minute or two), and again in each process, since there "
+    "is no folder to keep them in; set XDG_CACHE_HOME to one that can be written ..."
+)
+_WAITING = "cepbench: another process is compiling the kernels; waiting for it ..."
+_said: set[str] = set()
 
 
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,11 +58,79 @@ def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    # A function's cache is located when it is decorated; other people's stay where they were.
-    theirs = _settings.CACHE_DIR
-    _settings.CACHE_DIR = _CACHE
-    try:
-        # Nobody calls a kernel from C; without an entry for that, compiling takes less time.
-        return _numba_njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
-    finally:
-        _settings.CACHE_DIR = theirs
+    # Nobody calls a kernel from C; without an entry for that, compiling takes less time.
+    kernel = _numba_njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if _settings.DISABLE_JIT:
+        return kernel
+    if _FOLDER is not None:
+        # A function's cache is located when it is made; other people's stay where they were.
+        theirs = _settings.CACHE_DIR
+        _settings.CACHE_DIR = str(_FOLDER)
+        try:
+            kernel._cache = _SharedCache(function)
+        finally:
+            _settings.CACHE_DIR = theirs
+    compile_it = kernel.compile
+
+    def compile_once(signature: Any) -> Any:
+        # It is called again for each kernel that a kernel calls, and the first call ends last.
+        with global_compiler_lock:
+            first = not _at_work
+            _at_work.append(kernel)
+            try:
+                if _FOLDER is None and not kernel.signatures:
+                    _say(_COMPILING)
+                return compile_it(signature)
+            finally:
+                _at_work.pop()
+                if first and _LOCK is not None:
+                    _LOCK.release()
+
+    kernel.compile = compile_once
+    return kernel
+
+
+#: The kernels that are being compiled or loaded, each called by the one before.
+_at_work: list[Any] = []
+
+
+class _SharedCache(FunctionCache):
+    """Numba's cache of one function, which has the lock before anything is compiled."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = self._kept(sig, target_context)
+        if found is None and _LOCK is not None and not _LOCK.is_held:
+            _LOCK.acquire(told=lambda: _say(_WAITING))
+            # Whoever had it may have made just this.
+            found = self._kept(sig, target_context)
+        if found is None:
+            _say(_COMPILING)
+        return found
+
+    def _kept(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None  # a damaged file is written anew
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if _LOCK is not None:
+            _LOCK.renew()
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            return  # a full disk is no reason not to go on with what is compiled
+        except (EOFError, pickle.UnpicklingError):
+            self.flush()  # a damaged index
+            super().save_overload(sig, data)
+
+
+def _say(line: str) -> None:
+    """Tell whoever waits, once; tests compare what is written with what they expect."""
+    if line in _said:
+        return
+    _said.add(line)
+    if line == _COMPILING and _FOLDER is not None:
+        remove_old(_FOLDER)
+    if sys.stderr is not None and "PYTEST_CURRENT_TEST" not in os.environ:
+        print(line, file=sys.stderr, flush=True)

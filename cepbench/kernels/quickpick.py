@@ -25,19 +25,21 @@ def best_random_tree(
     most_trees: int,
     deadline: int,
 ) -> tuple[np.ndarray, int]:
-    """The tree of least Cost_tree among random ones, in O(n² + edges) each.
+    """The tree of least Cost_tree among random ones, in O((n + edges) log n) each.
 
     A tree is made by taking edges in random order: one whose ends are in two trees joins them.
-    Trees that no edge is left to join are then joined in random order.
+    Trees that no edge is left to join are then joined in random order. Of two trees the one with
+    fewer variables is gone through, for the edges between them and to be renamed; so each variable
+    is met at most log₂ n times.
 
     Parameters
     ----------
     edges : ndarray of int64, shape (m, 2)
-        Pairs of variables, in any order; their order changes.
+        The pairs of variables whose selectivity is not 1, in any order; their order changes.
     log_factor, log_bound : ndarray of float64, shape (n,)
         As in :func:`cepbench.kernels.subset_sizes.log_subset_sizes`.
     log_selectivity : ndarray of float64, shape (n, n)
-        The diagonal is not read.
+        Read for the edges alone.
     log_order_factor : ndarray of float64, shape (n + 1,)
     log_alpha : float
         ln of what the size of each sibling on the path up from leaf ``last`` is multiplied by, on
@@ -60,13 +62,17 @@ def best_random_tree(
     leaves = -np.inf
     for v in range(n):
         leaves = log_add(log_factor[v] + log_bound[v] + log_order_factor[1], leaves)
-    # Of each tree, at the place of its earliest written variable: what is multiplied by its least
-    # bound and the factor for its number of members, and what each two trees multiply each other by.
+    first_edge, neighbours = _neighbours(edges, n)
+    # A tree goes by the name of one of its variables. At the place of its name: the earliest
+    # written one, what is multiplied by its least bound and the factor for its number of members.
+    earliest = np.empty(n, dtype=np.int64)
     products = np.empty(n)
     least = np.empty(n)
     members = np.empty(n, dtype=np.int64)
-    between = np.empty((n, n))
     tree_of = np.empty(n, dtype=np.int64)
+    # The members of a tree as a chain, from its name to the last one.
+    following = np.empty(n, dtype=np.int64)
+    chain_end = np.empty(n, dtype=np.int64)
     roots = np.empty(n, dtype=np.int64)
     joins = np.empty((n - 1, 2), dtype=np.int64)
     best = np.empty((n - 1, 2), dtype=np.int64)
@@ -77,18 +83,17 @@ def best_random_tree(
         trees == 0 or trees % _TREES_PER_LOOK > 0 or now(clock) < deadline
     ):
         trees += 1
-        # Slices would take five times as long to compile.
         for v in range(n):
+            earliest[v] = tree_of[v] = chain_end[v] = v
             products[v] = log_factor[v]
             least[v] = log_bound[v]
             members[v] = 1
-            tree_of[v] = v
-            for w in range(n):
-                between[v, w] = log_selectivity[v, w]
+            following[v] = -1
         holder = last
         cost = leaves
         made = 0
         left = len(edges)
+        count = 0
         while made < n - 1 and cost < lowest:
             if left > 0:
                 # The edges that were not taken yet are the first ones.
@@ -101,25 +106,44 @@ def best_random_tree(
                 if a == b:
                     continue
             else:
-                a, b = _two_trees(tree_of, roots, rng)
-            i, j = min(a, b), max(a, b)
+                if count == 0:
+                    count = _list_trees(tree_of, roots)
+                x, y = int(rng.random() * count), int(rng.random() * (count - 1))
+                y += int(y >= x)
+                a, b = roots[x], roots[y]
+                if members[a] < members[b]:
+                    y = x
+                # The smaller one goes, the last one takes its place.
+                count -= 1
+                roots[y] = roots[count]
+            if members[a] < members[b]:
+                a, b = b, a
+            i, j = min(earliest[a], earliest[b]), max(earliest[a], earliest[b])
             joins[made, 0], joins[made, 1] = i, j
             made += 1
-            if holder in (i, j):
-                other = j if holder == i else i
+            if last >= 0 and (holder == a or holder == b):
+                other = b if holder == a else a
                 waiting = products[other] + least[other] + log_order_factor[members[other]]
                 cost = log_add(log_alpha + waiting, cost)
-                holder = i
-            products[i] += products[j] + between[i, j]
-            least[i] = min(least[i], least[j])
-            members[i] += members[j]
-            cost = log_add(products[i] + least[i] + log_order_factor[members[i]], cost)
-            for v in range(n):
-                between[i, v] += between[j, v]
-                if tree_of[v] == j:
-                    tree_of[v] = i
-            for v in range(n):
-                between[v, i] = between[i, v]
+                holder = a
+            between = 0.0
+            v = b
+            while v >= 0:
+                for edge in range(first_edge[v], first_edge[v + 1]):
+                    if tree_of[neighbours[edge]] == a:
+                        between += log_selectivity[v, neighbours[edge]]
+                v = following[v]
+            v = b
+            while v >= 0:
+                tree_of[v] = a
+                v = following[v]
+            following[chain_end[a]] = b
+            chain_end[a] = chain_end[b]
+            earliest[a] = i
+            products[a] += products[b] + between
+            least[a] = min(least[a], least[b])
+            members[a] += members[b]
+            cost = log_add(products[a] + least[a] + log_order_factor[members[a]], cost)
         if cost < lowest:
             lowest = cost
             for join in range(n - 1):
@@ -128,15 +152,31 @@ def best_random_tree(
 
 
 @njit
-def _two_trees(tree_of: np.ndarray, roots: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
-    """Two of the trees by chance; ``roots`` is room for them."""
+def _neighbours(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Those of variable v are ``neighbours[first[v] : first[v + 1]]``."""
+    first = np.zeros(n + 1, dtype=np.int64)
+    for edge in range(len(edges)):
+        first[edges[edge, 0] + 1] += 1
+        first[edges[edge, 1] + 1] += 1
+    for v in range(n):
+        first[v + 1] += first[v]
+    at = first.copy()
+    neighbours = np.empty(2 * len(edges), dtype=np.int64)
+    for edge in range(len(edges)):
+        a, b = edges[edge, 0], edges[edge, 1]
+        neighbours[at[a]] = b
+        at[a] += 1
+        neighbours[at[b]] = a
+        at[b] += 1
+    return first, neighbours
+
+
+@njit
+def _list_trees(tree_of: np.ndarray, roots: np.ndarray) -> int:
+    """The names of all trees into ``roots``; how many they are."""
     count = 0
     for v in range(len(tree_of)):
         if tree_of[v] == v:
             roots[count] = v
             count += 1
-    first = int(rng.random() * count)
-    second = int(rng.random() * (count - 1))
-    if second >= first:
-        second += 1
-    return roots[first], roots[second]
+    return count

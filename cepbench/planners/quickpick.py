@@ -32,8 +32,7 @@ def quickpick(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
     than the best tree so far. The left child of a node holds the earliest written variable below
     the node.
 
-    A step of its budget is a tree, given up or not. A tree takes O(n²), and O(n² log n) where all
-    variables have conditions with each other.
+    A step of its budget is a tree, given up or not. A tree takes O((n + m) log n) for m conditions.
 
     Differs from [waas2000]_: the first tree counts as any other one, instead of one found by a
     heuristic beforehand, and conditions are drawn without replacement.

@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from cepbench.evaluators.engine import warm_up
 from cepbench.experiments.configuration import SweepConfig, identity_of
 from cepbench.experiments.estimate import (
     Timing,
@@ -24,6 +23,7 @@ from cepbench.experiments.estimate import (
     write_estimate,
 )
 from cepbench.experiments.store import ResultsStore, write_whole
+from cepbench.experiments.warm_up import compile_kernels
 from cepbench.experiments.workload import PatternSpec
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP, measure_statistics
@@ -86,7 +86,7 @@ def estimate_sweep(
         )
         groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
         measuring = cores * (time.perf_counter() - began) * groups
-        warm_up()
+        compile_kernels()
         job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
         tasks = [(each.spec, statistics[each.spec.pattern_id].to_dict()) for each in sample]
         kept = store.path / "estimate"

@@ -21,11 +21,11 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, ExperimentError
-from cepbench.evaluators.engine import warm_up
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig, identity_of
 from cepbench.experiments.measure import cells_of, measure_pattern
 from cepbench.experiments.store import Journal, ResultsStore, count_rows, journal_path, read_results
+from cepbench.experiments.warm_up import compile_kernels
 from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -113,7 +113,7 @@ def run_sweep(
             # Shuffled, so that the finished part tells the duration of the rest.
             random.Random(config.seed).shuffle(pending)
             # Compiled here once if need be; the workers then only load from the disk cache.
-            warm_up()
+            compile_kernels()
             job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
             failures = _run(spark, job, pending, len(cells), progress=progress)
             if failures:

@@ -1,0 +1,114 @@
+"""Where compiled kernels are kept from one process to the next."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+#: Folders of other versions are removed when nobody has used them for so long.
+KEPT_SECONDS = 30 * 24 * 3600.0
+
+_NAME = re.compile(r"kernels-[0-9a-f]{16}")
+#: A file whose age says when a folder was used last.
+_STAMP = "used"
+_DAY = 24 * 3600.0
+
+
+def cache_folder() -> Path | None:
+    """The folder of these kernels in the first place that can be written, or None.
+
+    Beside the user's other caches, else in a temporary folder of the user's own. What lies in a
+    place that can only be read, as in an image with a read-only disk, is copied from there.
+    """
+    name = f"kernels-{_sources_hash()}"
+    built = None
+    for base in _bases():
+        folder = base / name
+        try:
+            with tempfile.TemporaryFile(dir=_made(base)):
+                pass
+            if built is not None and not folder.exists():
+                _copy(built, folder)
+            folder.mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            if built is None and folder.is_dir() and _is_ours(base):
+                built = folder
+            continue
+        _stamp(folder)
+        return folder
+    return None
+
+
+def remove_old(folder: Path) -> None:
+    """Remove the folders beside this one that were not used for :data:`KEPT_SECONDS`."""
+    for other in folder.parent.iterdir():
+        if other == folder or not _NAME.fullmatch(other.name) or other.is_symlink():
+            continue
+        # Another process may be removing it too.
+        with suppress(OSError):
+            stamp = other / _STAMP
+            last = (stamp if stamp.exists() else other).stat().st_mtime
+            if time.time() - last > KEPT_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _sources_hash() -> str:
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _bases() -> Iterator[Path]:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    # Without a home the name is a relative one, and would be made wherever we are.
+    if os.path.isabs(home):
+        yield Path(home) / "cepbench"
+    with suppress(FileNotFoundError):  # no place for temporary files either
+        # The user's number keeps a shared temporary folder from handing out another user's code.
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        yield Path(tempfile.gettempdir()) / f"cepbench-{user}"
+
+
+def _made(base: Path) -> Path:
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Compiled code is run as it is found, so nobody else may have put it there.
+    if not _is_ours(base):
+        base.chmod(0o700)  # our own, but open to others
+        if not _is_ours(base):
+            raise PermissionError(f"{base} belongs to another user")
+    return base
+
+
+def _is_ours(base: Path) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    found = base.stat()
+    return found.st_uid in (os.getuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _copy(built: Path, folder: Path) -> None:
+    """All at once, so that no other process meets half a file."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as room:
+        copied = Path(room) / folder.name
+        shutil.copytree(built, copied)
+        with suppress(OSError):  # another process was quicker
+            copied.rename(folder)
+
+
+def _stamp(folder: Path) -> None:
+    stamp = folder / _STAMP
+    with suppress(OSError):
+        if not stamp.exists() or time.time() - stamp.stat().st_mtime > _DAY:
+            stamp.touch()

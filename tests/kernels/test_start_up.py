@@ -1,0 +1,246 @@
+"""Compiled kernels: kept for the next process, made by one process for all that start at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cepbench.kernels import cache_folder, compile_lock, jit
+from cepbench.kernels.compile_lock import CompileLock
+
+ROOT = Path(__file__).parents[2]
+
+KERNEL = """
+from cepbench.kernels.jit import njit
+
+@njit
+def twice(x):
+    return once(x) + once(x)
+
+@njit
+def once(x):
+    return x
+"""
+
+RUN = "import tiny; print(tiny.twice(21), sum(tiny.twice.stats.cache_hits.values()))"
+
+
+def started(folder: Path, code: str = RUN) -> subprocess.Popen[str]:
+    """A process of its own, with a kernel of its own and caches below ``folder``."""
+    (folder / "tiny.py").write_text(KERNEL, encoding="utf-8")
+    quiet = ("PYTEST_CURRENT_TEST", "NUMBA_DISABLE_JIT")
+    environment = {name: value for name, value in os.environ.items() if name not in quiet}
+    environment |= {"XDG_CACHE_HOME": str(folder / "caches"), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[str, list[str]]:
+    """What a process printed, and its lines of errors; it ended well."""
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return output.strip(), errors.splitlines()
+
+
+def test_of_processes_that_start_at_once_one_compiles_and_says_so(tmp_path: Path) -> None:
+    runs = sorted(map(ended, [started(tmp_path), started(tmp_path)]))
+    assert [output for output, _ in runs] == ["42 0", "42 1"]
+    assert runs[0][1] == [jit._COMPILING]
+    assert runs[1][1] in ([], [jit._WAITING])  # none if the other was much quicker
+    (kept,) = (tmp_path / "caches" / "cepbench").iterdir()
+    assert not (kept / "compiling").exists()
+    # A damaged file is made anew.
+    for path in kept.rglob("*.nbi"):
+        path.write_bytes(path.read_bytes()[:-9])
+    assert ended(started(tmp_path)) == ("42 0", [jit._COMPILING])
+
+
+def test_without_any_place_to_write_kernels_are_compiled_in_each_process(tmp_path: Path) -> None:
+    (tmp_path / "caches").write_text("a file", encoding="utf-8")
+    nowhere = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'caches')!r}; "
+    output, errors = ended(started(tmp_path, nowhere + RUN))
+    assert output == "42 0"
+    assert len(errors) == 1
+    assert "again in each process" in errors[0]
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A user's folder of caches and a folder for what is temporary, both empty."""
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    for folder in (home, temporary):
+        folder.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    return home, temporary
+
+
+def test_the_first_place_that_can_be_written_is_taken(places: tuple[Path, Path]) -> None:
+    home, temporary = places
+    first = cache_folder.cache_folder()
+    assert first is not None
+    assert first.parent == home / "cepbench"
+    assert cache_folder.cache_folder() == first
+    for path in first.iterdir():
+        path.unlink()
+    first.rmdir()
+    (home / "cepbench").rmdir()
+    (home / "cepbench").write_text("in the way", encoding="utf-8")
+    second = cache_folder.cache_folder()
+    assert second is not None
+    assert second.name == first.name
+    assert second.parent.parent == temporary
+    (temporary / second.parent.name).rename(temporary / "elsewhere")
+    (temporary / second.parent.name).write_text("in the way", encoding="utf-8")
+    assert cache_folder.cache_folder() is None
+
+
+def test_what_can_only_be_read_is_copied(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, temporary = places
+    built = cache_folder.cache_folder()
+    assert built is not None
+    (built / "kernels").mkdir()
+    (built / "kernels" / "one.nbc").write_bytes(b"code")
+    write = tempfile.TemporaryFile
+
+    def refused_at_home(dir: Path) -> Any:
+        if home in dir.parents:
+            raise PermissionError("a read-only disk")
+        return write(dir=dir)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused_at_home)
+    copied = cache_folder.cache_folder()
+    assert copied is not None
+    assert temporary in copied.parents
+    assert (copied / "kernels" / "one.nbc").read_bytes() == b"code"
+    assert [path.name for path in copied.parent.iterdir()] == [built.name]
+    # Done once: what was made there meanwhile stays.
+    (copied / "kernels" / "one.nbc").write_bytes(b"newer")
+    assert cache_folder.cache_folder() == copied
+    assert (copied / "kernels" / "one.nbc").read_bytes() == b"newer"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no owners of files")
+def test_nobody_elses_code_is_run(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, temporary = places
+    (home / "cepbench").mkdir(mode=0o777)
+    (home / "cepbench").chmod(0o777)
+    folder = cache_folder.cache_folder()
+    assert folder is not None
+    assert folder.parent.stat().st_mode & 0o777 == 0o700  # our own, and open no more
+    if os.getuid() == 0:
+        os.chown(home / "cepbench", 54321, -1)
+    else:
+        another = os.getuid() + 1
+        monkeypatch.setattr(os, "getuid", lambda: another)
+        assert cache_folder.cache_folder() is None
+        return
+    folder = cache_folder.cache_folder()
+    assert folder is not None
+    assert temporary in folder.parents
+
+
+def test_without_a_home_nothing_is_left_where_we_are(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    folder = cache_folder.cache_folder()
+    assert folder is not None
+    assert places[1] in folder.parents
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "temporary"}
+
+
+def test_folders_of_old_versions_go_after_a_month_without_use(places: tuple[Path, Path]) -> None:
+    own = cache_folder.cache_folder()
+    assert own is not None
+    day = 24 * 3600.0
+    now = time.time()
+
+    def made(name: str, used: float | None, changed: float = 0.0) -> Path:
+        folder = own.parent / name
+        (folder / "kernels").mkdir(parents=True)
+        if used is not None:
+            (folder / "used").touch()
+            os.utime(folder / "used", (now, now - used * day))
+        os.utime(folder, (now, now - changed * day))
+        return folder
+
+    gone = [made("kernels-" + 16 * "0", 31), made("kernels-" + 16 * "1", None, changed=31)]
+    stay = [
+        made("kernels-" + 16 * "2", 29, changed=31),
+        made("kernels-" + 16 * "3", None, changed=29),
+        made("kernels-of-mine", 31),
+        own,
+    ]
+    os.utime(own / "used", (now, now - 31 * day))
+    cache_folder.remove_old(own)
+    assert not any(folder.exists() for folder in gone)
+    assert all(folder.exists() for folder in stay)
+    # A use is noted.
+    assert cache_folder.cache_folder() == own
+    assert time.time() - (own / "used").stat().st_mtime < day
+
+
+def test_a_lock_is_waited_for(tmp_path: Path) -> None:
+    first, second = CompileLock(tmp_path / "lock"), CompileLock(tmp_path / "lock")
+    first.acquire()
+    assert first.is_held
+    waits = threading.Event()
+    waiting = threading.Thread(target=lambda: second.acquire(told=waits.set))
+    waiting.start()
+    assert waits.wait(timeout=60)
+    assert not second.is_held
+    first.release()
+    waiting.join(timeout=60)
+    assert second.is_held
+    second.release()
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_lock_of_a_dead_process_does_not_count(tmp_path: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", "import os, socket; print(os.getpid(), socket.gethostname())"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lock = CompileLock(tmp_path / "lock")
+    lock.path.write_text(process.stdout.strip(), encoding="utf-8")
+    lock.acquire()
+    assert lock.is_held
+
+
+def test_a_lock_without_a_sign_of_life_does_not_count(tmp_path: Path) -> None:
+    lock = CompileLock(tmp_path / "lock")
+    lock.path.write_text("1 another-machine", encoding="utf-8")
+    long_ago = time.time() - compile_lock.LEFT_BEHIND_SECONDS - 1
+    os.utime(lock.path, (long_ago, long_ago))
+    lock.acquire()
+    assert lock.is_held
+    # Renewed while it is held, and left alone if it was taken away.
+    os.utime(lock.path, (long_ago, long_ago))
+    lock.renew()
+    assert time.time() - lock.path.stat().st_mtime < 60
+    lock.path.write_text("1 another-machine", encoding="utf-8")
+    lock.release()
+    assert lock.path.exists()
+
+
+def test_a_lock_that_cannot_be_had_is_done_without(tmp_path: Path) -> None:
+    lock = CompileLock(tmp_path / "missing" / "lock")
+    lock.acquire()
+    assert not lock.is_held
