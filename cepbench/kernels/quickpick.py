@@ -121,7 +121,7 @@ def best_random_tree(
             i, j = min(earliest[a], earliest[b]), max(earliest[a], earliest[b])
             joins[made, 0], joins[made, 1] = i, j
             made += 1
-            if last >= 0 and (holder == a or holder == b):
+            if last >= 0 and holder in (a, b):
                 other = b if holder == a else a
                 waiting = products[other] + least[other] + log_order_factor[members[other]]
                 cost = log_add(log_alpha + waiting, cost)
