@@ -1,11 +1,12 @@
-"""Detection against SQL: ``python benchmarks/bench_detection.py [--out rows.parquet]``.
+"""Detection against columnar engines: ``python benchmarks/bench_detection.py [--out rows.parquet]``.
 
-Three patterns over a synthetic stream of ten symbols, detected by cepbench along the plan that
-DP-LD or DP-B makes from measured statistics, and found by DuckDB in one thread with each of the
-SQL queries below. All of them take turns, so that ratios are of one run; every one is run once
-before anything is timed, and all have to agree on the number of matches. The time of cepbench is
-that of the whole evaluation of a stream in memory, the time of DuckDB that of a query on tables
-in memory, one a symbol, sorted by time.
+Three patterns over a synthetic stream of ten symbols, detected by cepbench along the plans that
+DP-LD and DP-B make from measured statistics, and found by DuckDB and Polars, each in one thread,
+with the queries of ``relational.py`` and with those of ``cep.to_sql`` along the plan of DP-B.
+Matches are counted, and materialised as a table of positions (for DuckDB an Arrow table). All
+contestants take turns, so that ratios are of one run; every one is run once before anything is
+timed, and all have to agree on the number of matches. The time of cepbench is that of the whole
+evaluation of a stream in memory, that of the others the time of a query on tables in memory.
 """
 
 from __future__ import annotations
@@ -20,173 +21,151 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+from relational import TASKS, Tables, Task, pl  # first of all: it keeps Polars to one thread
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
 
+#: How cepbench materialises.
+POSITIONS = "matches"
+
 
 @dataclass(frozen=True)
-class Task:
-    """A pattern, and ways to count its matches in SQL over one table a symbol (ts, d)."""
+class Contestant:
+    """A way to find the matches of a task.
+
+    Attributes
+    ----------
+    name : str
+    output : {"count", "positions"}
+    ours : bool
+        Whether it is an evaluator of cepbench.
+    run : callable
+        Finds them once: seconds, and how many there are.
+    """
 
     name: str
-    text: str
-    queries: dict[str, str]
-
-    @property
-    def pattern(self) -> cep.Pattern:
-        """The parsed pattern."""
-        return cep.parse(self.text)
+    output: str
+    ours: bool
+    run: Callable[[], tuple[float, int]]
 
 
-# A join on time alone compares all pairs. Dividing time into buckets as long as the window makes
-# it a hash join of neighbouring buckets; where the last event of a match is compared with nothing
-# but time, running counts tell how many there are without listing them.
-TASKS = (
-    Task(
-        "P3",
-        "PATTERN SEQ(s3 a, s6 b, s9 c) WHERE a.difference < b.difference WITHIN 5 minutes",
-        {
-            "joins": """
-                SELECT count(*) FROM s3 a
-                JOIN s6 b ON b.ts > a.ts AND b.ts <= a.ts + 300000 AND a.d < b.d
-                JOIN s9 c ON c.ts > b.ts AND c.ts <= a.ts + 300000""",
-            "buckets": """
-                WITH a AS (SELECT *, unnest([ts // 300000, ts // 300000 + 1]) k FROM s3),
-                     b AS (SELECT *, ts // 300000 k FROM s6),
-                     c AS (SELECT *, ts // 300000 k FROM s9),
-                     ab AS (SELECT a.ts ta, b.ts tb, unnest([k, k + 1]) k FROM a JOIN b USING (k)
-                            WHERE b.ts > a.ts AND b.ts <= a.ts + 300000 AND a.d < b.d)
-                SELECT count(*) FROM ab JOIN c USING (k) WHERE c.ts > tb AND c.ts <= ta + 300000""",
-            "running counts": """
-                WITH c AS (SELECT ts, max(n) n
-                           FROM (SELECT ts, row_number() OVER (ORDER BY ts) n FROM s9) GROUP BY ts),
-                     a AS (SELECT s3.ts, d, coalesce(n, 0) n,
-                                  unnest([s3.ts // 300000, s3.ts // 300000 + 1]) k
-                           FROM s3 ASOF LEFT JOIN c ON s3.ts + 300000 >= c.ts),
-                     b AS (SELECT s6.ts, d, coalesce(n, 0) n, s6.ts // 300000 k
-                           FROM s6 ASOF LEFT JOIN c ON s6.ts >= c.ts)
-                SELECT sum(a.n - b.n) FROM a JOIN b USING (k)
-                WHERE b.ts > a.ts AND b.ts <= a.ts + 300000 AND a.d < b.d""",
-        },
-    ),
-    Task(
-        "P4",
-        "PATTERN AND(s1 a, s3 b, s5 c, s7 d) "
-        "WHERE a.difference < c.difference AND b.difference < d.difference WITHIN 2 minutes",
-        {
-            "buckets": """
-                WITH a AS (SELECT *, ts // 120000 k FROM s1),
-                     b AS (SELECT *, ts // 120000 k FROM s3),
-                     c AS (SELECT ts, d, unnest([ts // 120000 - 1, ts // 120000, ts // 120000 + 1])
-                           k FROM s5),
-                     d AS (SELECT ts, d, unnest([ts // 120000 - 1, ts // 120000, ts // 120000 + 1])
-                           k FROM s7),
-                     ac AS (SELECT unnest([k - 1, k, k + 1]) k, least(a.ts, c.ts) lo,
-                                   greatest(a.ts, c.ts) hi FROM a JOIN c USING (k)
-                            WHERE c.ts BETWEEN a.ts - 120000 AND a.ts + 120000 AND a.d < c.d),
-                     acb AS (SELECT k, least(lo, ts) lo, greatest(hi, ts) hi, d bd
-                             FROM ac JOIN b USING (k)
-                             WHERE ts BETWEEN hi - 120000 AND lo + 120000)
-                SELECT count(*) FROM acb JOIN d USING (k)
-                WHERE d.ts BETWEEN hi - 120000 AND lo + 120000 AND bd < d.d""",
-            "pairs of pairs": """
-                WITH a AS (SELECT *, ts // 120000 k FROM s1),
-                     b AS (SELECT *, ts // 120000 k FROM s3),
-                     c AS (SELECT ts, d, unnest([ts // 120000 - 1, ts // 120000, ts // 120000 + 1])
-                           k FROM s5),
-                     d AS (SELECT ts, d, unnest([ts // 120000 - 1, ts // 120000, ts // 120000 + 1])
-                           k FROM s7),
-                     ac AS (SELECT least(a.ts, c.ts) lo, greatest(a.ts, c.ts) hi
-                            FROM a JOIN c USING (k)
-                            WHERE c.ts BETWEEN a.ts - 120000 AND a.ts + 120000 AND a.d < c.d),
-                     bd AS (SELECT least(b.ts, d.ts) lo, greatest(b.ts, d.ts) hi
-                            FROM b JOIN d USING (k)
-                            WHERE d.ts BETWEEN b.ts - 120000 AND b.ts + 120000 AND b.d < d.d),
-                     p AS (SELECT *, lo // 120000 k FROM ac),
-                     q AS (SELECT *, unnest([lo // 120000 - 1, lo // 120000, lo // 120000 + 1]) k
-                           FROM bd)
-                SELECT count(*) FROM p JOIN q USING (k)
-                WHERE greatest(p.hi, q.hi) - least(p.lo, q.lo) <= 120000""",
-        },
-    ),
-    Task(
-        "P5",
-        "PATTERN SEQ(s0 a, s2 b, s4 c, s6 d, s8 e) "
-        "WHERE a.difference < b.difference AND c.difference < e.difference WITHIN 1 minutes",
-        {
-            "buckets": """
-                WITH a AS (SELECT ts ta, d da, unnest([ts // 60000, ts // 60000 + 1]) k FROM s0),
-                     b AS (SELECT ts tb, d db, ts // 60000 k FROM s2),
-                     c AS (SELECT ts tc, d dc, ts // 60000 k FROM s4),
-                     d AS (SELECT ts td, ts // 60000 k FROM s6),
-                     e AS (SELECT ts te, d de, ts // 60000 k FROM s8),
-                     ab AS (SELECT ta, tb, unnest([k, k + 1]) k FROM a JOIN b USING (k)
-                            WHERE tb > ta AND tb <= ta + 60000 AND da < db),
-                     abc AS (SELECT ta, tc, dc, unnest([k, k + 1]) k FROM ab JOIN c USING (k)
-                             WHERE tc > tb AND tc <= ta + 60000),
-                     abcd AS (SELECT ta, td, dc, unnest([k, k + 1]) k FROM abc JOIN d USING (k)
-                              WHERE td > tc AND td <= ta + 60000)
-                SELECT count(*) FROM abcd JOIN e USING (k)
-                WHERE te > td AND te <= ta + 60000 AND dc < de""",
-        },
-    ),
-)
+@dataclass(frozen=True)
+class Data:
+    """The same events for all engines."""
+
+    stream: cep.EventStream
+    connection: duckdb.DuckDBPyConnection
+    tables: Tables
 
 
-def contestants(
-    task: Task, stream: cep.EventStream, connection: duckdb.DuckDBPyConnection
-) -> Iterator[tuple[str, Callable[[], tuple[float, int]]]]:
-    """Each way to count or list the matches of a task: seconds and matches of one run."""
-    pattern = task.pattern
-    measured = cep.measure_statistics(pattern, stream, seed=0)
-    for algorithm in ("DP-LD", "DP-B"):
-        plan = cep.plan(pattern, measured, algorithm=algorithm)
-        for output in ("count", "matches"):
-
-            def detect(plan: cep.OrderPlan | cep.TreePlan = plan, output: str = output):  # type: ignore[no-untyped-def]
-                result = cep.evaluate(pattern, stream, plan, output=output)
-                return result.metrics.seconds, result.metrics.matches
-
-            yield f"cepbench {algorithm}, {output}", detect
-    for name, query in task.queries.items():
-
-        def count(query: str = query):  # type: ignore[no-untyped-def]
-            before = time.perf_counter()
-            (found,) = connection.execute(query).fetchone() or (None,)
-            return time.perf_counter() - before, int(found)
-
-        yield f"DuckDB {name}, count", count
-
-
-def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
-    """One row a task, contestant and repetition."""
+def prepared(events: int, seed: int) -> Data:
+    """The events as a stream, as tables of DuckDB, and as frames of Polars."""
     table = ten_symbols(events, seed)
     typed = table.assign(ts=pd.to_datetime(table["ts"], unit="ms"))
-    stream = cep.EventStream.from_pandas(typed, type="symbol", time="ts")
     connection = duckdb.connect(config={"threads": 1})
-    connection.register("events", table)
+    connection.register("frame", typed.assign(milliseconds=table["ts"]))
+    connection.execute(
+        "CREATE TABLE events AS SELECT (row_number() OVER () - 1)::INTEGER AS position, "
+        "symbol::TEXT AS symbol, ts, milliseconds, difference FROM frame"
+    )
+    tables = {}
     for symbol in table["symbol"].cat.categories:
-        connection.execute(
-            f"CREATE TABLE {symbol} AS SELECT ts, difference d FROM events "
-            f"WHERE symbol = '{symbol}' ORDER BY ts"
+        query = (
+            "SELECT position, milliseconds AS ts, difference AS d FROM events "
+            f"WHERE symbol = '{symbol}' ORDER BY position"
         )
+        connection.execute(f"CREATE TABLE {symbol} AS {query}")
+        tables[symbol] = connection.sql(query).pl().lazy()
+    stream = cep.EventStream.from_pandas(typed, type="symbol", time="ts")
+    return Data(stream, connection, tables)
+
+
+def contestants(task: Task, data: Data) -> Iterator[Contestant]:
+    """All ways to find the matches of a task."""
+    pattern = task.pattern
+    measured = cep.measure_statistics(pattern, data.stream, seed=0)
+    for algorithm in ("DP-LD", "DP-B"):
+        plan = cep.plan(pattern, measured, algorithm=algorithm)
+        yield from detections(f"cepbench {algorithm}", pattern, data.stream, plan)
+    names = {"type_column": "symbol", "time_column": "ts"}
+    counting = cep.to_sql(pattern, plan, output="count", **names)
+    # Nobody else sorts the matches.
+    listing = cep.to_sql(pattern, plan, **names).partition("\nORDER BY")[0]
+    queries = {name: (query.counting, query.listing) for name, query in task.queries.items()}
+    for name, pair in (queries | {"cep.to_sql DP-B": (counting, listing)}).items():
+        for output, query in zip(("count", "positions"), pair, strict=True):
+            if query is not None:
+                run = _asked(data.connection, query, counted=output == "count")
+                yield Contestant(f"DuckDB {name}", output, False, run)
+    for output in ("count", "positions"):
+        frame = task.frame(data.tables, output == "positions")
+        yield Contestant(
+            "Polars join_where", output, False, _collected(frame, pattern.names, output)
+        )
+
+
+def detections(
+    name: str, pattern: cep.Pattern, stream: cep.EventStream, plan: cep.OrderPlan | cep.TreePlan
+) -> Iterator[Contestant]:
+    """Counting and materialising with cepbench."""
+    for output, kept in (("count", "count"), ("positions", POSITIONS)):
+
+        def detect(kept: str = kept) -> tuple[float, int]:
+            before = time.perf_counter()
+            result = cep.evaluate(pattern, stream, plan, output=kept)
+            return time.perf_counter() - before, result.metrics.matches
+
+        yield Contestant(name, output, True, detect)
+
+
+def _collected(
+    frame: pl.LazyFrame, names: Sequence[str], output: str
+) -> Callable[[], tuple[float, int]]:
+    shown = frame.select(*names) if output == "positions" else frame.select(pl.len())
+
+    def run() -> tuple[float, int]:
+        before = time.perf_counter()
+        found = shown.collect(engine="streaming")
+        seconds = time.perf_counter() - before
+        return seconds, len(found) if output == "positions" else found.item()
+
+    return run
+
+
+def _asked(
+    connection: duckdb.DuckDBPyConnection, query: str, *, counted: bool
+) -> Callable[[], tuple[float, int]]:
+    def run() -> tuple[float, int]:
+        before = time.perf_counter()
+        found = connection.sql(query).to_arrow_table()
+        seconds = time.perf_counter() - before
+        return seconds, int(found[0][0].as_py()) if counted else len(found)
+
+    return run
+
+
+def measure(
+    tasks: Sequence[Task], data: Data, repetitions: int, **notes: int | str
+) -> pd.DataFrame:
+    """One row a task, contestant and repetition, with the notes as further columns."""
     rows = []
-    for task in TASKS:
-        runs = list(contestants(task, stream, connection))
-        found = {name: run()[1] for name, run in runs}
+    for task in tasks:
+        runs = list(contestants(task, data))
+        found = {(run.name, run.output): run.run()[1] for run in runs}
         if len(set(found.values())) != 1:
             raise SystemExit(f"{task.name}: the numbers of matches differ: {found}")
         for repetition in range(repetitions):
-            for name, run in runs:
-                seconds, matches = run()
+            for run in runs:
+                seconds, matches = run.run()
                 rows.append(
                     {
                         "task": task.name,
-                        "contestant": name,
+                        "output": run.output,
+                        "contestant": run.name,
+                        "ours": run.ours,
                         "repetition": repetition,
-                        "events": events,
-                        "seed": seed,
+                        **notes,
                         "matches": matches,
                         "seconds": seconds,
                     }
@@ -194,47 +173,74 @@ def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(rows: pd.DataFrame) -> str:
-    """Median, least and most time, and the paired ratio of the quickest SQL query's time to it."""
+def summary(rows: pd.DataFrame, tasks: Sequence[Task]) -> str:
+    """Median, least and most time; and how much longer the best other one takes, paired.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        ``task``, ``output``, ``contestant``, ``ours``, ``repetition``, ``matches``, ``seconds``.
+    tasks : sequence of Task
+        Those that the rows are of.
+    """
+    texts = {task.name: task.text for task in tasks}
     lines = []
-    for task, its in rows.groupby("task", sort=False):
+    for (task, output), its in rows.groupby(["task", "output"], sort=False):
         times = its.pivot(index="repetition", columns="contestant", values="seconds")
-        queries = [name for name in times if name.startswith("DuckDB")]
-        quickest = times[queries].median().idxmin()
-        text = next(known.text for known in TASKS if known.name == task)
-        lines += [f"{task}: {text}", f"  {its['matches'].iloc[0]:,} matches"]
-        lines.append(f"  {'':<30} {'median':>10} {'least':>10} {'most':>10}   best SQL / this")
+        others = its.loc[~its["ours"], "contestant"].unique()
+        best = times[others].median().idxmin()
+        if output == "count":
+            lines.append(f"{task}: {texts[task]}")
+        lines.append(f"  {output}, {its['matches'].iloc[0]:,} matches; the best other: {best}")
+        lines.append(f"  {'':<30} {'median':>10} {'least':>10} {'most':>10}   best other / this")
         for name in its["contestant"].unique():
             shown = "".join(
                 f" {1e3 * x:>7.1f} ms"
                 for x in (times[name].median(), times[name].min(), times[name].max())
             )
-            ratios = (times[quickest] / times[name]).tolist()
+            ratios = (times[best] / times[name]).tolist()
             ratio = f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
             lines.append(f"  {name:<30}{shown}   {ratio}")
     return "\n".join(lines)
 
 
+def parser_of(description: str) -> argparse.ArgumentParser:
+    """The arguments that all benchmarks against other engines have."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--out", type=_parquet, help="where to write the rows: a .parquet file")
+    return parser
+
+
+def _parquet(name: str) -> Path:
+    if not name.endswith(".parquet"):
+        raise argparse.ArgumentTypeError(f"{name}: the name must end in .parquet")
+    return Path(name)
+
+
+def report(rows: pd.DataFrame, tasks: Sequence[Task], title: str, out: Path | None) -> None:
+    """Print the rows' summary, and write them if asked to."""
+    print(f"{title}, DuckDB {duckdb.__version__} and Polars {pl.__version__} in one thread")
+    print(summary(rows, tasks))
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(out, index=False)
+        print(f"{len(rows)} rows in {out}")
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
-    parser = argparse.ArgumentParser(description="Detection against SQL in one thread.")
+    parser = parser_of("Detection against columnar engines in one thread.")
     parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    known = [task.name for task in TASKS]
+    parser.add_argument("--tasks", nargs="+", choices=known, default=known)
     given = parser.parse_args(arguments)
-    if given.out and given.out.suffix != ".parquet":
-        parser.error(f"--out {given.out}: the name must end in .parquet")
-    rows = measure(given.events, given.repetitions, given.seed)
-    print(
-        f"detection, {given.events:,} events, seed {given.seed}, {given.repetitions} repetitions, "
-        f"DuckDB {duckdb.__version__} in one thread"
-    )
-    print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
-        print(f"{len(rows)} rows in {given.out}")
+    tasks = [task for task in TASKS if task.name in given.tasks]
+    data = prepared(given.events, given.seed)
+    rows = measure(tasks, data, given.repetitions, events=given.events, seed=given.seed)
+    title = f"{given.events:,} events, seed {given.seed}, {given.repetitions} repetitions"
+    report(rows, tasks, f"detection, {title}", given.out)
 
 
 if __name__ == "__main__":

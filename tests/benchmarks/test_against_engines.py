@@ -1,0 +1,108 @@
+"""The benchmarks against DuckDB and Polars run; all of them find as many matches."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def bench(request, monkeypatch) -> ModuleType:
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module(request.param)
+
+
+ENGINES = ("cepbench DP-LD", "cepbench DP-B", "DuckDB cep.to_sql DP-B", "Polars join_where")
+
+
+def check_rows(rows: pd.DataFrame, tasks: list, shown: str, repetitions: int) -> None:
+    assert set(rows["task"]) == {task.name for task in tasks}
+    for task in tasks:
+        its = rows[rows["task"] == task.name]
+        assert its["matches"].nunique() == 1 and its["matches"].iloc[0] > 0
+        assert set(ENGINES) <= set(its["contestant"]) and (its["seconds"] > 0).all()
+        for output in ("count", "positions"):
+            found = its[its["output"] == output]
+            assert set(ENGINES) <= set(found["contestant"])
+            assert (found.groupby("contestant").size() == repetitions).all()
+        assert f"{task.name}: {task.text}" in shown
+    assert shown.count("best other / this") == 2 * len(tasks)
+
+
+@pytest.mark.parametrize("bench", ["bench_detection"], indirect=True)
+def test_detection(bench, tmp_path, capsys) -> None:
+    out = tmp_path / "deeper" / "rows.parquet"
+    bench.main(["--events", "4000", "--repetitions", "2", "--out", str(out)])
+    check_rows(pd.read_parquet(out), bench.TASKS, capsys.readouterr().out, 2)
+
+
+@pytest.mark.parametrize("bench", ["bench_detection"], indirect=True)
+def test_positions_of_all_engines_are_the_same(bench) -> None:
+    data = bench.prepared(4_000, 3)
+    for task in bench.TASKS:
+        plan = bench.cep.OrderPlan(task.pattern.names)
+        expected = bench.cep.evaluate(task.pattern, data.stream, plan).matches
+        names = list(expected.columns)
+        frames = [task.frame(data.tables, True).select(*names).collect().to_pandas()]
+        frames += [
+            data.connection.sql(query.listing).df()
+            for query in task.queries.values()
+            if query.listing
+        ]
+        assert len(expected) > 100
+        for frame in frames:
+            found = frame[names].astype(np.int64).sort_values(names).to_numpy()
+            np.testing.assert_array_equal(found, expected.sort_values(names).to_numpy())
+
+
+def messages(count: int) -> str:
+    """Made-up messages: orders that are submitted, and executed or deleted a moment later."""
+    rng = np.random.default_rng(2)
+    lines = []
+    for order in range(count):
+        time, side = rng.uniform(34_200, 34_230), rng.choice([1, -1])
+        size, price = rng.integers(1, 9) * 100, 5_850_000 + 100 * int(rng.integers(0, 30))
+        later = time + rng.uniform(0, 2)
+        kind = rng.choice([3, 4])
+        lines += [(time, 1, order, size, price, side), (later, kind, order, size, price, side)]
+    return "".join(
+        f"{time:.9f},{kind},{order},{size},{price},{side}\n"
+        for time, kind, order, size, price, side in sorted(lines)
+    )
+
+
+@pytest.mark.parametrize("bench", ["bench_order_book"], indirect=True)
+def test_order_book(bench, tmp_path, capsys) -> None:
+    hour = tmp_path / "lobster_made_up_2012-06-21_message.csv"
+    hour.write_text(messages(600), encoding="utf-8")
+    out = tmp_path / "rows.parquet"
+    bench.main(["--hour", str(hour), "--repetitions", "1", "--out", str(out)])
+    shown = capsys.readouterr().out
+    assert "1,200 messages, 0 rows that cannot be read" in shown
+    check_rows(pd.read_parquet(out), bench.TASKS, shown, 1)
+
+
+def test_without_a_file_nothing_is_measured() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", FOLDER / "bench_order_book.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("no file given; see")
+
+
+@pytest.mark.parametrize("bench", ["bench_detection"], indirect=True)
+def test_rows_are_written_as_parquet_only(bench, capsys) -> None:
+    with pytest.raises(SystemExit):
+        bench.main(["--out", "rows.csv"])
+    assert "must end in .parquet" in capsys.readouterr().err
