@@ -133,4 +133,4 @@ class Explanation:
 
 
 def _paragraph(lines: Sequence[str]) -> str:
-    return f"<p>{'<br>'.join(map(html.escape, lines))}</p>" if lines else ""
+    return f"<p>{'<br/>'.join(map(html.escape, lines))}</p>" if lines else ""

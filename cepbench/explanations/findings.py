@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cepbench.evaluators.result import Metrics
-from cepbench.explanations.columns import MARKED, Row, is_more, is_rare, percent, short
+from cepbench.explanations.columns import MARKED, Row, is_more, is_rare, percent, severity, short
 
 
 def findings(nodes: Sequence[Row], metrics: Metrics, evaluator: str) -> list[str]:
@@ -34,18 +34,39 @@ def _worst_estimate(nodes: Sequence[Row]) -> str:
         return "No node has an estimate and enough rows to judge it by."
     row = max(judged, key=lambda row: row["q_error"])
     error = row["q_error"]
-    if math.isnan(row["measured"]):
-        what = "rows expected", row["estimated_created"], row["created"]
-    else:
-        what = "partial matches expected", row["estimated"], row["measured"]
-    numbers = f"{short(what[1])} {what[0]}, {short(what[2])} measured"
     if error < MARKED[0]:
         return (
             f"No estimate is off by more than a factor of {math.ceil(10 * error) / 10:.1f}, "
-            f"that at {_place(row, nodes)} most: {numbers}."
+            f"that at {_place(row, nodes)} most ({_numbers(row)})."
         )
-    wrong = f"{short(error)} times too {'low' if is_more(row) else 'high'}"
-    return f"The estimate is furthest off at {_place(row, nodes)}, {wrong}: {numbers}."
+    told = (
+        f"The estimate is furthest off at {_place(row, nodes)}, {short(error)} times too "
+        f"{'low' if is_more(row) else 'high'} ({_numbers(row)})."
+    )
+    origin = _origin(row, nodes)
+    if origin is not row:
+        told += f" It is off from {_place(origin, nodes)} on ({_numbers(origin)})."
+    return told
+
+
+def _origin(row: Row, nodes: Sequence[Row]) -> Row:
+    """The lowest node from which on estimates are marked all the way up to ``row``."""
+    below = [
+        child
+        for child in nodes
+        if (child["branch"], child["parent"]) == (row["branch"], row["node"])
+        and severity(child)
+        and is_more(child) == is_more(row)
+    ]
+    return _origin(max(below, key=lambda child: child["q_error"]), nodes) if below else row
+
+
+def _numbers(row: Row) -> str:
+    if math.isnan(row["measured"]):
+        what, expected, found = "rows", row["estimated_created"], row["created"]
+    else:
+        what, expected, found = "partial matches", row["estimated"], row["measured"]
+    return f"{what}: {short(expected)} expected, {short(found)} measured"
 
 
 def _most_time(nodes: Sequence[Row]) -> str:

@@ -66,17 +66,15 @@ def _measured(
     own = rows.iloc[list(node.counted)]
     last = own.iloc[-1]
     is_root = node.parent < 0
-    if node.kind == "event":
-        # Every event is alive for a whole window.
-        alive = (
-            float(own["created"].iloc[0]) * branch.window.seconds / active if active else math.nan
-        )
-    elif node.kind == "join" or (node.kind == "set" and len(own) > 1):
-        stored = math.nan if is_root else float(last["mean_stored"])
-        alive = stored * span / active if active else math.nan
-    else:
-        # Events that wait to become members of sets, or to rule out matches, are no partial matches.
-        alive = math.nan
+    is_partial_match = node.kind in ("event", "join") or len(own) > 1
+    alive = math.nan
+    # Events that wait to become members of sets, or to rule out matches, are no partial matches.
+    if active and is_partial_match:
+        if node.kind == "event" or (not span and not is_root):
+            # Every event is alive for a whole window, and so is what is made within one moment.
+            alive = int(own["created"].iloc[-1]) * branch.window.seconds / active
+        elif not is_root:
+            alive = float(last["mean_stored"]) * span / active
     return {
         "measured": alive,
         "created": int(last["created"]),
