@@ -12,7 +12,6 @@ evaluation of a stream in memory, that of the others the time of a query on tabl
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +173,9 @@ def measure(
 
 
 def summary(rows: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    """Median, least and most time; and how much longer the best other one takes, paired.
+    """Median, least and most time; and how much longer the best of each other engine takes.
+
+    Ratios are of the same repetition: their median, least and most.
 
     Parameters
     ----------
@@ -187,21 +188,26 @@ def summary(rows: pd.DataFrame, tasks: Sequence[Task]) -> str:
     lines = []
     for (task, output), its in rows.groupby(["task", "output"], sort=False):
         times = its.pivot(index="repetition", columns="contestant", values="seconds")
-        others = its.loc[~its["ours"], "contestant"].unique()
-        best = times[others].median().idxmin()
+        medians = times[its.loc[~its["ours"], "contestant"].unique()].median()
+        best = medians.groupby([name.split()[0] for name in medians.index]).idxmin()
         if output == "count":
             lines.append(f"{task}: {texts[task]}")
-        lines.append(f"  {output}, {its['matches'].iloc[0]:,} matches; the best other: {best}")
-        lines.append(f"  {'':<30} {'median':>10} {'least':>10} {'most':>10}   best other / this")
+        listed = ", ".join(best)
+        lines.append(f"  {output}, {its['matches'].iloc[0]:,} matches; the best others: {listed}")
+        ratios = "".join(f"   {f'{engine} / this':<20}" for engine in best.index)
+        lines.append(f"  {'':<26} {'median':>10} {'least':>10} {'most':>10}{ratios}".rstrip())
         for name in its["contestant"].unique():
             shown = "".join(
                 f" {1e3 * x:>7.1f} ms"
                 for x in (times[name].median(), times[name].min(), times[name].max())
             )
-            ratios = (times[best] / times[name]).tolist()
-            ratio = f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
-            lines.append(f"  {name:<30}{shown}   {ratio}")
+            ratios = "".join(f"   {_spread(times[other] / times[name]):<20}" for other in best)
+            lines.append(f"  {name:<26}{shown}{ratios}".rstrip())
     return "\n".join(lines)
+
+
+def _spread(ratios: pd.Series[float]) -> str:
+    return f"{ratios.median():.2f} [{ratios.min():.2f}, {ratios.max():.2f}]"
 
 
 def parser_of(description: str) -> argparse.ArgumentParser:

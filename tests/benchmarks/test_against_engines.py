@@ -35,7 +35,7 @@ def check_rows(rows: pd.DataFrame, tasks: list, shown: str, repetitions: int) ->
             assert set(ENGINES) <= set(found["contestant"])
             assert (found.groupby("contestant").size() == repetitions).all()
         assert f"{task.name}: {task.text}" in shown
-    assert shown.count("best other / this") == 2 * len(tasks)
+    assert shown.count("DuckDB / this") == shown.count("Polars / this") == 2 * len(tasks)
 
 
 @pytest.mark.parametrize("bench", ["bench_detection"], indirect=True)
@@ -78,6 +78,35 @@ def messages(count: int) -> str:
         f"{time:.9f},{kind},{order},{size},{price},{side}\n"
         for time, kind, order, size, price, side in sorted(lines)
     )
+
+
+@pytest.mark.parametrize("bench", ["bench_detection"], indirect=True)
+def test_ratios_are_of_one_repetition_and_of_the_best_of_an_engine(bench) -> None:
+    seconds = {"cepbench P": (1.0, 2.0), "DuckDB slow": (9.0, 9.0), "DuckDB q": (4.0, 2.0)}
+    rows = pd.DataFrame(
+        [
+            ("T", "count", name, name.startswith("cep"), number, 7, value)
+            for name, values in seconds.items()
+            for number, value in enumerate(values)
+        ],
+        columns=["task", "output", "contestant", "ours", "repetition", "matches", "seconds"],
+    )
+    shown = bench.summary(rows, [bench.Task("T", "PATTERN …", {}, None)])
+    assert "count, 7 matches; the best others: DuckDB q" in shown
+    (ours,) = [line for line in shown.splitlines() if "cepbench P" in line]
+    assert ours.split() == [
+        "cepbench",
+        "P",
+        "1500.0",
+        "ms",
+        "1000.0",
+        "ms",
+        "2000.0",
+        "ms",
+        "2.50",
+        "[1.00,",
+        "4.00]",
+    ]
 
 
 @pytest.mark.parametrize("bench", ["bench_order_book"], indirect=True)
