@@ -52,7 +52,6 @@ def test_all_trees_are_there_once(n: int) -> None:
     assert set(found) == set(map(unordered, naive.all_trees(names)))
 
 
-@pytest.mark.kernel
 def test_every_plan_is_run_and_costed(stream: EventStream) -> None:
     table = time_every_plan(BACKWARDS, stream, repetitions=2)
     assert table["plan"].tolist() == [
@@ -74,7 +73,6 @@ def test_every_plan_is_run_and_costed(stream: EventStream) -> None:
     assert "DP-LD" in by_plan["chosen_by"][" ".join(made.order)].split(", ")
 
 
-@pytest.mark.kernel
 def test_the_case_that_partial_matches_do_not_explain(stream: EventStream) -> None:
     """The condition is asked early and of few pairs, or late and of many; both find the same."""
     table = time_every_plan(BACKWARDS, stream, repetitions=1, generators=["TRIVIAL", "DP-LD"])

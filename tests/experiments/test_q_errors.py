@@ -71,7 +71,6 @@ def table(poisson: EventStream) -> pd.DataFrame:
     return plan_nodes(specs, poisson, generators=["TRIVIAL", "DP-LD", "DP-B"])
 
 
-@pytest.mark.kernel
 def test_where_events_are_independent_exact_is_right(table: pd.DataFrame) -> None:
     flat = table[~table["pattern"].str.contains("SEQ\\(A a, AND") & ~table["linked"]]
     assert (flat.loc[flat["model"] == "exact", "q_error"] < 1.1).all()
@@ -80,7 +79,6 @@ def test_where_events_are_independent_exact_is_right(table: pd.DataFrame) -> Non
     assert whole["ratio"].to_numpy() == pytest.approx(3, rel=0.1)
 
 
-@pytest.mark.kernel
 def test_where_conditions_share_a_variable_joint_is_right(table: pd.DataFrame) -> None:
     linked = table[table["linked"] & table["pattern"].str.startswith("PATTERN SEQ(A a, B b, C c")]
     assert len(linked)
@@ -90,13 +88,11 @@ def test_where_conditions_share_a_variable_joint_is_right(table: pd.DataFrame) -
     assert by_model["ratio"].median()["exact"] == pytest.approx(1.5, rel=0.1)
 
 
-@pytest.mark.kernel
 def test_k_times_as_many_are_created_as_are_alive(table: pd.DataFrame) -> None:
     often = table[table["matches"] > 10_000]
     assert (often["created"] / often["measured"] / often["events"]).between(0.9, 1.15).all()
 
 
-@pytest.mark.kernel
 def test_every_node_of_every_plan_is_there(table: pd.DataFrame, poisson: EventStream) -> None:
     assert set(table["model"]) == set(MODELS)
     for text, rows in table.groupby("pattern"):
@@ -112,7 +108,6 @@ def test_every_node_of_every_plan_is_there(table: pd.DataFrame, poisson: EventSt
             ]
 
 
-@pytest.mark.kernel
 def test_what_a_model_refuses_has_no_estimate(table: pd.DataFrame) -> None:
     nested = table[table["pattern"].str.contains("SEQ\\(A a, AND")]
     assert set(nested["time_selectivity"]) == {"adjacent"}
@@ -121,7 +116,6 @@ def test_what_a_model_refuses_has_no_estimate(table: pd.DataFrame) -> None:
     assert nested["measured"].notna().all()
 
 
-@pytest.mark.kernel
 def test_distinct_nodes_and_their_summary(table: pd.DataFrame) -> None:
     nodes = distinct_nodes(table)
     assert not nodes.duplicated(["pattern_id", "branch", "variables", "model"]).any()
@@ -137,7 +131,6 @@ def test_distinct_nodes_and_their_summary(table: pd.DataFrame) -> None:
         assert row["largest"] == its["q_error"].max()
 
 
-@pytest.mark.kernel
 def test_worst_nodes_say_why(table: pd.DataFrame) -> None:
     nodes = distinct_nodes(table)
     kinds = nodes.drop_duplicates(["pattern_id", "variables"]).set_index(
@@ -174,7 +167,6 @@ def test_regret_is_that_of_the_plan_that_a_model_finds_cheapest() -> None:
     assert found[["plan", "regret"]].to_numpy().tolist() == [["p", 3.0]]
 
 
-@pytest.mark.kernel
 def test_too_many_partial_matches_leave_a_gap(poisson: EventStream) -> None:
     found = plan_nodes(
         [spec("PATTERN AND(A a, B b, C c) WITHIN 20000 units")],
