@@ -198,6 +198,21 @@ def test_a_result(stream, pattern) -> None:
     assert counted.metrics.matches == len(lazy.matches)
 
 
+def test_a_plan_is_explained(stream, pattern) -> None:
+    stats = cep.measure_statistics(pattern, stream)
+    plan = cep.plan(pattern, stats, algorithm="DP-LD")
+    expected = cep.explain(pattern, plan, stats)
+    assert expected.metrics is None
+    assert expected.nodes["cost"].sum() == pytest.approx(plan.cost)
+    run = cep.explain(pattern, plan, stats, stream)
+    assert run.metrics.matches == len(cep.evaluate(pattern, stream, plan).matches)
+    assert run.nodes["variables"].tolist() == expected.nodes["variables"].tolist()
+    assert {"estimated", "measured", "q_error", "created", "time_share"} <= set(run.nodes)
+    for shown in (expected, run):
+        assert all(name in shown.describe() for name in ("MSFT", "GOOG", "INTC"))
+        ET.fromstring(shown._repr_html_())
+
+
 def test_a_detector_gives_what_evaluate_gives(stream, pattern, tmp_path) -> None:
     plan = cep.TreePlan((("a", "c"), "b"))
     detector = cep.Detector(pattern, plan)

@@ -36,8 +36,8 @@ def _worst_estimate(nodes: Sequence[Row]) -> str:
     error = row["q_error"]
     if error < MARKED[0]:
         return (
-            f"No estimate is off by more than a factor of {math.ceil(10 * error) / 10:.1f}, "
-            f"that at {_place(row, nodes)} most ({_numbers(row)})."
+            f"No estimate is off by more than a factor of {math.ceil(10 * error) / 10:.1f}; "
+            f"the worst is at {_place(row, nodes)} ({_numbers(row)})."
         )
     told = (
         f"The estimate is furthest off at {_place(row, nodes)}, {short(error)} times too "

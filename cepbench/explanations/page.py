@@ -166,8 +166,10 @@ def _lines(row: Row, *, measured: bool) -> list[str]:
     if not measured:
         return [estimate]
     if row["parent"] < 0:
-        expected, found = short(row["estimated_created"]), short(row["created"])
-        lines = [f"rows: {expected} expected", f"{found} measured"]
+        # Its rows are matches, which are not kept.
+        lines = [f"{short(row['created'])} rows measured"]
+        if not math.isnan(row["estimated_created"]):
+            lines.insert(0, f"{short(row['estimated_created'])} rows expected")
     elif math.isnan(row["measured"]):
         return [f"{estimate} expected"]
     else:
