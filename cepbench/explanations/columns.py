@@ -16,6 +16,8 @@ MARKED = (2.0, 10.0)
 #: What stands for a number that does not exist.
 MISSING = "–"
 
+_MOST_LISTED = 8
+
 _SUFFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 Row = Mapping[Any, Any]
@@ -96,6 +98,14 @@ def percent(share: float) -> str:
     if math.isnan(share):
         return MISSING
     return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def listed(variables: str) -> str:
+    """A node's variables; of many the first ones, the last one and their number."""
+    names = variables.split(", ")
+    if len(names) <= _MOST_LISTED:
+        return variables
+    return f"{names[0]}, {names[1]}, …, {names[-1]} ({len(names)})"
 
 
 def severity(row: Row) -> int:

@@ -6,7 +6,16 @@ import math
 from collections.abc import Sequence
 
 from cepbench.evaluators.result import Metrics
-from cepbench.explanations.columns import MARKED, Row, is_more, is_rare, percent, severity, short
+from cepbench.explanations.columns import (
+    MARKED,
+    Row,
+    is_more,
+    is_rare,
+    listed,
+    percent,
+    severity,
+    short,
+)
 
 
 def findings(nodes: Sequence[Row], metrics: Metrics, evaluator: str) -> list[str]:
@@ -86,4 +95,4 @@ def _most_time(nodes: Sequence[Row]) -> str:
 def _place(row: Row, nodes: Sequence[Row]) -> str:
     branch = f" of branch {row['branch']}" if nodes[-1]["branch"] else ""
     root = "the root " if row["parent"] < 0 else ""
-    return f"{root}({row['variables']}){branch}"
+    return f"{root}({listed(row['variables'])}){branch}"

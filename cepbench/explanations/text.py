@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cepbench.explanations.columns import Column, Row
+from cepbench.explanations.columns import Column, Row, listed
 
 #: Characters of a line, which only trees that are deeper than that exceed.
 WIDTH = 100
@@ -84,7 +84,7 @@ def _label(row: Row) -> str:
         "event": f"{row['variables']}: {row['types']}",
         "set": f"{row['variables']}: sets of {row['types']}",
         "negated": f"{row['variables']}: no {row['types']}",
-        "join": f"{row['variables']}",
+        "join": listed(row["variables"]),
     }[row["kind"]]
     return f"{row['step']}. {text}" if row["step"] else text
 

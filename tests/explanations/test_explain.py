@@ -319,7 +319,6 @@ def assert_shown(found: Explanation) -> None:
     assert "nan" not in found._repr_html_()
 
 
-@pytest.mark.kernel
 def test_the_node_that_the_estimate_is_worst_at_is_named() -> None:
     rng = np.random.default_rng(3)
     events = steady_events(3_000).assign(x=rng.normal(size=3_000))
@@ -343,27 +342,19 @@ def test_the_node_that_the_estimate_is_worst_at_is_named() -> None:
     assert "times too high" in high.describe() and "÷" in high.describe()
 
 
-@pytest.mark.kernel
 def test_the_node_that_took_most_time_is_named() -> None:
-    rng = np.random.default_rng(1)
-    events = pd.DataFrame(
-        {
-            "type": rng.choice(list("ABC"), 6_000, p=[0.45, 0.45, 0.1]),
-            "time": np.arange(6_000, dtype=np.int64),
-            "x": rng.normal(size=6_000),
-        }
-    )
-    stream = stream_of(events)
-    pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x > c.x + 9 WITHIN 200 units")
+    # Which one it is only a clock knows.
+    stream = stream_of(steady_events(2_000))
+    pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x WITHIN 40 units")
     found = explain(
         pattern, TreePlan((("a", "b"), "c")), measure_statistics(pattern, stream), stream
     )
-    slowest = found.nodes.loc[found.nodes["seconds"].idxmax()]
-    assert slowest["kind"] == "join"
     assert found.nodes["time_share"].sum() == pytest.approx(1)
-    assert found.nodes["seconds"].sum() <= found.metrics.seconds
+    assert 0 < found.nodes["seconds"].sum() <= found.metrics.seconds
+    slowest = found.nodes.loc[found.nodes["seconds"].idxmax()]
     (told,) = [line for line in found.sentences() if "Most time" in line]
     assert f"({slowest['variables']})" in told
+    assert f"{100 * slowest['time_share']:.0f} % of the" in told
     assert found.describe().splitlines()[2].rstrip().endswith("time")
 
 
@@ -380,7 +371,6 @@ def test_pauses_are_no_time_in_which_events_could_arrive() -> None:
     assert len(found.nodes["q_error"].dropna()) == 5
 
 
-@pytest.mark.kernel
 def test_an_empty_stream() -> None:
     pattern = parse(TEXT)
     empty = stream_of(steady_events(10).iloc[:0])
@@ -389,7 +379,6 @@ def test_an_empty_stream() -> None:
     assert_shown(found)
 
 
-@pytest.mark.kernel
 def test_a_chain_of_joins_in_either_evaluator() -> None:
     pattern = parse(TEXT)
     stream = stream_of(steady_events(500))

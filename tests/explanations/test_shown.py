@@ -90,7 +90,6 @@ def run() -> Explanation:
     return explain(RUN, TreePlan((("a", "b"), "c")), wrong, events())
 
 
-@pytest.mark.kernel
 def test_a_run_in_text(run: Explanation) -> None:
     table, told = run.describe().split("\n\n")
     head, *lines = table.splitlines()
@@ -124,7 +123,6 @@ a, b, c                10       –   930   43.9k   ×47.2!!
     assert legend.startswith("Off by: ") and " ".join(told.split()) == " ".join(run.sentences())
 
 
-@pytest.mark.kernel
 def test_html_is_well_formed_and_loads_nothing(run: Explanation) -> None:
     branches = parse("PATTERN OR(SEQ(A a, B b), AND(C c, NOT(B n), A d)) WITHIN 5 seconds")
     statistics = Statistics(cardinalities=dict.fromkeys("abcd", 2.0))
@@ -148,7 +146,6 @@ def test_html_is_well_formed_and_loads_nothing(run: Explanation) -> None:
             assert sentence in page.text
 
 
-@pytest.mark.kernel
 def test_names_are_shown_as_they_are_written() -> None:
     hostile = "<script>alert(\"1\")</script>&'x'"
     pattern = parse("PATTERN SEQ(A a, B b) WITHIN 5 seconds")
@@ -170,7 +167,6 @@ def lines_of(html: str) -> list[float]:
     ]
 
 
-@pytest.mark.kernel
 def test_lines_are_thicker_where_there_are_more_partial_matches(run: Explanation) -> None:
     # Each parent's left line, then the right one: a, b, (a, b), c.
     a, b, both, c = lines_of(run._repr_html_())
@@ -184,7 +180,6 @@ def test_lines_are_thicker_where_there_are_more_partial_matches(run: Explanation
     assert lines_of(expected._repr_html_()) == pytest.approx([1, 1, 1, 11])
 
 
-@pytest.mark.kernel
 def test_bad_estimates_are_marked_by_shape_and_colour(run: Explanation) -> None:
     page = read_page(run._repr_html_())
     corners = [its["points"] for name, its in page.elements if name == "polygon"]
@@ -213,7 +208,10 @@ def test_plans_of_many_variables() -> None:
     pattern = parse(f"PATTERN SEQ({items}) WITHIN 5 seconds")
     statistics = Statistics(cardinalities=dict.fromkeys(names, 1.5))
     found = explain(pattern, OrderPlan(names), statistics)
-    assert "\n└ v59: T59 " in found.describe()
+    described = found.describe()
+    assert "\n└ v59: T59 " in described
+    assert "\n60. v0, v1, …, v59 (60) " in described
+    assert "8. v0, v1, v2, v3, v4, v5, v6, v7<" in found._repr_html_()
     ET.fromstring(found._repr_html_())
     assert found.nodes["cost"].sum() == pytest.approx(found.plan.cost)
 
