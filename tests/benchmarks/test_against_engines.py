@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,19 @@ def test_order_book(bench, tmp_path, capsys) -> None:
     shown = capsys.readouterr().out
     assert "1,200 messages, 0 rows that cannot be read" in shown
     check_rows(pd.read_parquet(out), bench.TASKS, shown, 1)
+
+
+@pytest.mark.parametrize("bench", ["bench_order_book"], indirect=True)
+def test_a_real_hour_has_matches_of_all_patterns(bench) -> None:
+    named = os.environ.get("CEPBENCH_REAL_DATA")
+    if not named:
+        pytest.skip("CEPBENCH_REAL_DATA names no folder of real data")
+    (hour,) = Path(named).glob("lobster_*_message.csv")
+    data = bench.prepared(hour)
+    contestants = importlib.import_module("bench_detection").contestants
+    for task in bench.TASKS:
+        counted = {run.name: run.run()[1] for run in contestants(task, data)}
+        assert len(set(counted.values())) == 1 and min(counted.values()) > 1_000
 
 
 def test_without_a_file_nothing_is_measured() -> None:
