@@ -79,8 +79,14 @@ def estimate(
     noted = _with_notes(
         plan,
         [
-            plan_notes(problem, plan.kind, _order(tree) if plan.kind == "order" else tree)
-            for problem, tree in zip(problems, trees, strict=True)
+            plan_notes(
+                problem,
+                part.kind,
+                [problem.names.index(name) for name in part.names]
+                if part.kind == "order"
+                else tree,
+            )
+            for part, problem, tree in zip(plan.parts, problems, trees, strict=True)
         ],
     )
     # Branches run side by side: only the slowest one's latency is part of the cost.
@@ -182,12 +188,3 @@ def _indexed(tree: Tree, problem: PlanningProblem) -> Any:
     if isinstance(tree, tuple):
         return (_indexed(tree[0], problem), _indexed(tree[1], problem))
     return problem.names.index(tree)
-
-
-def _order(tree: Any) -> list[int]:
-    """The order that a left-deep tree stands for."""
-    order = []
-    while isinstance(tree, tuple):
-        tree, taken_up = tree
-        order.append(taken_up)
-    return [tree, *reversed(order)]

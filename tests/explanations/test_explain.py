@@ -130,6 +130,20 @@ def test_branches_are_one_plan() -> None:
         assert described.index("branch 0") < described.index("branch 1")
 
 
+def test_only_the_slowest_branch_adds_latency_to_the_cost() -> None:
+    pattern = parse("PATTERN OR(SEQ(A a, B b, C c), AND(B b, D d)) WITHIN 10 units")
+    statistics = Statistics(cardinalities={"a": 2, "b": 3, "c": 4, "d": 50})
+    chosen = UnionPlan([OrderPlan(["c", "a", "b"]), OrderPlan(["d", "b"])])
+    found = explain(pattern, chosen, statistics, alpha=10.0, last="d")
+    # c: 4; c, a: 4 · 2; c, a, b: 4 · 2 · 3 / 4. After c come a and b, 5 in all; after d comes b, 3.
+    costs = found.nodes.set_index(["branch", "variables"])["cost"]
+    assert costs.loc[0].to_dict() == pytest.approx(
+        {"c": 4, "a": 20, "c, a": 8, "b": 30, "c, a, b": 6}
+    )
+    assert costs.loc[1].to_dict() == pytest.approx({"d": 50, "b": 0, "d, b": 150})
+    assert found.plan.cost == pytest.approx(costs.sum()) == pytest.approx(268)
+
+
 def test_a_plan_made_for_other_numbers_says_so() -> None:
     pattern = parse(TEXT)
     made = plan(pattern, STATISTICS, "DP-B")
