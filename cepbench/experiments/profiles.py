@@ -70,7 +70,7 @@ _COST_MODELS: Mapping[str, Mapping[str, Any]] = {
 }
 
 _DISTANCES: Mapping[str, Mapping[str, Any]] = {
-    "quick": {"patterns": 3, "budget_seconds": 3.0, "plan_seconds": 0.1},
+    "quick": {"patterns": 3, "budget_seconds": 2.0, "plan_seconds": 0.1},
     "full": {"patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
 }
 

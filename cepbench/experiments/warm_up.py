@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from cepbench.evaluators.engine import warm_up
 from cepbench.experiments.measure import load_kernels
+from cepbench.patterns.parse import parse
+from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.statistics.model import Statistics
 
 
 def compile_kernels() -> None:
@@ -16,6 +19,9 @@ def compile_kernels() -> None:
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)
+    # Numbers that lie too far apart for floats are added up by a kernel of their own.
+    many_sets = parse("PATTERN AND(A a, KL(B b), KL(C c)) WITHIN 1 units")
+    plan(many_sets, Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3}), "DP-B")
 
 
 if __name__ == "__main__":
