@@ -253,13 +253,15 @@ class BranchWriter:
         pairs = [
             (x, y) for x in names for y in names if x in groups[side] and y in groups[1 - side]
         ]
-        before = self._pairs.before
-        for x, y in pairs:
-            if (x, y) in before:
-                return Near(side, x, y, (0, 1))
-            if (y, x) in before:
-                return Near(side, x, y, (-1, 0))
-        return Near(side, *pairs[0], (-1, 0, 1))
+        # Two buckets to look into are fewer than three.
+        x, y = min(pairs, key=lambda pair: len(self._buckets_apart(*pair)))
+        return Near(side, x, y, self._buckets_apart(x, y))
+
+    def _buckets_apart(self, x: str, y: str) -> tuple[int, ...]:
+        """How many buckets after that of ``x`` the event of ``y`` may be."""
+        if (x, y) in self._pairs.before:
+            return (0, 1)
+        return (-1, 0) if (y, x) in self._pairs.before else (-1, 0, 1)
 
     def _copied(
         self, source: Source, near: Near, before: Sequence[Condition], place: Place
@@ -303,15 +305,29 @@ class BranchWriter:
             dict.fromkeys(key for condition in inner for key in condition.columns if key[0] != own)
         )
 
+        other = min(
+            (variable for variable, column in keys if column == self._columns.time),
+            key=lambda name: len(self._buckets_apart(own, name)),
+        )
+        near = Near(0, own, other, self._buckets_apart(own, other))
+        mine = {key[1] for condition in inner for key in condition.columns if key[0] == own}
+        labels = {(own, column): column for column in sorted({*mine, self._columns.time})}
+
         def write(place: Place) -> str:
             def placed(variable: str, column: str) -> str:
                 return (self._column if variable == own else place)(variable, column)
 
-            source = f"{self._table} AS {self._quote(own)}"
-            texts = " AND ".join(condition.write(placed) for condition in inner)
-            return f"NOT EXISTS (SELECT 1 FROM {source} WHERE {texts})"
+            source = Source(own, f"{self._table} AS {self._quote(own)}", labels)
+            text, texts, rest = source.text, [], inner
+            if self._dialect.can_bucket(self.branch.window):
+                before = [condition for condition in inner if condition.variables == {own}]
+                rest = [condition for condition in inner if condition not in before]
+                text, found = self._copied(source, near, before, placed)
+                texts.append(found)
+            texts += [condition.write(placed) for condition in rest]
+            return f"NOT EXISTS (SELECT 1 FROM {text} WHERE {' AND '.join(texts)})"
 
-        return Condition(keys, write)
+        return Condition((*keys, (other, self._columns.time)), write)
 
     # -- names -----------------------------------------------------------------------------------
 

@@ -21,5 +21,9 @@ FROM "step", (
 WHERE CAST("step"."a_time" AS BIGINT) // 9 = "c"."bucket"
   AND "step"."a_time" < "c"."time"
   AND "c"."time" <= "step"."a_time" + 9::BIGINT
-  AND NOT EXISTS (SELECT 1 FROM "events" AS "n" WHERE "n"."type" = 'B' AND "step"."a_time" < "n"."time" AND "n"."time" < "c"."time" AND "n"."time" < "step"."d_time" AND "n"."y" = "c"."y" AND NOT (typeof("n"."y") IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST("n"."y" AS DOUBLE))))
+  AND NOT EXISTS (SELECT 1 FROM (
+    SELECT "n"."time", "n"."type", "n"."y", unnest([CAST("n"."time" AS BIGINT) // 9 - 1, CAST("n"."time" AS BIGINT) // 9]) AS "bucket"
+    FROM "events" AS "n"
+    WHERE "n"."type" = 'B'
+  ) AS "n" WHERE CAST("step"."a_time" AS BIGINT) // 9 = "n"."bucket" AND "step"."a_time" < "n"."time" AND "n"."time" < "c"."time" AND "n"."time" < "step"."d_time" AND "n"."y" = "c"."y" AND NOT (typeof("n"."y") IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST("n"."y" AS DOUBLE))))
 ORDER BY greatest("step"."a_position", "c"."position", "step"."d_position"), "step"."a_position", "c"."position", "step"."d_position"
