@@ -25,7 +25,7 @@ from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
 
 _COLUMN, _ROW = 118.0, 78.0  # pixels for a leaf, and for a level
-_TOP = 46.0  # for the text beside the root
+_TOP, _BESIDE = 46.0, 150.0  # for the text of the root, above and to its right
 _LONGEST = 15  # letters of a name that are shown
 _MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
 _THINNEST, _THICKEST = 1.0, 11.0
@@ -66,15 +66,14 @@ def tree_picture(tree: Any, table: Sequence[Row], *, measured: bool) -> str:
     roomy = leaves <= _MOST_LEAVES
     row = _ROW if roomy else 16.0
     column = _COLUMN if roomy else 40.0
-    # The root's text stands beside it, and its tree may be narrower than that.
-    width, top = column * max(leaves, 2), _TOP
-    left = (width - column * leaves) / 2
+    # The root's text stands to its right, and a small tree is narrower than that.
+    width, top = max(column * leaves, column * (placed[-1].x + 0.5) + _BESIDE), _TOP
     height = top + row * levels + (74 if roomy else 30)
     checked = _checked_at(table)
 
     def at(number: int) -> tuple[float, float]:
         node = placed[number]
-        return left + column * (node.x + 0.5), top + row * (levels - node.height)
+        return column * (node.x + 0.5), top + row * (levels - node.height)
 
     widths = _widths(table, measured=measured)
     parts = []
@@ -89,28 +88,26 @@ def tree_picture(tree: Any, table: Sequence[Row], *, measured: bool) -> str:
     for number, node in enumerate(placed):
         x, y = at(number)
         cells = table[number]
-        lines = _lines(cells, measured=measured)
-        negated = checked.get(number, "")
-        tip = "; ".join([cells["variables"], *lines, *([negated] if negated else [])])
+        lines = [*_lines(cells, measured=measured), *checked.get(number, ())]
+        tip = "; ".join([cells["variables"], *lines])
         texts = []
         if node.name:
             texts.append(_text(x, y + 20, _shortened(node.name), bold=True))
-            below = enumerate([*lines, *([negated] if negated else [])])
-            texts += [_text(x, y + 36 + 14 * k, line) for k, line in below] if roomy else []
+            if roomy:
+                texts += [_text(x, y + 36 + 14 * k, line) for k, line in enumerate(lines)]
         elif roomy:
             side = beside.get(number, "start")
             shift = -14 if side == "end" else 14
-            shown = [*lines, *([negated] if negated else [])]
             texts += [
-                _text(x + shift, y - 2 - 13 * (len(shown) - 1 - k), line, side)
-                for k, line in enumerate(shown)
+                _text(x + shift, y - 2 - 13 * k, line, side)
+                for k, line in enumerate(reversed(lines))
             ]
         parts.append(
             f"<g><title>{html.escape(tip)}</title>{_mark(x, y, cells, measured)}{''.join(texts)}</g>"
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" style="max-width:100%;height:auto" fill="currentColor" '
+        f'width="{width:.0f}" style="max-width:100%;height:auto;overflow:visible" fill="currentColor" '
         'font-family="sans-serif" font-size="11" text-anchor="middle">'
         f"<title>plan tree with partial matches</title>{''.join(parts)}</svg>"
     )
@@ -208,13 +205,12 @@ def _widths(table: Sequence[Row], *, measured: bool) -> list[float]:
     ]
 
 
-def _checked_at(table: Sequence[Row]) -> dict[int, str]:
-    """What each node checks, as a text."""
-    found: dict[int, str] = {}
+def _checked_at(table: Sequence[Row]) -> dict[int, list[str]]:
+    """What each node checks, a line for each negated variable."""
+    found: dict[int, list[str]] = {}
     for row in table:
         if row["kind"] == "negated":
-            before = f"{found[row['parent']]}, " if row["parent"] in found else "no "
-            found[row["parent"]] = f"{before}{row['variables']}"
+            found.setdefault(row["parent"], []).append(f"no {row['variables']}")
     return found
 
 
