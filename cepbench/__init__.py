@@ -17,8 +17,10 @@ __version__ = version("cepbench")
 
 if TYPE_CHECKING:
     from cepbench.errors import CepbenchError as CepbenchError
+    from cepbench.evaluators.arrow_matches import with_events as with_events
     from cepbench.evaluators.detector import Detector as Detector
     from cepbench.evaluators.evaluate import evaluate as evaluate
+    from cepbench.evaluators.match_batches import match_batches as match_batches
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.experiments.compare import compare as compare
     from cepbench.explanations.explain import explain as explain
@@ -51,11 +53,13 @@ _HOMES = {
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explanations.explain",
+    "match_batches": "cepbench.evaluators.match_batches",
     "measure_statistics": "cepbench.statistics.measure",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
     "plan_generator": "cepbench.planners.registry",
     "to_sql": "cepbench.sql.to_sql",
+    "with_events": "cepbench.evaluators.arrow_matches",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,11 @@ from cepbench.errors import (
     SnapshotError,
     StreamError,
 )
+from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.engine import Engine
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.node_table import NodeCounts, NodeTable
 from cepbench.evaluators.partitions import PartitionRanks
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics
@@ -40,6 +43,9 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.numeric import NumericReader
 
+#: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
+OUTPUTS = ("matches", "arrow", "count")
+
 #: Partial matches that may be stored; a few gigabytes at most.
 PARTIAL_MATCH_LIMIT = 20_000_000
 
@@ -57,7 +63,8 @@ class Detector:
         One plan, or for a pattern with OR one for each of its branches.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the one made for the kind of plan.
-    output : {"matches", "count"}
+    output : {"matches", "arrow", "count"}
+        What :meth:`push` gives: a DataFrame or an Arrow table of the matches, or their number.
     partial_match_limit : int
         How many partial matches may be stored before the run ends with an error.
     latency : bool
@@ -83,8 +90,8 @@ class Detector:
         latency: bool = False,
         node_times: bool = False,
     ) -> None:
-        if output not in ("matches", "count"):
-            raise EvaluationError(f'output is "matches" or "count", not {output!r}')
+        if output not in OUTPUTS:
+            raise EvaluationError(f"output is one of {', '.join(OUTPUTS)}, not {output!r}")
         if partial_match_limit < 1:
             raise EvaluationError(
                 f"partial_match_limit must be positive, not {partial_match_limit}"
@@ -111,7 +118,7 @@ class Detector:
                 replace(branch, strategy=ANY) if self._union.consumes else branch,
                 chosen.structure(part),
                 reader=self._reader,
-                reports=output == "matches" or self._union.compares(number),
+                reports=output != "count" or self._union.compares(number),
                 limit=partial_match_limit,
                 timed=latency,
                 watched=node_times,
@@ -130,7 +137,7 @@ class Detector:
         """How many events have been pushed: the position of the next one."""
         return self._position
 
-    def push(self, batch: EventStream) -> pd.DataFrame | int:
+    def push(self, batch: EventStream) -> Any:
         """Take in the next events and give the matches that they complete.
 
         Parameters
@@ -140,10 +147,10 @@ class Detector:
 
         Returns
         -------
-        DataFrame or int
+        DataFrame, pyarrow.Table or int
             One row a match with the positions of its events, counted from the first event ever
-            pushed, a tuple of them for a Kleene variable; or how many matches there are, for
-            ``output="count"``. Of a pattern with OR as in ``Result.matches``.
+            pushed, a tuple or list of them for a Kleene variable; or how many matches there are,
+            for ``output="count"``. Of a pattern with OR as in ``Result.matches``.
 
         Raises
         ------
@@ -154,9 +161,9 @@ class Detector:
             further use then.
         """
         matches, found = self.advance(batch)
-        return found if self.output == "count" else self._frame(matches)
+        return self._shown(matches, found)
 
-    def flush(self) -> pd.DataFrame | int:
+    def flush(self) -> Any:
         """Say that the stream has ended; gives the matches that waited for its end.
 
         A match waits while a negated event may still come that would rule it out: behind its last
@@ -167,7 +174,7 @@ class Detector:
         matches, found = self._run(None, ended=True)
         self._seconds += time.perf_counter() - began
         self._ended = "was flushed"
-        return found if self.output == "count" else self._frame(matches)
+        return self._shown(matches, found)
 
     def advance(
         self, batch: EventStream, *, ended: bool = False
@@ -213,7 +220,11 @@ class Detector:
         self._matches += number
         return [part for part in matches if part is not None], number
 
-    def _frame(self, matches: Sequence[BranchMatches]) -> pd.DataFrame:
+    def _shown(self, matches: Sequence[BranchMatches], found: int) -> Any:
+        if self.output == "count":
+            return found
+        if self.output == "arrow":
+            return arrow_table(self.pattern, matches)
         if len(self._engines) == 1:
             return matches[0].frame()
         return branches_frame(self.pattern.positive_names, matches)
@@ -266,34 +277,12 @@ class Detector:
             window, averaged over time (NaN at the root, whose rows are matches); ``seconds`` that
             went into the node (NaN unless ``node_times`` was asked for). With OR also ``branch``.
         """
-        span = self._span()
-        tables_of_branches = []
-        for number, engine in enumerate(self._engines):
-            layout, counts = engine.layout, engine.kept.counts
-            lifetime = counts[:, tables.LIFETIME].astype(float)
-            leaves = len(layout.leaves)
-            lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(layout.plan.window)
-            lifetime[-1] = np.nan
-            seconds = counts[:, tables.NANOSECONDS] / 1e9
-            table = pd.DataFrame(
-                {
-                    "variables": [", ".join(names) for names in layout.nodes],
-                    "created": counts[:, tables.CREATED],
-                    "comparisons": counts[:, tables.COMPARED],
-                    "peak_stored": counts[:, tables.PEAK],
-                    "mean_stored": lifetime / span if span else np.nan,
-                    "seconds": seconds if self._watched else np.nan,
-                }
-            )
-            # What checks compare is counted where their rows come into being.
-            for check in range(len(layout.leaves), layout.plan.inner):
-                tested = layout.plan.nodes[check, tables.LEFT]
-                table.loc[tested, "comparisons"] += table.loc[check, "comparisons"]
-            table = table.drop(range(len(layout.leaves), layout.plan.inner))
-            if len(self._engines) > 1:
-                table.insert(0, "branch", number)
-            tables_of_branches.append(table)
-        return pd.concat(tables_of_branches, ignore_index=True)
+        return self.node_table().frame()
+
+    def node_table(self) -> NodeTable:
+        """What :meth:`node_metrics` shows, as it is now."""
+        branches = [NodeCounts(e.layout, e.kept.counts.copy()) for e in self._engines]
+        return NodeTable(branches, self._span(), self._watched)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, for example for ``numpy.savez``."""
@@ -357,7 +346,7 @@ class Detector:
                 for name in snapshot
                 if name.startswith(f"{number}/")
             }
-            engine.kept = unpack(own, engine.layout.plan.nodes)
+            engine.kept = unpack(own, engine.layout.plan)
             engine.restore_latencies(own)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(

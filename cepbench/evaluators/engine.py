@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.layout import JoinLayout, join_layout
-from cepbench.evaluators.matches import BranchMatches, SetColumn
+from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
 from cepbench.evaluators.nodes import Tree
 from cepbench.evaluators.partitions import PartitionRanks, with_partition
 from cepbench.evaluators.programs import new_stack
 from cepbench.evaluators.snapshot import NodeState
 from cepbench.kernels import clock, tables
 from cepbench.kernels.advance import advance
+from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.clauses import SLOT_COLUMNS
 from cepbench.kernels.filters import BLOCK, STACK
-from cepbench.kernels.join import OUTER_BLOCK
 from cepbench.kernels.sets import MOST_STORED, MOST_VISITED
+from cepbench.kernels.sorting import rows_by_type
 from cepbench.kernels.steps import NEVER
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Kind, Pattern
@@ -34,8 +36,13 @@ MOMENTS_PER_WINDOW = 8
 #: The same where an event may be in one match only: the sooner it is known, the less is joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: Moments with fewer events than this are put together, up to a window.
-EVENTS_PER_STEP = 64
+#: Moments are put together up to so many events, but no more than so many moments.
+EVENTS_PER_STEP = 256
+MOMENTS_PER_STEP = 64
+
+#: Events in a step where rows of some inner node do not come into being in the order of time: all
+#: of them are looked at, so that the fewer there are the better.
+UNSORTED_EVENTS_PER_STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +97,10 @@ class Engine:
         self.layout = join_layout(
             with_partition(pattern), tree, positions=reports, code=reader.code
         )
-        self.kept = NodeState.empty(self.layout.plan.nodes)
+        self.kept = NodeState.empty(self.layout.plan)
         self.ranks = PartitionRanks(pattern.strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, timed)
-        self._pace = _pace(pattern, timed=timed, watched=watched)
+        self._pace = _pace(pattern, self.layout.plan, timed=timed, watched=watched)
         warm_up()
 
     @property
@@ -133,7 +140,7 @@ class Engine:
         """
         if batch is None:
             if not ended:
-                return Found(0, self._matches(np.empty((self.layout.columns, 0), np.int64)))
+                return Found(0, self._matches([np.empty((self.layout.columns, 0), np.int64)]))
             leaves = len(self.layout.leaves)
             events = np.empty((3 if self.layout.ranks else 2, 0), np.int64)
             starts, value_starts = np.zeros(leaves + 1, np.int64), np.zeros(leaves, np.int64)
@@ -144,7 +151,7 @@ class Engine:
         kept = self.kept
         # Divisions by zero are part of a condition's value, not a mistake.
         with np.errstate(all="ignore"):
-            kept.ints, kept.floats, kept.members, matches, found, outcome = advance(
+            kept.ints, kept.floats, kept.members, chunks, found, outcome = advance(
                 self.layout.plan,
                 self._pace,
                 self.limit,
@@ -167,21 +174,24 @@ class Engine:
             raise PartialMatchLimitError(self._too_many())
         if outcome == tables.TOO_LARGE:
             raise PartialMatchLimitError(self._too_large())
-        return Found(found, self._matches(matches[:, :found]))
+        return Found(found, self._matches(chunks))
 
-    def _matches(self, found: np.ndarray) -> BranchMatches | None:
+    def _matches(self, chunks: list[np.ndarray]) -> BranchMatches | None:
         if not self._reports:
             return None
-        columns: list[np.ndarray | SetColumn] = []
+        return BranchMatches(
+            self.pattern.positive_names, [tuple(self._columns(chunk)) for chunk in chunks]
+        )
+
+    def _columns(self, found: np.ndarray) -> Iterator[Column]:
         at = 0
         for variable in self.pattern.positive:
             if variable.kind is Kind.KLEENE:
-                columns.append(SetColumn.of(found[at], found[at + 1], self.kept.members[1]))
+                yield SetColumn.of(found[at], found[at + 1], self.kept.members[1])
                 at += 2
             else:
-                columns.append(found[at])
+                yield found[at]
                 at += 1
-        return BranchMatches(self.pattern.positive_names, tuple(columns))
 
     def _too_many(self) -> str:
         first = self.layout.plan.inner
@@ -212,9 +222,9 @@ class Engine:
         chosen: list[np.ndarray] = []
         columns: list[np.ndarray] = []
         ranks = self.ranks.of(batch, self._reader) if self.ranks is not None else None
-        type_codes = {name: code for code, name in enumerate(batch.type_names)}
+        of_type = _rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
         for leaf, variable in enumerate(self.layout.leaves):
-            rows = np.flatnonzero(batch.type_codes == type_codes.get(variable.type, -1))
+            rows = of_type[variable.type]
             for clause in self.layout.filters[leaf]:
                 held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
                 rows = rows[np.broadcast_to(held, rows.shape)]
@@ -227,25 +237,45 @@ class Engine:
         counts = np.array([len(rows) for rows in chosen])
         widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
         all_rows = np.concatenate(chosen)
-        integers = [batch.timestamps[all_rows], all_rows + first_position]
+        integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
+        integers[0] = batch.timestamps[all_rows]
+        integers[1] = all_rows + first_position
         if ranks is not None:
-            integers.append(ranks[all_rows])
+            integers[2] = ranks[all_rows]
         return (
-            np.array(integers),
+            integers,
             np.concatenate(([0], np.cumsum(counts))),
             np.concatenate([np.empty(0), *columns]),
             np.cumsum(counts * widths) - counts * widths,
         )
 
 
-def _pace(pattern: Pattern, *, timed: bool, watched: bool) -> tables.Pace:
+def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
+    """The rows of each of these types, empty for those that the batch does not know."""
+    ends = np.cumsum(np.bincount(batch.type_codes, minlength=len(batch.type_names)))
+    rows = np.empty(len(batch), np.int64)
+    # Arrays that may and may not be written are different types to a kernel: it gets the latter.
+    type_codes = np.ascontiguousarray(batch.type_codes).view()
+    type_codes.flags.writeable = False
+    begins = np.concatenate(([0], ends[:-1]))
+    rows_by_type(type_codes, begins.copy(), rows)
+    found = dict.fromkeys(types, np.empty(0, np.int64))
+    for name, begin, end in zip(batch.type_names, begins.tolist(), ends.tolist(), strict=True):
+        if name in types:
+            found[name] = rows[begin:end]
+    return found
+
+
+def _pace(pattern: Pattern, plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
     if timed:
         return tables.Pace(length=1, most=1, enough=1, watched=watched)
-    moments, most = MOMENTS_PER_WINDOW, MOMENTS_PER_WINDOW
+    moments, most = MOMENTS_PER_WINDOW, MOMENTS_PER_STEP
     if pattern.strategy.name == "consuming":
         moments, most = CONSUMING_MOMENTS_PER_WINDOW, 1
     length = max(1, pattern.window.length // moments)
-    return tables.Pace(length=length, most=most, enough=EVENTS_PER_STEP, watched=watched)
+    in_order = plan.nodes[plan.inner : -1, tables.SORTED].all()
+    enough = EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP
+    return tables.Pace(length=length, most=most, enough=enough, watched=watched)
 
 
 def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
@@ -265,7 +295,10 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         clock=np.empty(2, np.int64),
         alive=np.empty(OUTER_BLOCK, np.uint8),
         latencies=np.zeros(clock.BINS if timed else 0, np.int64),
-        moments=np.empty(MOMENTS_PER_WINDOW, np.int64),
+        guide=np.empty(GUIDE + 1, np.int64),
+        moments=np.empty(MOMENTS_PER_STEP, np.int64),
+        live=np.empty((2, MOMENTS_PER_STEP), np.int64),
+        before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
         ahead=np.empty(len(layout.leaves), np.int64),
     )
 
@@ -275,10 +308,12 @@ def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
     layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
-    kept = NodeState.empty(layout.plan.nodes)
+    events = pd.DataFrame({"type": ["A"], "time": [0]})
+    _rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    kept = NodeState.empty(layout.plan)
     advance(
         layout.plan,
-        _pace(pattern, timed=False, watched=False),
+        _pace(pattern, layout.plan, timed=False, watched=False),
         1,
         kept.state,
         kept.counts,

@@ -32,8 +32,9 @@ def evaluate(
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the one made for the kind of plan: ``lazy-nfa`` for
         order plans, ``tree`` for tree plans.
-    output : {"matches", "count"}
-        Whether to keep the matches or just to count them.
+    output : {"matches", "arrow", "count"}
+        Whether to keep the matches or just to count them. What is kept can be had as a sorted
+        DataFrame, ``Result.matches``, or as it was found, ``Result.arrow``, whichever is named.
     partial_match_limit : int
         How many partial matches may be stored before the run ends with an error.
     latency : bool
@@ -70,6 +71,6 @@ def evaluate(
         plan=plan,
         evaluator=detector.evaluator,
         metrics=detector.metrics(),
-        nodes=detector.node_metrics(),
-        found=tuple(found) if output == "matches" else None,
+        node_table=detector.node_table(),
+        found=tuple(found) if output != "count" else None,
     )

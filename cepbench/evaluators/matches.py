@@ -56,28 +56,36 @@ class SetColumn:
 Column = np.ndarray | SetColumn
 
 
-@dataclass(frozen=True)
 class BranchMatches:
     """The matches of a pattern without OR.
 
-    Attributes
+    Parameters
     ----------
-    names : tuple of str
+    names : sequence of str
         The positive variables.
-    columns : tuple of ndarray of int64 or SetColumn
-        One a variable, of as many entries as there are matches.
+    chunks : sequence of sequences of Column
+        The matches in pieces, at least one: of each a column for each variable.
     """
 
-    names: tuple[str, ...]
-    columns: tuple[Column, ...]
+    def __init__(self, names: Sequence[str], chunks: Sequence[Sequence[Column]]) -> None:
+        self.names = tuple(names)
+        self.chunks = [tuple(chunk) for chunk in chunks]
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return sum(len(chunk[0]) for chunk in self.chunks)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """A column for each variable, of as many entries as there are matches."""
+        if len(self.chunks) > 1:
+            # Put together once, and only if somebody asks: a large result need not be copied.
+            self.chunks = [tuple(_joined(pieces) for pieces in zip(*self.chunks, strict=True))]
+        return self.chunks[0]
 
     @property
     def has_sets(self) -> bool:
         """Whether any variable is a Kleene one."""
-        return any(isinstance(column, SetColumn) for column in self.columns)
+        return any(isinstance(column, SetColumn) for column in self.chunks[0])
 
     def arrays(self) -> list[np.ndarray]:
         """The columns, sets as tuples."""
@@ -122,7 +130,7 @@ class BranchMatches:
                 columns.append(SetColumn.of(column.offsets[:-1][kept], sizes, column.positions))
             else:
                 columns.append(column[kept])
-        return BranchMatches(self.names, tuple(columns))
+        return BranchMatches(self.names, [columns])
 
 
 def one_match(names: Sequence[str], row: Sequence[int | Sequence[int]]) -> BranchMatches:
@@ -133,22 +141,22 @@ def one_match(names: Sequence[str], row: Sequence[int | Sequence[int]]) -> Branc
             columns.append(np.array([entry], np.int64))
         else:
             columns.append(SetColumn(np.array([0, len(entry)]), np.array(entry, np.int64)))
-    return BranchMatches(tuple(names), tuple(columns))
+    return BranchMatches(names, [columns])
 
 
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:
     """The matches of several batches, of the same variables, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    columns: list[Column] = []
-    for pieces in zip(*(part.columns for part in parts), strict=True):
-        if isinstance(pieces[0], SetColumn):
-            sizes = np.concatenate([np.diff(piece.offsets) for piece in pieces])
-            positions = np.concatenate([piece.positions for piece in pieces])
-            columns.append(SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions))
-        else:
-            columns.append(np.concatenate(pieces))
-    return BranchMatches(parts[0].names, tuple(columns))
+    return BranchMatches(parts[0].names, [chunk for part in parts for chunk in part.chunks])
+
+
+def _joined(pieces: Sequence[Column]) -> Column:
+    plain = [piece for piece in pieces if not isinstance(piece, SetColumn)]
+    if plain:
+        return np.concatenate(plain)
+    sets = [piece for piece in pieces if isinstance(piece, SetColumn)]
+    sizes = np.concatenate([np.diff(piece.offsets) for piece in sets])
+    positions = np.concatenate([piece.positions for piece in sets])
+    return SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions)
 
 
 def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:

@@ -8,10 +8,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.node_table import NodeTable
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import Plan, UnionPlan
 
@@ -95,8 +98,8 @@ class Result:
     plan : OrderPlan, TreePlan or UnionPlan
     evaluator : str
     metrics : Metrics
-    nodes : DataFrame
-        One row a node of the plan: its variables, and what happened there.
+    node_table : NodeTable
+        What was counted at the nodes of the plan; :attr:`nodes` shows it.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
     """
@@ -105,13 +108,18 @@ class Result:
     plan: Plan | UnionPlan
     evaluator: str
     metrics: Metrics
-    nodes: pd.DataFrame
+    node_table: NodeTable = field(repr=False)
     found: tuple[BranchMatches, ...] | None = field(repr=False)
 
     @property
     def latency(self) -> Latency | None:
         """When matches were reported; None if that was not measured."""
         return self.metrics.latency
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row a node of the plan; see :meth:`Detector.node_metrics`."""
+        return self.node_table.frame()
 
     @cached_property
     def matches(self) -> pd.DataFrame:
@@ -128,18 +136,35 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        if self.found is None:
-            raise EvaluationError(
-                f"the {self.metrics.matches:,} matches were only counted; "
-                'evaluate with output="matches" to have them'
-            )
-        sorted_parts = [part.taken(part.in_order()) for part in self.found]
+        sorted_parts = [part.taken(part.in_order()) for part in self._found()]
         if len(sorted_parts) == 1:
             return sorted_parts[0].frame()
         table = branches_frame(self.pattern.positive_names, sorted_parts)
         last = np.concatenate([part.last_positions() for part in sorted_parts])
         order = np.argsort(last, kind="stable")
         return table.iloc[order].reset_index(drop=True)
+
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """The same as an Arrow table of positions, in the order in which matches were found.
+
+        Nothing is copied or sorted, which for millions of matches takes longer than finding them.
+        A Kleene variable's column holds lists; the branches of an OR come one after the other.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        return arrow_table(self.pattern, self._found())
+
+    def _found(self) -> tuple[BranchMatches, ...]:
+        if self.found is None:
+            raise EvaluationError(
+                f"the {self.metrics.matches:,} matches were only counted; "
+                'evaluate with output="matches" or "arrow" to have them'
+            )
+        return self.found
 
     def describe(self) -> str:
         """The evaluator, the plan and the metrics."""

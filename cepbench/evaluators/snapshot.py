@@ -11,9 +11,13 @@ import numpy as np
 
 from cepbench.errors import SnapshotError
 from cepbench.kernels import tables
+from cepbench.kernels.buffers import place_columns
 from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
 
 _VERSION = 3
+
+#: Rows that a node of a new detector has room for.
+_FIRST_ROOM = 256
 
 #: What the header tells besides the version, and of which kind it is.
 _HEADER: dict[str, type | tuple[type, ...]] = {
@@ -62,14 +66,21 @@ class NodeState:
     used: np.ndarray
 
     @classmethod
-    def empty(cls, nodes: np.ndarray) -> NodeState:
-        """Nothing stored, nothing counted, for the nodes of a plan."""
+    def empty(cls, plan: tables.Plan) -> NodeState:
+        """Nothing stored, nothing counted, and some room for the rows of each node of a plan."""
+        nodes = plan.nodes
+        state = np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64)
+        # Checks have no rows; rows of a root that is not stored are matches, which lie elsewhere.
+        has_rows = (nodes[:, tables.INTS] > 0) & (
+            plan.stored | (np.arange(len(nodes)) < len(nodes) - 1)
+        )
+        state[has_rows, tables.CAPACITY] = _FIRST_ROOM
         return cls(
-            np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64),
+            state,
             np.zeros((len(nodes), tables.COUNT_COLUMNS), np.int64),
             np.zeros(tables.PEAKS, np.int64),
-            np.empty(0, np.int64),
-            np.empty(0, np.float64),
+            np.empty(place_columns(nodes, state, tables.INT_OFFSET, tables.INTS), np.int64),
+            np.empty(place_columns(nodes, state, tables.FLOAT_OFFSET, tables.FLOATS), np.float64),
             np.empty((2, 64), np.int64),
             np.zeros(1, np.int64),
         )
@@ -126,15 +137,16 @@ def header_of(snapshot: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return header
 
 
-def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
-    """The kernels' state from a snapshot of a detector whose plan has these nodes.
+def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> NodeState:
+    """The kernels' state from a snapshot of a detector with this plan.
 
     Raises
     ------
     SnapshotError
         If an array is missing, or is not of the kind and size that it must be.
     """
-    kept = NodeState.empty(nodes)
+    nodes = plan.nodes
+    kept = NodeState.empty(plan)
 
     def array(name: str, like: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         if name not in snapshot:
@@ -160,12 +172,8 @@ def unpack(snapshot: Mapping[str, np.ndarray], nodes: np.ndarray) -> NodeState:
     size = np.shape(snapshot.get("members", ()))[-1:]
     kept.members = array("members", kept.ints, (2, *size))
     kept.used[0] = kept.members.shape[1]
-    for offset, width in (
-        (tables.INT_OFFSET, tables.INTS),
-        (tables.FLOAT_OFFSET, tables.FLOATS),
-    ):
-        sizes = rows * nodes[:, width]
-        kept.state[:, offset] = np.cumsum(sizes) - sizes
+    place_columns(nodes, kept.state, tables.INT_OFFSET, tables.INTS)
+    place_columns(nodes, kept.state, tables.FLOAT_OFFSET, tables.FLOATS)
     return kept
 
 

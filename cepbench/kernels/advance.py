@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.buffers import has_room, make_room, widened
+from cepbench.kernels.buffers import has_room, make_room
 from cepbench.kernels.checks import has_checks, sift
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.join import FOUND, TURN, has_drivers, join_node
+from cepbench.kernels.join import has_drivers, join_node
 from cepbench.kernels.output import give_out
 from cepbench.kernels.pool import compacted
 from cepbench.kernels.rows import spans_of_fresh
 from cepbench.kernels.sets import join_sets
-from cepbench.kernels.steps import NEVER, finish_step, lay_out_step
+from cepbench.kernels.steps import NEVER, copy_counts, finish_step, lay_out_step, take_back
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
     END,
     FLOAT_OFFSET,
     FLOATS,
+    FOUND,
     FRESH,
     INT_OFFSET,
     INTS,
@@ -32,6 +33,8 @@ from cepbench.kernels.tables import (
     NO_ROOM,
     OK,
     START,
+    TOO_MANY,
+    TURN,
     WAITS_NOT,
     Pace,
     Plan,
@@ -45,7 +48,11 @@ _NODE = 0  # whose turn it is, leaves first; -1 before the step
 _NOW = 1  # the latest timestamp taken
 _MOMENTS = 2  # how many moments the step has
 _ARRIVED = 3  # when the step began, by the system's clock
-_REPORTED = 4  # how many matches have been given out
+_REPORTED = 4  # how many matches are in the present chunk
+_MOST = 5  # how many moments the step may have
+
+# Matches in the first chunk of a batch, and in the largest ones.
+_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
 
 
 def advance(
@@ -66,7 +73,7 @@ def advance(
     value_starts: np.ndarray,
     columns: int,
     until: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray], int, int]:
     """Take in a batch of events and find the matches that they complete.
 
     Within a step every node joins all that is new before its parent does, and each pair of rows
@@ -105,18 +112,20 @@ def advance(
     -------
     ints, floats, members : arrays
         The arenas and the pool, maybe new ones.
-    matches : int64 array, shape (columns, found or more)
+    matches : list of int64 arrays, each of shape (columns, some)
         Positions of the events of each match, and for a set where it lies in ``members`` and its
-        size.
+        size; at least one array, in the order in which they were found.
     found : int
     outcome : int
         ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
     """
     root = len(plan.nodes) - 1
     taken = starts.copy()
-    matches = np.empty((columns, 1024 if columns else 0), np.int64)
+    matches = np.empty((columns, _FIRST_CHUNK if columns else 0), np.int64)
+    chunks: list[np.ndarray] = []
+    found = 0
     at = scratch.progress
-    at[_NODE], at[_NOW], at[_REPORTED] = -1, _LONG_AGO, 0
+    at[_NODE], at[_NOW], at[_REPORTED], at[_MOST] = -1, _LONG_AGO, 0, pace.most
     scratch.rectangle[TURN] = -1
     outcome = NO_ROOM
     while outcome in (NO_ROOM, NO_MEMBERS):
@@ -126,16 +135,24 @@ def advance(
         )  # fmt: skip
         node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
         if outcome == NO_MEMBERS:
-            members = compacted(members, used, more, plan, state, ints, matches, int(at[_REPORTED]))
-        elif outcome == NO_ROOM and node > root:
-            matches = widened(matches, int(at[_REPORTED]), more)
-        elif outcome == NO_ROOM and node == root and not plan.stored:
-            matches = widened(matches, int(state[root, END]), more)
+            known = [*chunks, matches[:, : at[_REPORTED]]]
+            members = compacted(members, used, more, plan, state, ints, known)
+        elif outcome == NO_ROOM and (node > root or (node == root and not plan.stored)):
+            # Chunks are never copied: a large result would be moved again and again.
+            chunks.append(matches[:, : at[_REPORTED]])
+            found += int(at[_REPORTED])
+            at[_REPORTED] = 0
+            if not plan.stored:
+                state[root, END] = 0
+            size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
+            matches = np.empty((columns, size), np.int64)
         elif outcome == NO_ROOM:
             ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
     if not plan.stored:
         state[root, END] = 0
-    return ints, floats, members, matches, int(at[_REPORTED]), int(outcome)
+    reported = int(at[_REPORTED])
+    chunks.append(matches[:, : reported if columns else 0])
+    return ints, floats, members, chunks, found + reported, int(outcome)
 
 
 @njit_in_place
@@ -151,9 +168,11 @@ def _run(
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
-            at[_MOMENTS] = lay_out_step(pace, events, starts, taken, scratch)
+            at[_MOMENTS] = lay_out_step(pace, at[_MOST], events, starts, taken, scratch)
             if at[_MOMENTS] > 0:
                 at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
+                if at[_MOMENTS] > 1:
+                    copy_counts(counts, scratch.before)
             elif plan.waits == WAITS_NOT or at[_NOW] >= until:
                 return OK
             else:
@@ -206,6 +225,12 @@ def _run(
                 at[_REPORTED] += counts[node, CREATED] - before
                 if timed and counts[node, CREATED] > before:
                     record(at[_ARRIVED], counts[node, CREATED] - before, scratch)
+            if outcome == TOO_MANY and at[_MOMENTS] > 1:
+                # Some may have expired before others came into being: moment by moment, then.
+                take_back(node, leaves, plan, state, counts, taken, scratch)
+                scratch.rectangle[TURN] = -1
+                at[_MOST] = 1
+                break
             if outcome != OK:
                 if pace.watched:
                     _watch(node, since, counts, scratch)
@@ -219,6 +244,9 @@ def _run(
             if pace.watched:
                 since = _watch(node, since, counts, scratch)
             at[_NODE] += 1
+        if at[_NODE] <= root:
+            at[_NODE] = -1
+            continue
         if plan.stored:
             outcome, given = give_out(
                 at[_NOW], at[_REPORTED], positions, plan, state, counts, ints, floats, members,
@@ -233,6 +261,7 @@ def _run(
                 since = _watch(root, since, counts, scratch)
         if at[_NOW] < NEVER:
             finish_step(at[_MOMENTS], leaves, plan, state, counts, peaks, ints, floats, scratch)
+            at[_MOST] = pace.most
         at[_NODE] = -1
 
 

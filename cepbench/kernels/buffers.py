@@ -104,6 +104,13 @@ def _squeeze_column(column, base, ints, earliest, start, end, oldest):
         kept += int(ints[earliest + row] >= oldest)
 
 
+def place_columns(nodes: np.ndarray, state: np.ndarray, offset: int, width: int) -> int:
+    """Place all nodes' columns in an arena by their capacities; gives how large that must be."""
+    sizes = state[:, CAPACITY] * nodes[:, width]
+    state[:, offset] = np.cumsum(sizes) - sizes
+    return int(sizes.sum())
+
+
 def make_room(
     grown: int,
     extra: int,
@@ -124,9 +131,7 @@ def make_room(
     state[grown, SHIFT] += old[grown, START]
     arenas = []
     for arena, offset, width in ((ints, INT_OFFSET, INTS), (floats, FLOAT_OFFSET, FLOATS)):
-        sizes = state[:, CAPACITY] * nodes[:, width]
-        state[:, offset] = np.cumsum(sizes) - sizes
-        larger = np.empty(sizes.sum(), arena.dtype)
+        larger = np.empty(place_columns(nodes, state, offset, width), arena.dtype)
         for node in range(len(nodes)):
             if old[node, CAPACITY] == 0:
                 continue  # no rows, or matches, which lie elsewhere
@@ -138,10 +143,3 @@ def make_room(
                 ]
         arenas.append(larger)
     return arenas[0], arenas[1]
-
-
-def widened(matches: np.ndarray, end: int, extra: int) -> np.ndarray:
-    """``matches`` with room for ``extra`` columns and more after ``end``."""
-    wider = np.empty((len(matches), 2 * (end + extra)), matches.dtype)
-    wider[:, :end] = matches[:, :end]
-    return wider

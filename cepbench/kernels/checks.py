@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.kernels.clauses import clauses_hold
-from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.join import (
+from cepbench.kernels.candidates import (
     OUTER_BLOCK,
     find_ranges,
     inner_range,
@@ -15,6 +12,9 @@ from cepbench.kernels.join import (
     set_bounds,
     test,
 )
+from cepbench.kernels.clauses import clauses_hold
+from cepbench.kernels.filters import BLOCK
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.rows import move_row
 from cepbench.kernels.tables import (
     COMPARED,

@@ -12,6 +12,10 @@ from cepbench.kernels.jit import njit_in_place
 #: Candidates that are tested together; a column of them stays in the first-level cache.
 BLOCK = 1024
 
+# Bounds that bound nothing.
+LOWEST = np.iinfo(np.int64).min
+HIGHEST = np.iinfo(np.int64).max
+
 # Operators of a comparison. Flipping the sides of one gives FLIPPED[operator].
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
 FLIPPED = np.array([GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, EQUAL, UNEQUAL])
@@ -59,6 +63,59 @@ def keep_compared(mask, operator, value, column):
     else:
         for row in range(len(column)):
             mask[row] &= (value < column[row]) | (value > column[row])
+
+
+@njit_in_place
+def count_between(column, low, high):
+    """How many values are within [low, high)."""
+    total = 0
+    for row in range(len(column)):
+        total += int((column[row] >= low) & (column[row] < high))
+    return total
+
+
+@njit_in_place
+def count_between_both(column, low, high, second, second_low, second_high):
+    """How many rows have values within [low, high) and within [second_low, second_high)."""
+    total = 0
+    if high == HIGHEST and second_low == LOWEST:
+        # So it is where the window bounds a row on both sides.
+        for row in range(len(column)):
+            total += int((column[row] >= low) & (second[row] < second_high))
+        return total
+    for row in range(len(column)):
+        total += int(
+            (column[row] >= low)
+            & (column[row] < high)
+            & (second[row] >= second_low)
+            & (second[row] < second_high)
+        )
+    return total
+
+
+@njit_in_place
+def count_compared(operator, value, column):
+    """How many values there are for which ``value operator column`` is true."""
+    total = 0
+    if operator == LESS:
+        for row in range(len(column)):
+            total += int(value < column[row])
+    elif operator == LESS_EQUAL:
+        for row in range(len(column)):
+            total += int(value <= column[row])
+    elif operator == GREATER:
+        for row in range(len(column)):
+            total += int(value > column[row])
+    elif operator == GREATER_EQUAL:
+        for row in range(len(column)):
+            total += int(value >= column[row])
+    elif operator == EQUAL:
+        for row in range(len(column)):
+            total += int(value == column[row])
+    else:
+        for row in range(len(column)):
+            total += int((value < column[row]) | (value > column[row]))
+    return total
 
 
 @njit_in_place

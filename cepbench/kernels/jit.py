@@ -54,7 +54,7 @@ def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     name or taken from a tuple. In loops that do little else this is most of the time. Who only
     writes in place can do without: the caller holds the arrays.
     """
-    return _compiled(function, _nrt=False)
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -6,16 +6,17 @@ come, a condition on a set, or, where an event may be in one match only, the mat
 
 from __future__ import annotations
 
+from cepbench.kernels.candidates import OUTER_BLOCK
 from cepbench.kernels.checks import reject_negated
 from cepbench.kernels.consume import choose_disjoint, consume
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.join import FOUND, OUTER_BLOCK
 from cepbench.kernels.rows import move_row, swap_rows
 from cepbench.kernels.tables import (
     CAPACITY,
     CREATED,
     EARLIEST,
     END,
+    FOUND,
     FRESH,
     INT_OFFSET,
     LATEST,

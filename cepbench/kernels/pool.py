@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cepbench.kernels.tables import (
@@ -22,8 +24,7 @@ def compacted(
     plan: Plan,
     state: np.ndarray,
     ints: np.ndarray,
-    matches: np.ndarray,
-    reported: int,
+    chunks: Sequence[np.ndarray],
 ) -> np.ndarray:
     """A new pool with the sets that rows and matches mention, and room for ``more`` members.
 
@@ -38,15 +39,14 @@ def compacted(
     more : int
     plan : Plan
     state, ints : int64 arrays
-    matches : int64 array, shape (columns, capacity)
-    reported : int
-        How many matches there are.
+    chunks : sequence of int64 arrays, each of shape (columns, matches)
+        The matches of this batch.
 
     Returns
     -------
     int64 array, shape (2, capacity)
     """
-    mentioned = list(_mentions(plan, state, ints, matches, reported))
+    mentioned = list(_mentions(plan, state, ints, chunks))
     starts = np.concatenate([np.empty(0, np.int64), *(where for where, _ in mentioned)])
     sizes = np.concatenate([np.empty(0, np.int64), *(size for _, size in mentioned)])
     kept, first = np.unique(starts, return_index=True)
@@ -61,7 +61,7 @@ def compacted(
     return pool
 
 
-def _mentions(plan, state, ints, matches, reported):
+def _mentions(plan, state, ints, chunks):
     """Views of all columns that say where sets start, each with that of their sizes."""
     root = len(plan.nodes) - 1
     for node in range(plan.inner, root + 1):
@@ -69,15 +69,16 @@ def _mentions(plan, state, ints, matches, reported):
             if kind != 1:
                 continue
             if node == root and not plan.stored:
-                yield matches[column, :reported], matches[column + 1, :reported]
+                for chunk in chunks:
+                    yield chunk[column], chunk[column + 1]
                 continue
             capacity = state[node, CAPACITY]
             begin = state[node, INT_OFFSET] + column * capacity
             rows = slice(begin + state[node, START], begin + state[node, END])
             yield ints[rows], ints[rows.start + capacity : rows.stop + capacity]
             for own, target, *_ in plan.rules[_rules(plan, root, OUTPUT)] if node == root else ():
-                if own == column:
-                    yield matches[target, :reported], matches[target + 1, :reported]
+                for chunk in chunks if own == column else ():
+                    yield chunk[target], chunk[target + 1]
 
 
 def _rules(plan, node, kind):

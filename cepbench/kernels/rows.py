@@ -21,10 +21,11 @@ from cepbench.kernels.tables import (
 
 
 @njit_in_place
-def append(found, node, side, outer, chosen, plan, state, ints, floats):
-    """Write ``found`` rows after the last one of ``node``: a row ``outer`` with rows ``chosen``.
+def append(found, node, side, outer, exact, begin, chosen, plan, state, ints, floats):
+    """Write ``found`` rows after the last one of ``node``: a row ``outer`` with inner rows.
 
     ``side`` is the side of the outer row, 0 for the left child of ``node``, 1 for the right one.
+    The inner rows are those in ``chosen``, or if they are ``exact`` those from ``begin`` on.
     """
     nodes, spans = plan.nodes, plan.spans
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
@@ -34,36 +35,36 @@ def append(found, node, side, outer, chosen, plan, state, ints, floats):
     base = state[node, INT_OFFSET] + state[node, END]
 
     earliest = ints[x_ints + nodes[x, EARLIEST] * x_capacity]
-    begin = base + nodes[node, EARLIEST] * capacity
-    target = ints[begin : begin + found]
-    source = y_ints + nodes[y, EARLIEST] * y_capacity
+    target = base + nodes[node, EARLIEST] * capacity
+    column = ints[target : target + found]
+    _gather(ints, y_ints + nodes[y, EARLIEST] * y_capacity, exact, begin, chosen, column)
     for row in range(found):
-        target[row] = min(earliest, ints[source + chosen[row]])
+        column[row] = min(earliest, column[row])
     latest = ints[x_ints + nodes[x, LATEST] * x_capacity]
-    begin = base + nodes[node, LATEST] * capacity
-    target = ints[begin : begin + found]
-    source = y_ints + nodes[y, LATEST] * y_capacity
+    target = base + nodes[node, LATEST] * capacity
+    column = ints[target : target + found]
+    _gather(ints, y_ints + nodes[y, LATEST] * y_capacity, exact, begin, chosen, column)
     for row in range(found):
-        target[row] = max(latest, ints[source + chosen[row]])
+        column[row] = max(latest, column[row])
 
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-        begin = base + plan.rules[rule, 2] * capacity
-        copy_ints(rule, node, side, outer, chosen, plan, state, ints, ints[begin : begin + found])
+        target = base + plan.rules[rule, 2] * capacity
+        column = ints[target : target + found]
+        copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, ints, column)
     base = state[node, FLOAT_OFFSET] + state[node, END]
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
-        begin = base + plan.rules[rule, 2] * capacity
-        column = floats[begin : begin + found]
+        target = base + plan.rules[rule, 2] * capacity
+        values = floats[target : target + found]
         if plan.rules[rule, 0] == side:
-            column[:] = floats[state[x, FLOAT_OFFSET] + plan.rules[rule, 1] * x_capacity + outer]
+            values[:] = floats[state[x, FLOAT_OFFSET] + plan.rules[rule, 1] * x_capacity + outer]
         else:
             source = state[y, FLOAT_OFFSET] + plan.rules[rule, 1] * y_capacity
-            for row in range(found):
-                column[row] = floats[source + chosen[row]]
+            _gather(floats, source, exact, begin, chosen, values)
 
 
 @njit_in_place
-def copy_ints(rule, node, side, outer, chosen, plan, state, ints, column):
-    """Fill ``column`` as the rule says: from the outer row, or from those chosen."""
+def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, ints, column):
+    """Fill ``column`` as the rule says: from the outer row, or from the inner ones."""
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, LEFT + side]
@@ -71,8 +72,18 @@ def copy_ints(rule, node, side, outer, chosen, plan, state, ints, column):
     else:
         y = plan.nodes[node, RIGHT - side]
         source = state[y, INT_OFFSET] + copied * state[y, CAPACITY]
+        _gather(ints, source, exact, begin, chosen, column)
+
+
+@njit_in_place
+def _gather(arena, source, exact, begin, chosen, column):
+    """Fill ``column`` from the one that starts at ``source``."""
+    if exact:
         for row in range(len(column)):
-            column[row] = ints[source + chosen[row]]
+            column[row] = arena[source + begin + row]
+    else:
+        for row in range(len(column)):
+            column[row] = arena[source + chosen[row]]
 
 
 @njit_in_place

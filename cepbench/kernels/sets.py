@@ -11,14 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.buffers import has_room
-from cepbench.kernels.clauses import clauses_hold
-from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.join import (
-    FOUND,
-    OUTER,
+from cepbench.kernels.candidates import (
     OUTER_BLOCK,
-    TURN,
     choose,
     find_ranges,
     inner_range,
@@ -26,6 +20,9 @@ from cepbench.kernels.join import (
     set_bounds,
     test,
 )
+from cepbench.kernels.clauses import clauses_hold
+from cepbench.kernels.filters import BLOCK
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.tables import (
     CAPACITY,
     COMPARED,
@@ -35,6 +32,7 @@ from cepbench.kernels.tables import (
     EARLIEST,
     END,
     FLOAT_OFFSET,
+    FOUND,
     FRESH,
     INT_OFFSET,
     LATEST,
@@ -42,6 +40,7 @@ from cepbench.kernels.tables import (
     NO_MEMBERS,
     NO_ROOM,
     OK,
+    OUTER,
     RIGHT,
     RIGHT_DRIVES,
     SET,
@@ -54,6 +53,7 @@ from cepbench.kernels.tables import (
     STEP,
     TOO_LARGE,
     TOO_MANY,
+    TURN,
 )
 
 _HIGHEST = np.iinfo(np.int64).max
@@ -179,10 +179,14 @@ def _candidates(node, outer, row, plan, state, counts, ints, floats, members, sc
     number = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
-        if not exact:
-            test(node, _ZERO, outer, row, begin, size, plan, state, ints, floats, scratch)
-            counts[node, COMPARED] += size
-        found = choose(exact, begin, size, scratch.mask, scratch.chosen)
+        if exact:
+            for place in range(size):
+                members[0, front + number + place] = begin + place
+            number += size
+            continue
+        test(node, _ZERO, outer, row, begin, size, plan, state, ints, floats, scratch)
+        counts[node, COMPARED] += size
+        found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
             members[0, front + number + place] = scratch.chosen[place]
         number += found

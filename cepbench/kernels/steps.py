@@ -1,10 +1,10 @@
 """Steps of time: which events are taken together, and what is counted and forgotten at the end.
 
 A step is made of moments. A moment begins with the first event not yet taken and is a small part of
-the window long; its time is that of its last event. Few events make a step of many moments, so that
-what a step costs by itself is shared, but never one longer than the window; where there are many,
-each moment is a step, so that what has expired is soon forgotten. What can still be extended is
-counted at every moment, however they were put together.
+the window long; its time is that of its last event. Where events are rare, a step has many moments,
+so that what a step costs by itself is shared; where there are many, each moment is a step, so that
+what has expired is soon forgotten. What can still be extended is counted at every moment, however
+they were put together.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cepbench.kernels.tables import (
     PEAK_EVENTS,
     PEAK_PARTIAL_MATCHES,
     RETAINED,
+    SORTED,
     START,
 )
 
@@ -36,12 +37,14 @@ NEVER = np.iinfo(np.int64).max
 
 
 @njit_in_place
-def lay_out_step(pace, events, starts, taken, scratch):
+def lay_out_step(pace, most, events, starts, taken, scratch):
     """Which events a step takes: for each leaf those before ``scratch.ahead``.
 
     Parameters
     ----------
     pace : Pace
+    most : int
+        How many moments it may have.
     events : int64 array, shape (2 or 3, m)
         Timestamps in the first row, leaf after leaf.
     starts : int64 array, shape (leaves + 1,)
@@ -58,7 +61,7 @@ def lay_out_step(pace, events, starts, taken, scratch):
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
     moments = more = 0
-    while moments < pace.most and more < pace.enough:
+    while moments < most and more < pace.enough:
         now = NEVER
         for leaf in range(leaves):
             if ahead[leaf] < starts[leaf + 1]:
@@ -80,10 +83,28 @@ def lay_out_step(pace, events, starts, taken, scratch):
 
 
 @njit_in_place
+def take_back(reached, leaves, plan, state, counts, taken, scratch):
+    """Undo a step that has come to the inner node ``reached``, which is below the root."""
+    for leaf in range(leaves):
+        taken[leaf] -= state[leaf, END] - state[leaf, FRESH]
+        state[leaf, END] = state[leaf, FRESH]
+    for node in range(plan.inner, reached + 1):
+        state[node, END] = state[node, FRESH]
+    copy_counts(scratch.before, counts)
+
+
+@njit_in_place
+def copy_counts(source, target):
+    """Write one table of counts over another."""
+    for node in range(source.shape[0]):
+        for column in range(source.shape[1]):
+            target[node, column] = source[node, column]
+
+
+@njit_in_place
 def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scratch):
     """Count what is stored, then forget what no event still to come can extend."""
-    for moment in range(moments - 1):
-        _count_live(scratch.moments[moment], leaves, plan, state, counts, peaks, ints)
+    _count_live(moments - 1, leaves, plan, state, counts, peaks, ints, scratch)
     now = scratch.moments[moments - 1]
     events = rows = size = 0
     for node in range(len(plan.nodes)):
@@ -112,25 +133,47 @@ def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scrat
 
 
 @njit_in_place
-def _count_live(now, leaves, plan, state, counts, peaks, ints):
-    """Count what could be extended at a moment of the step before its last one."""
-    events = rows = 0
+def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
+    """Count what could be extended at each of the first ``moments`` moments of the step."""
+    events, rows = scratch.live[0], scratch.live[1]
+    events[:moments] = 0
+    rows[:moments] = 0
     for node in range(len(plan.nodes) - 1):
         if plan.nodes[node, KEPT] == 0:
             continue
-        oldest = now - plan.nodes[node, RETAINED] * plan.window
-        capacity, stored = state[node, CAPACITY], state[node, END] - state[node, START]
-        base = state[node, INT_OFFSET] + state[node, START]
-        first = base + plan.nodes[node, EARLIEST] * capacity
-        last = base + plan.nodes[node, LATEST] * capacity
-        earliest, latest = ints[first : first + stored], ints[last : last + stored]
-        live = 0
-        for row in range(stored):
-            live += int((earliest[row] >= oldest) & (latest[row] <= now))
-        counts[node, PEAK] = max(counts[node, PEAK], live)
-        if node < leaves:
-            events += live
-        else:
-            rows += live
-    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows)
-    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events)
+        base, capacity = state[node, INT_OFFSET], state[node, CAPACITY]
+        begin = base + plan.nodes[node, EARLIEST] * capacity
+        earliest = ints[begin : begin + state[node, END]]
+        begin = base + plan.nodes[node, LATEST] * capacity
+        latest = ints[begin : begin + state[node, END]]
+        first, last = state[node, START], len(latest)
+        if plan.nodes[node, SORTED] == 1:
+            last = first
+        for moment in range(moments):
+            now = scratch.moments[moment]
+            oldest = now - plan.nodes[node, RETAINED] * plan.window
+            if plan.nodes[node, SORTED] == 1:
+                # What ended before `oldest` began before it.
+                while first < len(latest) and latest[first] < oldest:
+                    first += 1
+                while last < len(latest) and latest[last] <= now:
+                    last += 1
+            live = last - first
+            if node >= leaves:
+                live = _live_between(earliest[first:last], latest[first:last], oldest, now)
+                rows[moment] += live
+            else:
+                events[moment] += live
+            counts[node, PEAK] = max(counts[node, PEAK], live)
+    for moment in range(moments):
+        peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows[moment])
+        peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events[moment])
+
+
+@njit_in_place
+def _live_between(earliest, latest, oldest, now):
+    """How many rows began at ``oldest`` or later and ended at ``now`` or before."""
+    live = 0
+    for row in range(len(earliest)):
+        live += int((earliest[row] >= oldest) & (latest[row] <= now))
+    return live

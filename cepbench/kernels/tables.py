@@ -55,7 +55,8 @@ class Scratch(NamedTuple):
     high: np.ndarray  #: the same
     starts: np.ndarray  #: int64 (OUTER_BLOCK,)
     stops: np.ndarray  #: the same
-    rectangle: np.ndarray  #: int64 (RECTANGLE,); see :mod:`cepbench.kernels.join`
+    guide: np.ndarray  #: int64 (GUIDE + 1,), where in a sorted column a search may begin
+    rectangle: np.ndarray  #: int64 (RECTANGLE,), what is being joined
     progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.advance`
     slots: np.ndarray  #: int64 (slots, SLOT_COLUMNS); see :mod:`cepbench.kernels.clauses`
     values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
@@ -63,6 +64,8 @@ class Scratch(NamedTuple):
     alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
     moments: np.ndarray  #: int64 (moments of a step,); see :mod:`cepbench.kernels.advance`
+    live: np.ndarray  #: int64 (2, moments of a step): events and partial matches at each moment
+    before: np.ndarray  #: int64 (nodes, COUNT_COLUMNS), what had been counted before the step
     ahead: np.ndarray  #: int64 (leaves,), the first event of each leaf that is not of this step
 
 
@@ -143,11 +146,19 @@ PEAK_EVENTS = 1
 PEAK_BYTES = 2
 PEAKS = 3
 
-#: Numbers that say what is to be joined next.
+# A rectangle of pairs to be joined, and how far it has come: RECTANGLE[...].
+TURN = 0  # whose fresh rows drive: 0 the left child's, 1 the right one's; -1 for none yet
+FOUND = 1  # how many rows there was no room for
+SIDE = 2  # of the outer rows: 0 the left child, 1 the right one
+OUTER = 3  # the next outer row
+OUTER_LAST = 4
+INNER_FIRST = 5
+INNER_LAST = 6
+INNER = 7  # the next inner row of that outer row, or -1 for the first in its range
 RECTANGLE = 8
 
 #: Numbers that say how far a step has come.
-PROGRESS = 5
+PROGRESS = 6
 
 # Outcome of a run.
 OK = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import cached_property
 
 from cepbench.errors import PatternError
 from cepbench.patterns.expressions import (
@@ -145,7 +146,7 @@ class Window:
         return f"{Constant(self.amount)} {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     """A pattern: ``PATTERN structure WHERE conditions STRATEGY strategy WITHIN window``.
 
@@ -180,27 +181,27 @@ class Pattern:
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
 
-    @property
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """All variables, negated ones too, each once, in the order in which they were written."""
         return tuple(dict.fromkeys(self.structure.variables()))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all variables, negated ones too, in the order in which they were written."""
         return tuple(variable.name for variable in self.variables)
 
-    @property
+    @cached_property
     def positive(self) -> tuple[Variable, ...]:
         """The plain and the Kleene variables: what a match binds to events."""
         return tuple(v for v in self.variables if v.kind is not Kind.NEGATED)
 
-    @property
+    @cached_property
     def positive_names(self) -> tuple[str, ...]:
         """Names of the plain and the Kleene variables, the columns of a result's matches."""
         return tuple(variable.name for variable in self.positive)
 
-    @property
+    @cached_property
     def negated(self) -> tuple[Variable, ...]:
         """The negated variables."""
         return tuple(v for v in self.variables if v.kind is Kind.NEGATED)

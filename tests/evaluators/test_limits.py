@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
+import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cepbench.errors import PartialMatchLimitError
+from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.parse import parse
@@ -38,3 +45,31 @@ def test_partial_matches_of_all_nodes_count_together(
     assert metrics.matches == 4**4  # which are not stored, and need not be few
     with pytest.raises(PartialMatchLimitError, match=f"more than {needed - 1} partial matches"):
         evaluate(PATTERN, STREAM, plan, partial_match_limit=needed - 1, **limits)
+
+
+@pytest.mark.parametrize("plan", [OrderPlan(["a", "b", "c"]), TreePlan(("c", ("a", "b")))])
+@given(
+    times=st.lists(st.integers(0, 3), min_size=20, max_size=60).map(np.cumsum),
+    kinds=st.lists(st.sampled_from("AABC"), min_size=60, max_size=60),
+)
+def test_the_limit_is_exact_however_steps_are_put_together(
+    plan: OrderPlan | TreePlan, times: np.ndarray, kinds: list[str]
+) -> None:
+    """Rare events make long steps, within which more come into being than ever live at a time."""
+    pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x <= b.x WITHIN 8 units")
+    events = pd.DataFrame({"type": kinds[: len(times)], "time": times})
+    events = events.assign(
+        type=pd.Categorical(events["type"], list("ABC")), x=np.arange(len(events)) % 3
+    )
+    stream = stream_of(events)
+
+    def outcome(limit: int) -> list[int] | str:
+        try:
+            result = evaluate(pattern, stream, plan, evaluator="tree", partial_match_limit=limit)
+        except PartialMatchLimitError as error:
+            return str(error)
+        return [*result.nodes["created"], result.metrics.peak_partial_matches]
+
+    with mock.patch.object(engine, "UNSORTED_EVENTS_PER_STEP", 1):
+        moment_by_moment = [outcome(limit) for limit in range(1, 40, 3)]
+    assert [outcome(limit) for limit in range(1, 40, 3)] == moment_by_moment

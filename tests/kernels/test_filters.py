@@ -83,6 +83,33 @@ def test_keep_compared(code: int, data: st.DataObject) -> None:
     assert mask.tolist() == expected
 
 
+@given(st.data(), st.integers(0, 9))
+def test_counts_between(data: st.DataObject, size: int) -> None:
+    first, second = (data.draw(columns(INTEGERS, np.int64, size)) for _ in range(2))
+    bounds = INTEGERS | st.sampled_from([filters.LOWEST, filters.HIGHEST])
+    low, high, second_low, second_high = (data.draw(bounds) for _ in range(4))
+    one = [low <= v < high for v in first]
+    other = [second_low <= v < second_high for v in second]
+    assert filters.count_between(first, low, high) == sum(one)
+    for bound in (second_low, filters.LOWEST):
+        for top in (high, filters.HIGHEST):
+            found = filters.count_between_both(first, low, top, second, bound, second_high)
+            assert found == sum(
+                low <= v < top and bound <= w < second_high
+                for v, w in zip(first, second, strict=True)
+            )
+    both = filters.count_between_both(first, low, high, second, second_low, second_high)
+    assert both == sum(x and y for x, y in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("code", COMPARISONS)
+@given(data=st.data())
+def test_counts_compared(code: int, data: st.DataObject) -> None:
+    column = data.draw(columns(FLOATS, np.float64, data.draw(st.integers(0, 9))))
+    value = data.draw(FLOATS)
+    assert filters.count_compared(code, value, column) == sum(holds(code, value, v) for v in column)
+
+
 @pytest.mark.parametrize("code", COMPARISONS)
 def test_flipped_sides_mean_the_same(code: int) -> None:
     values = [0.0, 1.0, -2.0, float("nan"), float("inf")]

@@ -13,9 +13,9 @@ from pandas.testing import assert_frame_equal
 
 from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.kernels.buffers import widened
+from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.join import OUTER_BLOCK, first_at_least, total_length
+from cepbench.kernels.sorting import rows_by_type
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
@@ -25,18 +25,37 @@ pytestmark = pytest.mark.kernel
 
 
 @given(
-    st.lists(st.integers(-3, 3), max_size=12).map(sorted),
-    st.lists(st.integers(-4, 4), min_size=1, max_size=6),
+    st.one_of(
+        st.lists(st.integers(-3, 3), max_size=12),
+        st.lists(st.integers(-(2**62), 2**62), min_size=9, max_size=40),
+        st.lists(st.integers(-(2**63), 2**63 - 1), min_size=9, max_size=20),
+        st.lists(st.integers(0, 5) | st.integers(0, 10**6), min_size=9, max_size=40),
+    ).map(sorted),
+    st.data(),
     st.integers(0, 5),
 )
-def test_searches_in_a_sorted_column(column: list[int], values: list[int], offset: int) -> None:
+def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject, offset: int) -> None:
+    near = st.sampled_from([value + d for value in column for d in (-1, 0, 1)] or [0])
+    values = data.draw(
+        st.lists(st.integers(-4, 4) | near.filter(lambda v: -(2**63) <= v < 2**63), min_size=1)
+    )
     found = np.full(len(values) + 1, -1)
+    guide = np.full(GUIDE + 1, -1)
     first_at_least(
-        np.array(column, np.int64), offset, np.array(values, np.int64), found, len(values)
+        np.array(column, np.int64), offset, np.array(values, np.int64), found, len(values), guide
     )
     for row, value in zip(found, values, strict=False):
         assert row == offset + sum(entry < value for entry in column)
     assert found[-1] == -1
+
+
+@given(st.lists(st.integers(0, 4), max_size=30))
+def test_rows_sorted_by_type(codes: list[int]) -> None:
+    ends = np.cumsum([0, *np.bincount(codes, minlength=5)])[:-1].astype(np.int64)
+    rows = np.full(len(codes), -1)
+    rows_by_type(np.array(codes, np.int32), ends, rows)
+    assert rows.tolist() == sorted(range(len(codes)), key=lambda row: (codes[row], row))
+    assert ends.tolist() == [sum(code <= kind for code in codes) for kind in range(5)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))
@@ -44,13 +63,6 @@ def test_lengths_of_ranges(ranges: list[tuple[int, int]]) -> None:
     starts, stops = (np.array([r[k] for r in ranges], np.int64) for k in range(2))
     expected = sum(max(0, stop - start) for start, stop in ranges)
     assert total_length(starts, stops, len(ranges)) == expected
-
-
-def test_room_for_more_matches() -> None:
-    matches = np.arange(8, dtype=np.int64).reshape(2, 4)
-    wider = widened(matches, 3, 2)
-    assert wider.shape[1] >= 5
-    assert wider[:, :3].tolist() == [[0, 1, 2], [4, 5, 6]]
 
 
 @given(
@@ -69,6 +81,7 @@ def test_the_length_of_a_step_changes_no_match(
         with (
             mock.patch.object(engine, "MOMENTS_PER_WINDOW", moments),
             mock.patch.object(engine, "EVENTS_PER_STEP", events_per_step),
+            mock.patch.object(engine, "UNSORTED_EVENTS_PER_STEP", events_per_step),
         ):
             results.append(evaluate(case.pattern, case.stream, plan, evaluator="tree"))
     expected = naive_matches(case.pattern, case.events)

@@ -129,8 +129,7 @@ def test_the_pool_keeps_what_is_mentioned(
     ints = np.array([*begin[rows], *sizes], np.int64) if rows else np.empty(0, np.int64)
     used = np.array([len(pool)])
     plan = plan_of(nodes, [[(0, 1, 0, 0)]])
-    matches = np.empty((0, 0), np.int64)
-    after = compacted(members, used, more, plan, state, ints, matches, 0)
+    after = compacted(members, used, more, plan, state, ints, [])
     assert used[0] == sum(len(sets[row]) for row in set(rows))
     assert after.shape[1] >= used[0] + more
     for number, row in enumerate(rows):

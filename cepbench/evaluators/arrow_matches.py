@@ -1,0 +1,129 @@
+"""Matches as Arrow tables of positions, and joined back to their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepbench.errors import EvaluationError
+from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.streams.event_stream import CodedStrings, EventStream
+
+
+def match_schema(pattern: Pattern) -> pa.Schema:
+    """One column a positive variable: an int64 position, or a list of them for a Kleene variable.
+
+    Of a pattern with OR there is also ``branch``, the number of the branch in
+    ``pattern.branches()``; variables that a match's branch does not have are null.
+    """
+    fields = [
+        pa.field(v.name, pa.large_list(pa.int64()) if v.kind is Kind.KLEENE else pa.int64())
+        for v in pattern.positive
+    ]
+    if len(pattern.branches()) > 1:
+        fields.append(pa.field("branch", pa.int64()))
+    return pa.schema(fields)
+
+
+def arrow_table(pattern: Pattern, found: Sequence[BranchMatches]) -> pa.Table:
+    """The matches of all branches, one branch after the other, each in the order of being found.
+
+    Positions are not copied: the table has as many chunks as the matches were found in.
+    """
+    schema = match_schema(pattern)
+    batches = []
+    for number, matches in enumerate(found):
+        for chunk in matches.chunks:
+            columns = dict(zip(matches.names, map(_array, chunk), strict=True))
+            rows = len(chunk[0])
+            if "branch" in schema.names and "branch" not in columns:
+                columns["branch"] = pa.array(np.full(rows, number, np.int64))
+            batches.append(
+                pa.record_batch(
+                    [columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema
+                )
+            )
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def _array(column: Column) -> pa.Array:
+    if isinstance(column, SetColumn):
+        return pa.LargeListArray.from_arrays(pa.array(column.offsets), pa.array(column.positions))
+    return pa.array(column)
+
+
+def with_events(
+    matches: pa.Table, stream: EventStream, attributes: Iterable[str] | None = None
+) -> pa.Table:
+    """Matches joined back to their events.
+
+    Parameters
+    ----------
+    matches : pyarrow.Table
+        Positions, as ``Result.arrow`` and :func:`cepbench.evaluators.match_batches.match_batches` give them.
+    stream : EventStream
+        The one that the matches were found in.
+    attributes : iterable of str, optional
+        Which attributes to add, ``"time"`` and ``"type"`` among them; by default the time and all
+        attributes. An attribute of the stream that is called so itself goes before.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``matches`` with columns ``variable.attribute`` added; of a Kleene variable lists, in the
+        order of its events.
+
+    Raises
+    ------
+    StreamError
+        If the stream has no such attribute.
+    EvaluationError
+        If a position is not in the stream.
+    """
+    wanted = ["time", *stream.attributes] if attributes is None else list(attributes)
+    values = {name: _event_values(stream, name) for name in dict.fromkeys(wanted)}
+    columns = {}
+    for field in matches.schema:
+        column = matches.column(field.name).combine_chunks()
+        columns[field.name] = column
+        if field.name == "branch" and field.name == matches.schema.names[-1]:
+            continue
+        is_list = pa.types.is_large_list(field.type)
+        positions = column.values if is_list else column
+        _check_positions(positions, field.name, len(stream))
+        for name, events in values.items():
+            taken = events.take(positions)
+            if is_list:
+                taken = pa.LargeListArray.from_arrays(column.offsets, taken, mask=column.is_null())
+            columns[f"{field.name}.{name}"] = taken
+    return pa.table(columns)
+
+
+def _check_positions(positions: pa.Array, name: str, events: int) -> None:
+    if len(positions) == positions.null_count:
+        return
+    least, most = (pc.min_max(positions)[end].as_py() for end in ("min", "max"))
+    if least < 0 or most >= events:
+        raise EvaluationError(
+            f"{name!r} has positions from {least} to {most}, but the stream has {events:,} events; "
+            "give the stream that the matches were found in"
+        )
+
+
+def _event_values(stream: EventStream, name: str) -> pa.Array:
+    if name not in stream.attributes and name == "time":
+        times = pa.array(stream.timestamps)
+        return times.cast(pa.timestamp("ns")) if stream.is_datetime else times
+    if name not in stream.attributes and name == "type":
+        return _texts(CodedStrings(stream.type_codes, stream.type_names))
+    column = stream.column(name)
+    return _texts(column) if isinstance(column, CodedStrings) else pa.array(column)
+
+
+def _texts(column: CodedStrings) -> pa.Array:
+    codes = pa.array(column.codes, mask=column.codes < 0)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(column.values, pa.string()))

@@ -1,0 +1,85 @@
+"""Matches batch by batch, of which there may be more than fit the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cepbench.errors import EvaluationError
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.patterns.model import Pattern
+from cepbench.plans.model import Plan, UnionPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+
+#: Events that are pushed at first, and at most.
+_FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
+
+
+def match_batches(
+    pattern: Pattern,
+    stream: EventStream,
+    plan: Plan | UnionPlan,
+    *,
+    rows: int = 1_000_000,
+    evaluator: str | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> Iterator[pa.Table]:
+    """All matches of ``pattern`` in ``stream``, batch by batch, however many there are.
+
+    Takes in so many events at a time that their matches are about ``rows``. What is given can be
+    written and forgotten, for example by ``pyarrow.parquet.ParquetWriter.write_table``.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    stream : EventStream
+    plan : OrderPlan, TreePlan or UnionPlan
+    rows : int
+        The most rows of a batch.
+    evaluator : str, optional
+        As in :func:`cepbench.evaluators.evaluate.evaluate`.
+    partial_match_limit : int
+        The same.
+
+    Yields
+    ------
+    pyarrow.Table
+        Of at least one row and at most ``rows``; columns as in :func:`cepbench.evaluators.arrow_matches.match_schema`.
+
+    Raises
+    ------
+    EvaluationError
+        If ``rows`` is not positive; and whatever ``evaluate`` raises.
+    """
+    if rows < 1:
+        raise EvaluationError(f"rows must be positive, not {rows}")
+    check_types(pattern, stream)
+    detector = Detector(
+        pattern,
+        plan,
+        evaluator=evaluator,
+        output="arrow",
+        partial_match_limit=partial_match_limit,
+    )
+    return _batches(detector, stream, rows)
+
+
+def _batches(detector: Detector, stream: EventStream, rows: int) -> Iterator[pa.Table]:
+    events = min(_FIRST_EVENTS, rows)
+    at = 0
+    while at < len(stream):
+        found = detector.push(stream[at : at + events])
+        at += events
+        yield from _slices(found, rows)
+        if found.num_rows > rows:
+            events = max(1, events // 2)
+        elif 4 * found.num_rows < rows:
+            events = min(2 * events, _MOST_EVENTS)
+    yield from _slices(detector.flush(), rows)
+
+
+def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for begin in range(0, table.num_rows, rows):
+        yield table.slice(begin, rows)

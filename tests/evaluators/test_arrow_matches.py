@@ -1,0 +1,155 @@
+"""Matches as Arrow tables: the same as the DataFrame of matches, in whatever pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.errors import EvaluationError, StreamError
+from cepbench.evaluators import match_batches as batching
+from cepbench.evaluators.arrow_matches import match_schema
+from cepbench.kernels import advance
+from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
+from tests.evaluators.strategies import stream_of
+
+pytestmark = pytest.mark.kernel
+
+EVENTS = pd.DataFrame(
+    {
+        "type": list("ABABCA"),
+        "time": [1, 2, 2, 3, 4, 5],
+        "x": [0.5, 1.5, np.nan, 3.5, 4.5, 5.5],
+        "name": ["one", None, "three", "four", "five", "six"],
+    }
+)
+
+
+def plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a DataFrame of matches as Arrow shows them."""
+
+    def value(entry: Any) -> Any:
+        if isinstance(entry, tuple):
+            return list(entry)
+        return None if pd.isna(entry) else int(entry)
+
+    return [
+        {str(name): value(entry) for name, entry in row.items()}
+        for row in frame.to_dict(orient="records")
+    ]
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=str)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=settings.default.max_examples // 6)
+def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
+    """However small the chunks in which the kernels find them."""
+    case = data.draw(construct_cases(FAMILIES[family]))
+    plan = data.draw(branch_plans("tree", case.pattern))
+    expected = plain(cep.evaluate(case.pattern, case.stream, plan).matches)
+    rows = data.draw(st.integers(1, 4))
+    with (
+        mock.patch.object(advance, "_FIRST_CHUNK", 1),
+        mock.patch.object(advance, "_LARGEST_CHUNK", 2),
+        mock.patch.object(batching, "_FIRST_EVENTS", 2),
+    ):
+        result = cep.evaluate(case.pattern, case.stream, plan, output="arrow")
+        batches = list(cep.match_batches(case.pattern, case.stream, plan, rows=rows))
+    assert result.arrow.schema == match_schema(case.pattern)
+    assert in_order(result.arrow.to_pylist()) == in_order(expected)
+    assert plain(result.matches) == expected
+    assert all(1 <= batch.num_rows <= rows for batch in batches)
+    whole = pa.concat_tables([match_schema(case.pattern).empty_table(), *batches])
+    assert in_order(whole.to_pylist()) == in_order(expected)
+
+
+def test_chunks_are_not_copied() -> None:
+    stream = stream_of(pd.DataFrame({"type": ["A", "B"] * 60, "time": range(120)}))
+    pattern = cep.parse("PATTERN AND(A a, B b) WITHIN 1000 units")
+    result = cep.evaluate(pattern, stream, cep.OrderPlan(["a", "b"]), output="arrow")
+    assert result.found is not None
+    chunks = result.found[0].chunks
+    assert result.arrow.num_rows == 3600
+    assert len(chunks) == result.arrow.column("a").num_chunks > 1
+    for number, chunk in enumerate(chunks):
+        shown = result.arrow.column("a").chunk(number).to_numpy(zero_copy_only=True)
+        assert np.shares_memory(shown, chunk[0])
+
+
+def test_a_detector_gives_tables() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, KL(B b)) WITHIN 10 units")
+    detector = cep.Detector(pattern, cep.OrderPlan(["a", "b"]), output="arrow")
+    stream = stream_of(EVENTS)
+    first, second = detector.push(stream[:3]), detector.push(stream[3:])
+    assert first.to_pylist() == [{"a": 0, "b": [1]}]
+    assert in_order(second.to_pylist()) == [
+        {"a": 0, "b": [1, 3]},
+        {"a": 0, "b": [3]},
+        {"a": 2, "b": [3]},
+    ]
+    assert detector.flush().num_rows == 0
+
+
+def test_with_the_events() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, KL(B b)) WITHIN 10 units")
+    result = cep.evaluate(pattern, stream_of(EVENTS), cep.OrderPlan(["a", "b"]))
+    table = cep.with_events(result.arrow, stream_of(EVENTS))
+    assert table.column_names == ["a", "a.time", "a.x", "a.name", "b", "b.time", "b.x", "b.name"]
+    for row in table.to_pylist():
+        event = EVENTS.iloc[row["a"]]
+        assert row["a.time"] == event["time"]
+        assert row["a.x"] == event["x"] or np.isnan([row["a.x"], event["x"]]).all()
+        assert row["a.name"] == event["name"]
+        members = EVENTS.iloc[row["b"]]
+        assert row["b.time"] == members["time"].tolist()
+        assert row["b.x"] == members["x"].tolist()
+        assert row["b.name"] == members["name"].tolist()
+
+
+def test_with_the_events_of_branches_that_lack_a_variable() -> None:
+    pattern = cep.parse("PATTERN OR(SEQ(A a, B b), SEQ(B c, C d)) WITHIN 10 units")
+    plan = cep.UnionPlan([cep.OrderPlan(["a", "b"]), cep.OrderPlan(["c", "d"])])
+    stream = stream_of(EVENTS.drop(columns="name"), is_datetime=False)
+    table = cep.with_events(cep.evaluate(pattern, stream, plan).arrow, stream, ["type", "x"])
+    rows = table.to_pylist()
+    assert {row["branch"] for row in rows} == {0, 1}
+    for row in rows:
+        for name, kind in zip("abcd", "ABBC", strict=True):
+            if row[name] is None:
+                assert row[f"{name}.type"] is None
+                assert row[f"{name}.x"] is None
+            else:
+                assert row[f"{name}.type"] == kind
+
+
+def test_what_cannot_be_joined_back_says_so() -> None:
+    stream = stream_of(EVENTS)
+    table = pa.table({"a": [0, 7]})
+    with pytest.raises(EvaluationError, match=r"'a' has positions from 0 to 7, .* has 6 events"):
+        cep.with_events(table, stream)
+    with pytest.raises(StreamError, match="no attribute 'y'"):
+        cep.with_events(pa.table({"a": [0]}), stream, ["y"])
+    assert cep.with_events(table.slice(0, 0), stream, ["x"]).column_names == ["a", "a.x"]
+
+
+def test_requests_that_make_no_sense() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
+    plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
+    with pytest.raises(EvaluationError, match="rows must be positive, not 0"):
+        cep.match_batches(pattern, stream, plan, rows=0)
+    with pytest.raises(EvaluationError, match="one of matches, arrow, count, not 'table'"):
+        cep.evaluate(pattern, stream, plan, output="table")
+    counted = cep.evaluate(pattern, stream, plan, output="count")
+    with pytest.raises(EvaluationError, match="were only counted"):
+        counted.arrow  # noqa: B018
