@@ -53,6 +53,9 @@ def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
     Numba counts a reference, with an atomic instruction, whenever an array is sliced, bound to a
     name or taken from a tuple. In loops that do little else this is most of the time. Who only
     writes in place can do without: the caller holds the arrays.
+
+    They become part of whoever calls them. An array is passed as seven numbers, so that handing on
+    a few tables took longer than what many a short step has to join.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
