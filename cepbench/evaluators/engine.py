@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -94,8 +94,9 @@ class Engine:
         self.limit = limit
         self._reader = reader
         self._reports = reports
-        self.layout = join_layout(
-            with_partition(pattern), tree, positions=reports, code=reader.code
+        laid_out = with_partition(pattern)
+        self.layout = _layout_without_texts(laid_out, tree, reports) or join_layout(
+            laid_out, tree, positions=reports, code=reader.code
         )
         self.kept = NodeState.empty(self.layout.plan)
         self.ranks = PartitionRanks(pattern.strategy.attribute) if self.layout.ranks else None
@@ -264,6 +265,22 @@ def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]
         if name in types:
             found[name] = rows[begin:end]
     return found
+
+
+@lru_cache(maxsize=256)
+def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> JoinLayout | None:
+    """The layout of a pattern and a plan that may well be run again.
+
+    None if the pattern mentions texts, whose codes are those of a reader.
+    """
+    texts: list[str] = []
+
+    def code(text: str) -> float:
+        texts.append(text)
+        return 0.0
+
+    layout = join_layout(pattern, tree, positions=positions, code=code)
+    return None if texts else layout
 
 
 def _pace(pattern: Pattern, plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:

@@ -17,7 +17,7 @@ from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
 _VERSION = 3
 
 #: Rows that a node of a new detector has room for.
-_FIRST_ROOM = 256
+_FIRST_ROOM = 1024
 
 #: What the header tells besides the version, and of which kind it is.
 _HEADER: dict[str, type | tuple[type, ...]] = {
