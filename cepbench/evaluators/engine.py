@@ -20,6 +20,7 @@ from cepbench.kernels import clock, tables
 from cepbench.kernels.advance import advance
 from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.clauses import SLOT_COLUMNS
+from cepbench.kernels.equality import INDEXED
 from cepbench.kernels.filters import BLOCK, STACK
 from cepbench.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.kernels.sorting import rows_by_type
@@ -313,6 +314,8 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         alive=np.empty(OUTER_BLOCK, np.uint8),
         latencies=np.zeros(clock.BINS if timed else 0, np.int64),
         guide=np.empty(GUIDE + 1, np.int64),
+        heads=np.empty(INDEXED, np.int64),
+        chain=np.empty(INDEXED, np.int64),
         moments=np.empty(MOMENTS_PER_STEP, np.int64),
         live=np.empty((2, MOMENTS_PER_STEP), np.int64),
         before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),

@@ -19,6 +19,7 @@ from cepbench.kernels.candidates import (
     test,
     total_length,
 )
+from cepbench.kernels.equality import choose_equal, count_equal, index_rule, make_index
 from cepbench.kernels.filters import BLOCK
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.rows import append, copy_ints
@@ -154,31 +155,52 @@ def _join_rectangle(
     side = rectangle[SIDE]
     exact = is_exact(node, side, plan)
     resumed = rectangle[INNER]
+    equality = index_rule(node, plan, rectangle)
+    buckets = 0
+    if equality >= 0:
+        buckets = make_index(equality, node, side, plan, state, floats, scratch)
     for first in range(rectangle[OUTER], rectangle[OUTER_LAST], OUTER_BLOCK):
         outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
         set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
         find_ranges(node, side, outers, plan, state, ints, scratch)
         if counting:
-            total = total_length(starts, stops, outers)
-            if not exact:
-                counts[node, COMPARED] += total
-                total = 0
-                for row in range(outers):
-                    if starts[row] < stops[row]:
-                        total += count_joining(
-                            node, side, first + row, row, starts[row], stops[row], plan, state,
-                            ints, floats, scratch,
-                        )  # fmt: skip
-            counts[node, CREATED] += total
+            if exact:
+                counts[node, CREATED] += total_length(starts, stops, outers)
+                continue
+            for row in range(outers):
+                if starts[row] >= stops[row]:
+                    continue
+                if equality >= 0:
+                    found, compared = count_equal(
+                        equality, buckets, node, side, first + row, row, starts[row], stops[row],
+                        plan, state, ints, floats, scratch,
+                    )  # fmt: skip
+                else:
+                    compared = stops[row] - starts[row]
+                    found = count_joining(
+                        node, side, first + row, row, starts[row], stops[row], plan, state, ints,
+                        floats, scratch,
+                    )  # fmt: skip
+                counts[node, CREATED] += found
+                counts[node, COMPARED] += compared
             continue
         for row in range(outers):
             outer, stop = first + row, stops[row]
-            for begin in range(starts[row] if resumed < 0 else resumed, stop, BLOCK):
-                size = min(BLOCK, stop - begin)
-                found = size
-                if not exact:
-                    test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
-                    found = choose(begin, size, mask, chosen)
+            begin = starts[row] if resumed < 0 else resumed
+            while begin < stop:
+                if equality >= 0:
+                    found, compared, after = choose_equal(
+                        equality, buckets, node, side, outer, row, begin, stop, plan, state, ints,
+                        floats, scratch,
+                    )  # fmt: skip
+                else:
+                    found = size = min(BLOCK, stop - begin)
+                    compared, after = 0, begin + size
+                    if not exact:
+                        test(
+                            node, side, outer, row, begin, size, plan, state, ints, floats, scratch
+                        )
+                        found, compared = choose(begin, size, mask, chosen), size
                 end = state[node, END]
                 if end - state[node, START] + found > limit:
                     return TOO_MANY
@@ -202,6 +224,7 @@ def _join_rectangle(
                     )
                 state[node, END] = end + found
                 counts[node, CREATED] += found
-                counts[node, COMPARED] += 0 if exact else size
+                counts[node, COMPARED] += compared
+                begin = after
             resumed = -1
     return OK

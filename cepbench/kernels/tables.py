@@ -63,6 +63,8 @@ class Scratch(NamedTuple):
     clock: np.ndarray  #: int64 (2,), where the system's clock writes
     alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
+    heads: np.ndarray  #: int64 (INDEXED,); see :mod:`cepbench.kernels.equality`
+    chain: np.ndarray  #: the same
     moments: np.ndarray  #: int64 (moments of a step,); see :mod:`cepbench.kernels.advance`
     live: np.ndarray  #: int64 (2, moments of a step): events and partial matches at each moment
     before: np.ndarray  #: int64 (nodes, COUNT_COLUMNS), what had been counted before the step

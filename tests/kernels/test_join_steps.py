@@ -7,13 +7,14 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
+from cepbench.kernels.equality import FEWEST_INNER, FEWEST_OUTER
 from cepbench.kernels.filters import BLOCK
 from cepbench.kernels.sorting import rows_by_type
 from cepbench.patterns.parse import parse
@@ -168,3 +169,74 @@ def test_outer_rows_of_later_blocks_are_counted_by_their_own_values(operator: st
         holds &= time[kinds == "A"][:, None] < time[kinds == "B"][None, :]
     counted = evaluate(pattern, stream, TreePlan(("a", "b")), output="count")
     assert counted.metrics.matches == holds.sum() > count
+
+
+@pytest.mark.parametrize("operator", ["SEQ", "AND"])
+@pytest.mark.parametrize("rest", ["", " AND a.y <= b.y AND a.y + b.y != 3"], ids=["", "and more"])
+@pytest.mark.parametrize("tree", [(("a", "b"), "c"), ("c", ("b", "a")), (("a", "c"), "b")])
+@pytest.mark.parametrize("window", [800, 60], ids=["one step", "many steps"])
+@given(
+    values=st.lists(st.sampled_from([0.0, -0.0, 1.0, np.nan, np.inf, -1e300, 7e8]), min_size=1),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=max(2, settings.default.max_examples // 15))
+def test_equal_values_are_found_by_an_index(
+    operator: str, rest: str, tree: tuple, window: int, values: list[float], seed: int
+) -> None:
+    """Missing values, both zeros, many rows of one value, and conditions beside the equality."""
+    rng = np.random.default_rng(seed)
+    counts = {"A": 4 * FEWEST_OUTER, "B": 2 * FEWEST_INNER, "C": 2}
+    kinds = rng.permutation(np.repeat(list(counts), list(counts.values())))
+    events = pd.DataFrame(
+        {
+            "type": kinds,
+            "time": np.sort(rng.integers(0, 90, len(kinds))),
+            "x": rng.choice(values, len(kinds)),
+            "y": rng.integers(0, 4, len(kinds)),
+        }
+    )
+    pattern = parse(
+        f"PATTERN {operator}(A a, B b, C c) WHERE a.x = b.x{rest} WITHIN {window} units"
+    )
+    time, x, y = (events[name].to_numpy() for name in ("time", "x", "y"))
+    places = [np.flatnonzero(kinds == kind) for kind in counts]
+    a, b, c = np.ix_(*places)
+    equal = x[a] == x[b]
+    holds = equal & (np.ptp(np.broadcast_arrays(time[a], time[b], time[c]), axis=0) <= window)
+    if rest:
+        holds &= (y[a] <= y[b]) & (y[a] + y[b] != 3)
+    if operator == "SEQ":
+        holds &= (time[a] < time[b]) & (time[b] < time[c])
+    expected = [
+        tuple(int(rows[at]) for rows, at in zip(places, found, strict=True))
+        for found in np.argwhere(holds)
+    ]
+    result = evaluate(pattern, stream_of(events), TreePlan(tree), evaluator="tree")
+    assert sorted(map(tuple, result.matches.to_numpy().tolist())) == sorted(expected)
+    counted = evaluate(pattern, stream_of(events), TreePlan(tree), output="count", evaluator="tree")
+    assert counted.metrics.matches == len(expected)
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("values", [1, 5, 400])
+def test_what_has_another_value_is_not_looked_at(output: str, values: int) -> None:
+    counts = {"A": FEWEST_OUTER, "B": FEWEST_INNER}
+    kinds = np.repeat(list(counts), list(counts.values()))
+    x = np.arange(len(kinds)) % values
+    events = pd.DataFrame({"type": kinds, "time": 0, "x": x})
+    pattern = parse("PATTERN AND(A a, B b) WHERE a.x = b.x WITHIN 900 units")
+    metrics = evaluate(pattern, stream_of(events), TreePlan(("a", "b")), output=output).metrics
+    equal = (x[: counts["A"], None] == x[None, counts["A"] :]).sum()
+    assert metrics.matches == metrics.comparisons == equal
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_more_equal_rows_than_a_block_holds(output: str) -> None:
+    counts = {"A": FEWEST_OUTER, "B": 2 * BLOCK + 7}
+    kinds = np.repeat(list(counts), list(counts.values()))
+    events = pd.DataFrame({"type": kinds, "time": np.arange(len(kinds)) // 100, "x": 1.0})
+    pattern = parse("PATTERN AND(A a, B b) WHERE a.x = b.x WITHIN 900 units")
+    result = evaluate(pattern, stream_of(events), TreePlan(("a", "b")), output=output)
+    assert result.metrics.matches == counts["A"] * counts["B"] == result.metrics.comparisons
+    if output == "matches":
+        assert len(result.matches.drop_duplicates()) == len(result.matches)
