@@ -80,9 +80,13 @@ format: $(BUILT)  ## mend what lint says of style and notebooks
 lab: $(BUILT)  ## the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/quickstart.ipynb
 
+# What they printed and measured goes where the next report shows it.
 bench: $(BUILT)  ## the benchmarks: ratios against other engines in one run
+	@mkdir -p reports/benchmarks
 	@set -e; for script in benchmarks/bench_*.py; do \
-		echo "== $$script"; $(BIN)/python $$script; done
+		echo "== $$script"; kept=reports/benchmarks/$$(basename $$script .py); \
+		$(BIN)/python $$script --out $$kept.parquet >$$kept.part; \
+		mv $$kept.part $$kept.txt; cat $$kept.txt; done
 
 clean:  ## remove reports and caches; .venv stays
 	find reports -mindepth 1 ! -name .gitignore -delete

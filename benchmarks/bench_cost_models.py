@@ -1,4 +1,4 @@
-"""Plans that cost models choose against all others: ``python benchmarks/bench_cost_models.py``.
+"""Plans that cost models choose against all others: ``bench_cost_models.py [--out rows.parquet]``.
 
 The P3 of the detection benchmark as it is and written backwards, along every order and every tree,
 in turns; the time of a plan is its quickest run, and ratios are of one run.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     given = parser.parse_args(arguments)
+    kept = []
     table = ten_symbols(given.events, given.seed)
     table["ts"] = pd.to_datetime(table["ts"], unit="ms")
     stream = cep.EventStream.from_pandas(table, type="symbol", time="ts")
@@ -37,6 +40,7 @@ def main(arguments: Sequence[str]) -> None:
         found = time_every_plan(
             cep.parse(text), stream, repetitions=given.repetitions, seed=given.seed
         )
+        kept.append(found.assign(pattern=name))
         print(f"{name}: {text}\n  {len(stream):,} events, {found['matches'].iloc[0]:,} matches")
         shown = found[["plan", *COSTS, "pairs_compared", "seconds", "times_trivial", "chosen_by"]]
         print(
@@ -50,6 +54,9 @@ def main(arguments: Sequence[str]) -> None:
             )
         )
         print(regrets(found).round(2).to_string(index=False), end="\n\n")
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        pd.concat(kept, ignore_index=True).to_parquet(given.out, index=False)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What EXPLAIN ANALYZE costs: ``python benchmarks/bench_node_times.py [--repetitions N]``.
+"""What EXPLAIN ANALYZE costs: ``python benchmarks/bench_node_times.py [--out rows.parquet]``.
 
 The same evaluations with and without the measurement of the time that goes into each node, in turn,
 so that ratios are of one run. The other counters are always on.
@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -58,7 +59,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--repetitions", type=int, default=41)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     given = parser.parse_args(arguments)
+    rows: list[dict[str, object]] = []
     print(f"node times, {given.events:,} events, {given.repetitions} repetitions")
     print(f"  {'':<22}{'off':>10}{'on':>10}   on / off, median [quartiles]")
     for name, (off, on) in measure(given.events, given.repetitions, given.seed).items():
@@ -68,6 +71,10 @@ def main(arguments: Sequence[str]) -> None:
         )
         shown = "".join(f"{1e3 * statistics.median(times):>7.1f} ms" for times in (off, on))
         print(f"  {name:<22}{shown}   {middle:.3f} [{low:.3f}, {high:.3f}]")
+        rows += [{"pattern": name, "off": x, "on": y} for x, y in zip(off, on, strict=True)]
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(rows).to_parquet(given.out, index=False)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,25 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What a benchmark printed when ``make bench`` ran it last.
+
+    Attributes
+    ----------
+    name : str
+    printed : str
+    when : datetime
+    files : sequence of str
+        Its rows, relative to the index; empty if it wrote none.
+    """
+
+    name: str
+    printed: str
+    when: datetime
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FullProfile:
     """How long the sweeps of the full profile are expected to take.
 
@@ -116,6 +135,7 @@ class Report:
         Processor and cores; never a name or an address.
     versions : mapping of str to str
     full_profile : FullProfile or None
+    benchmarks : sequence of Benchmark
     """
 
     profile: str
@@ -127,6 +147,7 @@ class Report:
     machine: Mapping[str, str] = field(default_factory=lambda: machine())
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
     full_profile: FullProfile | None = field(default_factory=lambda: full_profile())
+    benchmarks: Sequence[Benchmark] = ()
 
 
 def machine() -> dict[str, str]:
@@ -159,9 +180,13 @@ def index_html(report: Report) -> str:
     )
     environment.filters["duration"] = _duration
     environment.filters["picture"] = _picture
-    when = report.started.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    environment.filters["moment"] = _moment
     template = environment.get_template("index.html.j2")
-    return template.render(report=report, when=when, content_policy=CONTENT_POLICY)
+    return template.render(report=report, content_policy=CONTENT_POLICY)
+
+
+def _moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _duration(seconds: float) -> str:

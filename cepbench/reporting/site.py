@@ -13,7 +13,7 @@ import pandas as pd
 
 from cepbench.errors import ReportError
 from cepbench.experiments.profiles import PROFILES
-from cepbench.reporting.index import Page, Report, index_html
+from cepbench.reporting.index import Benchmark, Page, Report, index_html
 from cepbench.reporting.ledger import PLURAL, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.pages import page_of
@@ -102,7 +102,13 @@ def build_report(
         say(f"{stem}: {page.seconds:.0f} s")
         pages.append(page)
     report = Report(
-        profile, seed, started, time.perf_counter() - clock, pages, verdicts=_verdicts(target)
+        profile,
+        seed,
+        started,
+        time.perf_counter() - clock,
+        pages,
+        verdicts=_verdicts(target),
+        benchmarks=benchmarks_in(target),
     )
     index = target / "index.html"
     index.write_text(index_html(report), encoding="utf-8")
@@ -133,6 +139,19 @@ def _verdicts(target: Path) -> dict[str, int]:
     if not path.exists():
         return {}
     return {PLURAL[verdict]: n for verdict, n in counts_of(pd.read_parquet(path)).items()}
+
+
+def benchmarks_in(target: Path) -> list[Benchmark]:
+    """What ``make bench`` left below the folder of a report."""
+    return [
+        Benchmark(
+            path.stem.removeprefix("bench_").replace("_", " "),
+            path.read_text(encoding="utf-8"),
+            datetime.fromtimestamp(path.stat().st_mtime, UTC),
+            [f"benchmarks/{rows.name}" for rows in path.parent.glob(f"{path.stem}.parquet")],
+        )
+        for path in sorted((target / "benchmarks").glob("bench_*.txt"))
+    ]
 
 
 def _relative(path: Path, start: Path) -> str:

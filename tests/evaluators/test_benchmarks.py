@@ -1,4 +1,4 @@
-"""The benchmark scripts of constructs and of memory run, print and write."""
+"""The benchmark scripts of constructs, memory, node times and cost models run, print and write."""
 
 from __future__ import annotations
 
@@ -103,3 +103,23 @@ def test_wrong_arguments_say_what_is_right(name, capsys) -> None:
     with pytest.raises(SystemExit):
         script(name).main(["--out", "rows.csv"])
     assert "rows.csv: the name must end in .parquet" in capsys.readouterr().err
+
+
+def test_node_times_are_measured_with_and_without(tmp_path, capsys) -> None:
+    bench, out = script("bench_node_times"), tmp_path / "deeper" / "rows.parquet"
+    bench.main(["--events", "3000", "--repetitions", "3", "--out", str(out)])
+    shown = capsys.readouterr().out
+    rows = pd.read_parquet(out)
+    assert rows["pattern"].value_counts().to_dict() == dict.fromkeys(bench.PATTERNS, 3)
+    assert (rows[["off", "on"]] > 0).all(axis=None)
+    for name in bench.PATTERNS:
+        assert shown.count(f"  {name} ") == 1
+
+
+def test_every_plan_is_timed(tmp_path, capsys) -> None:
+    bench, out = script("bench_cost_models"), tmp_path / "rows.parquet"
+    bench.main(["--events", "3000", "--repetitions", "1", "--out", str(out)])
+    rows = pd.read_parquet(out)
+    assert set(rows["pattern"]) == set(bench.PATTERNS)
+    assert rows.groupby("pattern")["matches"].nunique().eq(1).all()
+    assert "P3 backwards" in capsys.readouterr().out

@@ -20,6 +20,7 @@ from cepbench.reporting.index import (
     machine,
     versions,
 )
+from cepbench.reporting.site import benchmarks_in
 from tests.reporting.chromium import open_page
 from tests.reporting.offline import read_page
 
@@ -109,6 +110,25 @@ def test_the_ledger_at_a_glance_is_there_if_there_is_a_ledger(tmp_path: Path) ->
     text = " ".join(read_page(html).text.split())
     assert "the 15 claims" in text and "12 hold" in text and "3 do not <b>hold</b>" in text
     assert 'href="ledger.html"' in html
+
+
+def test_benchmarks_are_shown_if_there_are_any(tmp_path: Path) -> None:
+    assert benchmarks_in(tmp_path) == []
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "bench_a_b.txt").write_text("A <b>  1.5\n", encoding="utf-8")
+    (folder / "bench_a_b.parquet").write_bytes(b"")
+    (folder / "bench_c.txt").write_text("no file given\n", encoding="utf-8")
+    (folder / "bench_d.part").write_text("broke off\n", encoding="utf-8")
+    found = benchmarks_in(tmp_path)
+    assert [(b.name, b.printed, b.files) for b in found] == [
+        ("a b", "A <b>  1.5\n", ["benchmarks/bench_a_b.parquet"]),
+        ("c", "no file given\n", []),
+    ]
+    without = report_of(page(tmp_path))
+    assert "make bench" not in index_html(without)
+    html = index_html(replace(without, benchmarks=found))
+    assert "A &lt;b&gt;  1.5" in html and 'href="benchmarks/bench_a_b.parquet"' in html
 
 
 def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) -> None:
