@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from cepbench.kernels.adjacency import adjacency
 from cepbench.kernels.jit import njit
 from cepbench.kernels.log_sums import log_add
 
@@ -34,7 +35,7 @@ def cheapest_order_of_tree(
         Of equally good first variables the one written first.
     """
     n = len(log_factor)
-    begin, adjacent = _neighbours(edges, n)
+    begin, adjacent = adjacency(edges, n)
     parent = np.empty(n, dtype=np.int64)
     following = np.empty(n, dtype=np.int64)
     best = np.empty(n, dtype=np.int64)
@@ -49,26 +50,6 @@ def cheapest_order_of_tree(
                 best[position] = at
                 at = following[at]
     return best
-
-
-@njit
-def _neighbours(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """``adjacent[begin[i] : begin[i + 1]]`` are the neighbours of i."""
-    begin = np.zeros(n + 1, dtype=np.int64)
-    for e in range(len(edges)):
-        begin[edges[e, 0] + 1] += 1
-        begin[edges[e, 1] + 1] += 1
-    for i in range(n):
-        begin[i + 1] += begin[i]
-    filled = begin.copy()
-    adjacent = np.empty(2 * len(edges), dtype=np.int64)
-    for e in range(len(edges)):
-        i, j = edges[e, 0], edges[e, 1]
-        adjacent[filled[i]] = j
-        adjacent[filled[j]] = i
-        filled[i] += 1
-        filled[j] += 1
-    return begin, adjacent
 
 
 @njit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.adjacency import adjacency
 from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit
 from cepbench.kernels.log_sums import log_add
@@ -62,7 +63,7 @@ def best_random_tree(
     leaves = -np.inf
     for v in range(n):
         leaves = log_add(log_factor[v] + log_bound[v] + log_order_factor[1], leaves)
-    first_edge, neighbours = _neighbours(edges, n)
+    first_edge, neighbours = adjacency(edges, n)
     # A tree goes by the name of one of its variables. At the place of its name: the earliest
     # written one, what is multiplied by its least bound and the factor for its number of members.
     earliest = np.empty(n, dtype=np.int64)
@@ -149,26 +150,6 @@ def best_random_tree(
             for join in range(n - 1):
                 best[join, 0], best[join, 1] = joins[join, 0], joins[join, 1]
     return best, trees
-
-
-@njit
-def _neighbours(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Those of variable v are ``neighbours[first[v] : first[v + 1]]``."""
-    first = np.zeros(n + 1, dtype=np.int64)
-    for edge in range(len(edges)):
-        first[edges[edge, 0] + 1] += 1
-        first[edges[edge, 1] + 1] += 1
-    for v in range(n):
-        first[v + 1] += first[v]
-    at = first.copy()
-    neighbours = np.empty(2 * len(edges), dtype=np.int64)
-    for edge in range(len(edges)):
-        a, b = edges[edge, 0], edges[edge, 1]
-        neighbours[at[a]] = b
-        at[a] += 1
-        neighbours[at[b]] = a
-        at[b] += 1
-    return first, neighbours
 
 
 @njit
