@@ -7,21 +7,37 @@ import hashlib
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
-from cepbench.errors import DatasetError, ExperimentError
+from cepbench.costs.problem import TIME_SELECTIVITIES
+from cepbench.errors import DatasetError, ExperimentError, PatternError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.experiments.own_patterns import checked_patterns
 from cepbench.experiments.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
+from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration
 
 #: Selection strategies that a sweep compares, as the pattern language writes them.
 STRATEGIES = ("any", "consuming", "strict_contiguity")
+
+_WHOLE, _NUMBER, _SWITCH, _TEXT = (
+    (int, "a whole number"), (int | float, "a number"), (bool, "true or false"), (str, "a text"),
+)  # fmt: skip
+_LISTED = ("pattern_sets", "sizes", "strategies", "alphas", "algorithms", "evaluators")
+#: What the value of a field has to be, where it is a single one.
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    **dict.fromkeys(("patterns", "repetitions", "seed", "partial_match_limit"), _WHOLE),
+    **dict.fromkeys(("max_partial_matches", "max_kleene_events"), _NUMBER),
+    **dict.fromkeys(("latency", "share_equal_plans"), _SWITCH),
+    **dict.fromkeys(("window", "attribute", "time_selectivity"), _TEXT),
+}
+_LEAST = {"patterns": 1, "repetitions": 1, "partial_match_limit": 1, "seed": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +51,8 @@ class SweepConfig:
     data : str
         Path or address of the events in Parquet, as Spark's ingest and generator write them.
     pattern_sets : tuple of str
-        Keys of :data:`cepbench.experiments.workload.PATTERN_SETS`.
+        Keys of :data:`cepbench.experiments.workload.PATTERN_SETS`; by default all of them, or
+        none if there are ``own_patterns``.
     sizes : tuple of int
         Numbers of participating events.
     patterns : int
@@ -71,10 +88,13 @@ class SweepConfig:
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
         A run that stores more partial matches ends as a row that says so.
+    own_patterns : tuple of (str, str)
+        Names and texts of further patterns; see
+        :func:`cepbench.experiments.own_patterns.checked_patterns`. A mapping does as well.
     """
 
     data: str
-    pattern_sets: tuple[str, ...] = tuple(PATTERN_SETS)
+    pattern_sets: tuple[str, ...] = field(default=None)  # type: ignore[arg-type]
     sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
     patterns: int = 100
     window: str = "20 minutes"
@@ -91,42 +111,30 @@ class SweepConfig:
     seed: int = 0
     time_selectivity: str = "adjacent"
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
+    own_patterns: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        listed = ("pattern_sets", "sizes", "strategies", "alphas", "algorithms", "evaluators")
-        for name in listed:
-            value = getattr(self, name)
-            if isinstance(value, str | float | int):
-                raise ExperimentError(
-                    f"{name} is {value!r}; it must be a list, such as [{value!r}]"
-                )
-            if value is not None:
-                object.__setattr__(self, name, tuple(value))
-                if len(set(value)) < len(value):
-                    raise ExperimentError(f"{name} names something twice: {list(value)}")
-        for name in ("strategies", "alphas"):
-            if not getattr(self, name):
-                raise ExperimentError(f"{name} is empty; a sweep needs at least one")
-        for strategy in self.strategies:
-            if strategy not in STRATEGIES:
-                raise ExperimentError(
-                    f"unknown strategy {strategy!r} for a sweep; there are {', '.join(STRATEGIES)}"
-                )
-        for alpha in self.alphas:
-            if not (isinstance(alpha, float | int) and 0 <= alpha < math.inf):
-                raise ExperimentError(
-                    f"alpha {alpha!r} weighs latency; it is a finite number, not negative"
-                )
+        own = checked_patterns(self.own_patterns)
+        settled: dict[str, Any] = {"data": str(self.data), "own_patterns": own}
+        if getattr(self, "pattern_sets", None) is None:
+            settled["pattern_sets"] = () if own else tuple(PATTERN_SETS)
+        if self.max_partial_matches == math.inf:  # as a file writes that there is no bound
+            settled["max_partial_matches"] = None
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        for name in _LISTED:
+            object.__setattr__(self, name, _checked_list(name, getattr(self, name)))
+        _check_kinds(self)
+        _check_values(self)
         object.__setattr__(self, "alphas", tuple(map(float, self.alphas)))
-        for name in ("patterns", "repetitions"):
-            if getattr(self, name) < 1:
-                raise ExperimentError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        object.__setattr__(self, "data", str(self.data))
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name, ready for JSON."""
+        """The fields by name, ready for JSON; ``own_patterns`` only if there are any."""
         listed = asdict(self)
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
+        own = dict(values.pop("own_patterns"))
+        # Sweeps from before there were own patterns go on, in the same folders.
+        return {**values, "own_patterns": own} if own else values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -138,7 +146,7 @@ class SweepConfig:
             If a key is unknown (naming the nearest known one), ``data`` is missing, or a value
             makes no sense.
         """
-        known = [field.name for field in fields(cls)]
+        known = [each.name for each in fields(cls)]
         for key in values:
             if key not in known:
                 near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
@@ -149,6 +157,66 @@ class SweepConfig:
         if "data" not in values:
             raise ExperimentError("a sweep needs 'data', the path of the events in Parquet")
         return cls(**values)
+
+
+def _checked_list(name: str, value: Any) -> tuple[Any, ...] | None:
+    """The value of a field that is a list, as a tuple."""
+    if value is None and name in ("algorithms", "evaluators"):
+        return None
+    if not isinstance(value, list | tuple):
+        raise ExperimentError(f"{name} is {value!r}; it must be a list, such as [{value!r}]")
+    if any(value[k] in value[:k] for k in range(len(value))):
+        raise ExperimentError(f"{name} names something twice: {list(value)}")
+    return tuple(value)
+
+
+def _check_kinds(config: SweepConfig) -> None:
+    for name, (kind, words) in _KINDS.items():
+        value = getattr(config, name)
+        if value is None and name == "max_partial_matches":
+            continue
+        # To Python a truth value is a whole number.
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ExperimentError(f"{name} is {value!r}; it must be {words}")
+
+
+def _check_values(config: SweepConfig) -> None:
+    for size in config.sizes:
+        if not isinstance(size, int) or size < 2:
+            raise ExperimentError(f"sizes has {size!r}; sizes are whole numbers from 2 on")
+    for name, known in {"strategies": STRATEGIES, "pattern_sets": PATTERN_SETS}.items():
+        what = {"strategies": "strategy", "pattern_sets": "pattern set"}[name]
+        for value in getattr(config, name):
+            if value not in known:
+                raise ExperimentError(
+                    f"unknown {what} {value!r} for a sweep; there are {', '.join(known)}"
+                )
+    if not (config.pattern_sets and config.sizes) and not config.own_patterns:
+        raise ExperimentError(
+            "the sweep has no patterns: name pattern_sets and sizes, or own_patterns"
+        )
+    for name in ("strategies", "alphas"):
+        if not getattr(config, name):
+            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+    for alpha in config.alphas:
+        if not (isinstance(alpha, float | int) and 0 <= alpha < math.inf):
+            raise ExperimentError(
+                f"alpha {alpha!r} weighs latency; it is a finite number, not negative"
+            )
+    for name, least in _LEAST.items():
+        if getattr(config, name) < least:
+            raise ExperimentError(f"{name} is {getattr(config, name)}; it must be at least {least}")
+    if config.time_selectivity not in TIME_SELECTIVITIES:
+        raise ExperimentError(
+            f"unknown time_selectivity {config.time_selectivity!r}; "
+            f"there are {', '.join(TIME_SELECTIVITIES)}"
+        )
+    try:
+        parse(f"PATTERN SEQ(A a) WITHIN {config.window}")
+    except PatternError:
+        raise ExperimentError(
+            f'window is {config.window!r}; it must be a time such as "20 minutes"'
+        ) from None
 
 
 def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:

@@ -191,12 +191,11 @@ def restrictions(config: SweepConfig) -> list[str]:
             "Where several generators find the same plan for a pattern, it runs once and counts "
             "for each of them."
         )
-    found.append(
-        f"{config.patterns} patterns of each size in each set, each plan run "
-        f"{config.repetitions} times."
-        if config.repetitions > 1
-        else f"{config.patterns} patterns of each size in each set, each plan run once."
-    )
+    run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
+    if config.pattern_sets:
+        found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
+    if config.own_patterns:
+        found.append(f"{len(config.own_patterns)} patterns chosen one by one, each plan run {run}.")
     return found
 
 

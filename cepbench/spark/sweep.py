@@ -24,6 +24,7 @@ from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig, identity_of
 from cepbench.experiments.measure import cells_of, measure_pattern
+from cepbench.experiments.own_patterns import OWN, own_specs
 from cepbench.experiments.store import Journal, ResultsStore, count_rows, journal_path, read_results
 from cepbench.experiments.warm_up import compile_kernels
 from cepbench.experiments.workload import PatternSpec, draw_workload
@@ -124,7 +125,7 @@ def run_sweep(
             store.compact()
         results = read_results(path)
     check_agreement(results)
-    order = {name: rank for rank, name in enumerate(config.pattern_sets)}
+    order = {name: rank for rank, name in enumerate((*config.pattern_sets, OWN))}
     return results.sort_values(
         "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
     )
@@ -138,8 +139,11 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
 
 
 def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
-    """The patterns of a sweep."""
-    return draw_workload(
+    """The patterns of a sweep: those that it draws, then those that it names."""
+    own = own_specs(config.own_patterns, cardinalities.keys(), config.seed)
+    if not config.pattern_sets:
+        return own
+    drawn = draw_workload(
         cardinalities,
         pattern_sets=config.pattern_sets,
         sizes=config.sizes,
@@ -150,6 +154,7 @@ def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[Pa
         max_partial_matches=config.max_partial_matches,
         max_kleene_events=config.max_kleene_events,
     )
+    return [*drawn, *own]
 
 
 def cardinalities_of(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
