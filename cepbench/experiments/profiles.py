@@ -1,8 +1,9 @@
 """The experiments of [kolchinsky2018]_, section 6.3, in a quick and in a full profile.
 
 The full profile is the paper's; the quick one is made of fewer patterns over a shorter stream of
-fewer identifiers, and leaves out the patterns that take longest. Notebooks and ``make sweep`` take
-configurations and folders from here, so that either goes on where the other stopped.
+fewer identifiers, and leaves out the patterns that take longest. The sweeps themselves are files,
+see :mod:`cepbench.experiments.sweep_file`. Notebooks and ``make sweep`` take folders from here, so
+that either goes on where the other stopped.
 """
 
 from __future__ import annotations
@@ -15,49 +16,12 @@ from typing import Any
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.configuration import SweepConfig
+from cepbench.experiments.sweep_file import PAPER_SWEEPS, read_sweep
 
 PROFILES = ("quick", "full")
 
-#: Name -> which figures its sweep is for.
-EXPERIMENTS: Mapping[str, str] = {
-    "types": "Figures 3 to 6: five pattern sets",
-    "latency": "Figure 8: three weights of latency",
-    "strategies": "Figure 9: three selection strategies",
-}
-
-#: The six methods taken over from join ordering.
-JOIN_BASED = ("GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B")
-
-_STREAMS: Mapping[str, Mapping[str, int]] = {
-    "quick": {"identifiers": 120, "days": 10},
-    "full": {"identifiers": 2100, "days": 252},
-}
-
-_SWEEPS: Mapping[str, Mapping[str, Any]] = {
-    "types": {"share_equal_plans": True},
-    "latency": {
-        "share_equal_plans": True,
-        "pattern_sets": ("sequence",),
-        "algorithms": JOIN_BASED,
-        "alphas": (0.0, 0.5, 1.0),
-        "latency": True,
-    },
-    "strategies": {
-        "share_equal_plans": True,
-        "pattern_sets": ("sequence",),
-        "strategies": ("any", "consuming", "strict_contiguity"),
-    },
-}
-
-#: What a profile changes in each sweep.
-_CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "quick": {
-        "types": {"patterns": 12, "max_partial_matches": 1e7},
-        "latency": {"patterns": 16, "max_partial_matches": 1e7},
-        "strategies": {"patterns": 12, "max_partial_matches": 1e7, "repetitions": 2},
-    },
-    "full": {},
-}
+#: Name -> which figures its sweep is for; each is a file in :data:`SWEEPS`.
+EXPERIMENTS: Mapping[str, str] = {name: read_sweep(name).title for name in PAPER_SWEEPS}
 
 _PLANNING: Mapping[str, Mapping[str, Any]] = {
     "quick": {"patterns": 10, "budget_seconds": 20.0},
@@ -83,13 +47,16 @@ _ROBUSTNESS: Mapping[str, Mapping[str, Any]] = {
 def stream_parameters(profile: str, **changes: int) -> dict[str, int]:
     """``identifiers`` and ``days`` of the stream; changes that are 0 keep the profile's.
 
+    All of the paper's sweeps run on one and the same.
+
     Raises
     ------
     ExperimentError
         If there is no such profile.
     """
     _check(profile)
-    return {**_STREAMS[profile], **{name: value for name, value in changes.items() if value}}
+    stream = read_sweep(PAPER_SWEEPS[0], profile=profile).stream
+    return {**(stream or {}), **{name: value for name, value in changes.items() if value}}
 
 
 def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
@@ -98,7 +65,7 @@ def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
 
 
 def sweep_config(profile: str, experiment: str, data: str | Path, **changes: Any) -> SweepConfig:
-    """The configuration of one experiment's sweep.
+    """The configuration of one experiment's sweep, as its file says.
 
     Parameters
     ----------
@@ -108,21 +75,19 @@ def sweep_config(profile: str, experiment: str, data: str | Path, **changes: Any
         A key of :data:`EXPERIMENTS`.
     data : path
     **changes
-        Fields of :class:`SweepConfig` to set otherwise.
+        Keys of its file to set otherwise.
 
     Raises
     ------
     ExperimentError
-        If there is no such profile, experiment or field, or a value makes no sense.
+        If there is no such profile, experiment or key, or a value makes no sense.
     """
     _check(profile)
     if experiment not in EXPERIMENTS:
         raise ExperimentError(
             f"unknown experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}"
         )
-    return SweepConfig.from_dict(
-        {"data": data, **_SWEEPS[experiment], **_CHANGES[profile].get(experiment, {}), **changes}
-    )
+    return read_sweep(experiment, profile=profile, changes=changes).config(data)
 
 
 def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:
@@ -195,7 +160,9 @@ def restrictions(config: SweepConfig) -> list[str]:
     if config.pattern_sets:
         found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
     if config.own_patterns:
-        found.append(f"{len(config.own_patterns)} patterns chosen one by one, each plan run {run}.")
+        number = len(config.own_patterns)
+        patterns = "1 pattern" if number == 1 else f"{number} patterns"
+        found.append(f"{patterns} chosen by hand, each plan run {run}.")
     return found
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cepbench.errors import ExperimentError
+from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.profiles import (
     EXPERIMENTS,
-    JOIN_BASED,
     PROFILES,
     cost_model_parameters,
     data_folder,
@@ -19,6 +19,7 @@ from cepbench.experiments.profiles import (
     sweep_config,
     sweep_folder,
 )
+from cepbench.experiments.sweep_file import read_sweep
 from cepbench.experiments.workload import PATTERN_SETS
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -31,7 +32,13 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
     assert types.max_partial_matches is None and types.strategies == ("any",)
     latency = sweep_config("full", "latency", "data")
     assert latency.alphas == (0, 0.5, 1) and latency.latency
-    assert latency.algorithms == JOIN_BASED and set(JOIN_BASED) < set(PLAN_GENERATORS)
+    assert latency.algorithms is not None and set(latency.algorithms) < set(PLAN_GENERATORS)
+    assert latency.algorithms == (
+        "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B",
+    )  # fmt: skip
+    for experiment in EXPERIMENTS:
+        for profile in PROFILES:
+            assert read_sweep(experiment, profile=profile).stream == stream_parameters(profile)
     strategies = sweep_config("full", "strategies", "data")
     assert strategies.strategies == ("any", "consuming", "strict_contiguity")
     for config in (latency, strategies):
@@ -67,6 +74,17 @@ def test_one_folder_wherever_the_data_is_named_from() -> None:
     assert sweep_folder("x", "types", more).name != one.name
 
 
+@pytest.mark.parametrize(
+    ("experiment", "name"),
+    [("types", "f964d09a"), ("latency", "02e0b68c"), ("strategies", "4184738a")],
+)
+def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
+    """What was measured before is found again: these names were given by the first version."""
+    data = data_folder("data", stream_parameters("quick"), 0)
+    config = sweep_config("quick", experiment, data, seed=0)
+    assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
+
+
 def test_readers_are_told_what_is_restricted() -> None:
     told = {
         (profile, name): " ".join(restrictions(sweep_config(profile, name, "data")))
@@ -83,6 +101,8 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert all("counts for each of them" in text for text in told.values())
     once = restrictions(sweep_config("full", "types", "data", repetitions=1))
     assert once[-1].endswith("each plan run once.")
+    own = SweepConfig(data="x", own_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
+    assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
 
 
 def test_wrong_names_are_told() -> None:
