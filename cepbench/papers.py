@@ -266,7 +266,7 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "kolchinsky2018",
             "NASDAQ-style stream",
             "section 6.2",
-            ("streams/nasdaq_style.py", "spark/generate.py"),
+            ("streams/nasdaq_style.py", "streams/nasdaq_files.py", "spark/generate.py"),
         ),
         ("kolchinsky2018", "pattern sets", "section 6.2", ("experiments/workload.py",)),
         (

@@ -26,7 +26,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
-from cepbench.spark.jobs import ROW_GROUP, parquet_options, run_job, told_briefly, write_in_one_step
+from cepbench.spark.jobs import run_job, told_briefly
 from cepbench.streams.dataset import (
     MONTH,
     QUARANTINE,
@@ -35,6 +35,7 @@ from cepbench.streams.dataset import (
     begin_dataset,
     finish_dataset,
 )
+from cepbench.streams.parquet_files import ROW_GROUP, parquet_options, write_in_one_step
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 import uuid
@@ -11,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
@@ -25,8 +22,6 @@ _POLL_SECONDS = 0.2
 _LONGEST_POLL_SECONDS = 5.0
 #: A job that is done before so many seconds shows no bar.
 _SHORT_SECONDS = 3.0
-#: Small enough that a symbol's events of a month lie in one or two groups.
-ROW_GROUP = 32_768
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -167,33 +162,3 @@ def _outcome(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
         return "result", function(item)
     except CepbenchError as error:
         return "error", error
-
-
-def write_table(table: pa.Table, file: Path) -> None:
-    """Write a file of events so that it is there either whole or not at all."""
-    write_in_one_step(file, lambda unfinished: _write(table, unfinished))
-
-
-def write_in_one_step(file: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` make a hidden file, then give it its name."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        write(unfinished)
-        os.replace(unfinished, file)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """How columns are stored: times and numbers that grow as differences, the rest as codes."""
-    growing = [name for name in ("ts", "sequence", "row") if name in schema.names]
-    return {
-        "compression": "zstd",
-        "use_dictionary": [name for name in schema.names if name not in growing],
-        "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
-    }
-
-
-def _write(table: pa.Table, file: Path) -> None:
-    pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))
