@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("cepbench")
 
 if TYPE_CHECKING:
+    from cepbench.datasets.opening import open_dataset as open_dataset
     from cepbench.errors import CepbenchError as CepbenchError
     from cepbench.evaluators.arrow_matches import with_events as with_events
     from cepbench.evaluators.detector import Detector as Detector
@@ -55,6 +56,7 @@ _HOMES = {
     "explain": "cepbench.explanations.explain",
     "match_batches": "cepbench.evaluators.match_batches",
     "measure_statistics": "cepbench.statistics.measure",
+    "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
     "plan_generator": "cepbench.planners.registry",

@@ -1,0 +1,114 @@
+"""Where the catalogue's folders are, and the list of what is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cepbench
+from cepbench.datasets.declaration import DATA, FILE, ON_FIRST_USE, Entry, Variant, read_entry
+from cepbench.streams.dataset import DECLARATION, read_declaration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Names more folders of data sets, which come before all others.
+VARIABLE = "CEPBENCH_DATASETS"
+
+_FOLDER = "datasets"
+
+
+def roots() -> list[Path]:
+    """Folders in which data sets are looked for, the first one first.
+
+    Those that ``CEPBENCH_DATASETS`` names, ``datasets`` in the working directory and in those above
+    it, and ``datasets`` in the checkout that this package is run from.
+    """
+    named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    here = Path.cwd()
+    above = [folder / _FOLDER for folder in (here, *here.parents)]
+    checkout = Path(cepbench.__file__).resolve().parents[1] / _FOLDER
+    return list(dict.fromkeys(path.absolute() for path in (*named, *above, checkout)))
+
+
+def folders() -> dict[str, Path]:
+    """Name → folder of every data set; of two with one name, the one that is found first."""
+    found: dict[str, Path] = {}
+    for root in roots():
+        for file in sorted(root.glob(f"*/{FILE}")):
+            found.setdefault(file.parent.name, file.parent)
+    return found
+
+
+def entries() -> dict[str, Entry]:
+    """Name → declaration of every data set.
+
+    Raises
+    ------
+    DatasetError
+        If one of them cannot be read.
+    """
+    return {name: read_entry(folder) for name, folder in folders().items()}
+
+
+def undeclared(entry: Entry) -> Iterator[Path]:
+    """Folders of events below an entry's ``data`` that its declaration does not name."""
+    declared = {variant.path for variant in entry.variants.values()}
+    for file in sorted((entry.folder / DATA).glob(f"*/{DECLARATION}")):
+        if file.parent not in declared:
+            yield file.parent
+
+
+def list_datasets() -> pd.DataFrame:
+    """Every data set in every size: a row each, its name being what ``open_dataset`` takes.
+
+    Returns
+    -------
+    DataFrame
+        Index ``data set``; columns ``events`` (missing where nobody knows), ``megabytes`` on disk,
+        ``at hand`` (``here``, or how to get it), ``about``.
+
+    Raises
+    ------
+    DatasetError
+        If a declaration cannot be read.
+    """
+    import pandas as pd
+
+    rows, names = [], []
+    for name, entry in entries().items():
+        for variant in entry.variants.values():
+            names.append(f"{name}/{variant.name}")
+            about = f"{entry.title}: {variant.about}"
+            size = megabytes(variant.path)
+            rows.append((variant.events, size, at_hand(name, variant), about))
+        for own in undeclared(entry):
+            names.append(f"{name}/{own.name}")
+            declaration = read_declaration(own)
+            events = declaration.events if declaration else None
+            rows.append((events, megabytes(own), "here", f"{entry.title}: your own"))
+    columns = ["events", "megabytes", "at hand", "about"]
+    index = pd.Index(names, name="data set", dtype=object)
+    return pd.DataFrame(rows, index=index, columns=columns).astype({"events": "Int64"})
+
+
+def at_hand(name: str, variant: Variant) -> str:
+    """Whether a variant is here, and how to get it if not."""
+    if is_here(variant):
+        return "here"
+    if variant.made == ON_FIRST_USE:
+        return "made on first use"
+    return f"cepbench data make {name}/{variant.name}"
+
+
+def is_here(variant: Variant) -> bool:
+    """Whether a variant can be read: a file, or a folder that was finished."""
+    return variant.path.is_file() or (variant.path / DECLARATION).exists()
+
+
+def megabytes(path: Path) -> float:
+    """What a file or folder takes on disk; 0 if it is not there."""
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6

@@ -1,0 +1,59 @@
+"""A checksum of events themselves, whatever files they lie in and whichever library wrote them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from cepbench.streams.event_stream import CodedStrings, Column, EventStream
+
+
+def stream_checksum(stream: EventStream) -> str:
+    """SHA-256 of a stream's content, as hexadecimal digits.
+
+    Parquet files differ between versions of Arrow though the events are the same, so it is taken
+    of types, timestamps and attributes by name, in order of arrival. Text counts by its values,
+    not by its codes, and all missing numbers are equal.
+
+    Parameters
+    ----------
+    stream : EventStream
+
+    Returns
+    -------
+    str
+    """
+    digest = hashlib.sha256(f"{len(stream)} {stream.is_datetime}".encode())
+    columns: dict[str, Column] = {
+        "": CodedStrings(stream.type_codes, stream.type_names),
+        "time": stream.timestamps,
+    }
+    columns |= {f"attribute {name}": column for name, column in stream.attributes.items()}
+    for name in sorted(columns):
+        digest.update(f"\n{name}\n".encode())
+        column = columns[name]
+        if isinstance(column, CodedStrings):
+            digest.update("\0".join(_used(column)).encode())
+            digest.update(_codes_by_value(column).tobytes())
+        else:
+            digest.update(_little_endian(column).tobytes())
+    return digest.hexdigest()
+
+
+def _used(column: CodedStrings) -> list[str]:
+    """The values that occur, sorted."""
+    return sorted(column.values[code] for code in np.unique(column.codes) if code >= 0)
+
+
+def _codes_by_value(column: CodedStrings) -> np.ndarray:
+    place = {value: code for code, value in enumerate(_used(column))}
+    # The last place is for code -1, a missing value.
+    codes = np.array([place.get(value, -1) for value in column.values] + [-1], dtype="<i4")
+    return codes[column.codes]
+
+
+def _little_endian(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind == "f":
+        return np.where(np.isnan(column), np.nan, column).astype("<f8")
+    return column.astype("<i8")

@@ -1,0 +1,313 @@
+"""One data set that is open: its events as streams, its patterns, and what is known about it."""
+
+from __future__ import annotations
+
+import difflib
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cepbench.datasets.declaration import Column, Entry, Variant
+from cepbench.datasets.library import PatternLibrary, read_library
+from cepbench.datasets.source_files import read_source
+from cepbench.errors import DatasetError
+from cepbench.patterns.model import Pattern
+from cepbench.streams.arrow import stream_from_table
+from cepbench.streams.dataset import MONTH, QUARANTINE, SEQUENCE, Declaration
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.parquet import stream_from_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Names of the two columns that every event has.
+TYPE, TIME = "symbol", "ts"
+
+_SHOWN_TYPES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set; made by :func:`cepbench.open_dataset`.
+
+    Attributes
+    ----------
+    name : str
+        As it can be opened again, such as ``nasdaq-style/quick``, or its path.
+    path : Path
+        Its folder or file.
+    kind : str
+        Such as ``nasdaq-style``.
+    declaration : Declaration or None
+        What its folder says about itself: parameters, events of each type, versions; None for a
+        single file.
+    entry : Entry or None
+        The data set of the catalogue that it belongs to.
+    variant : Variant or None
+        Which of its sizes; None for one that the catalogue does not declare.
+    """
+
+    name: str
+    path: Path
+    kind: str
+    declaration: Declaration | None
+    entry: Entry | None
+    variant: Variant | None
+
+    def stream(
+        self,
+        types: Iterable[str] | Pattern | None = None,
+        attributes: Iterable[str] | None = None,
+        *,
+        first: int | None = None,
+        days: int | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> EventStream:
+        """The events, or some of them, in order of arrival.
+
+        Parameters
+        ----------
+        types : iterable of str, or Pattern, optional
+            Only events of these types, or of a pattern's types; by default of all. A pattern that
+            asks for contiguity means neighbours among the events that are read.
+        attributes : iterable of str, optional
+            Columns to read; by default all.
+        first : int, optional
+            Only so many events, the first ones. They are read with all others and then cut, so of
+            a large data set ask for some types or days.
+        days : int, optional
+            Only the first so many days on which there are events of any type.
+        start, end : datetime, optional
+            Only events with ``start <= timestamp < end``, in UTC.
+
+        Returns
+        -------
+        EventStream
+
+        Raises
+        ------
+        DatasetError
+            If a type is unknown, the data cannot be read, ``first`` or ``days`` is below 1, or
+            ``days`` and ``end`` are both given.
+        StreamError
+            If a column is unknown.
+        """
+        wanted = self._types(types)
+        for name, value in (("first", first), ("days", days)):
+            if value is not None and value < 1:
+                raise DatasetError(f"{name}={value}: at least 1, or leave it out for everything")
+        if days is not None:
+            if end is not None:
+                raise DatasetError("days and end both say where to stop; give one of them")
+            end = self._end_after(days)
+        stream = self._read(wanted, attributes, start, end)
+        return stream if first is None else stream[:first]
+
+    @cached_property
+    def patterns(self) -> PatternLibrary:
+        """The patterns that come with this data: name → pattern, with notes."""
+        if self.entry is None:
+            return PatternLibrary(self.name)
+        return read_library(self.entry.folder, self.entry.name)
+
+    @cached_property
+    def counts(self) -> pd.Series:
+        """Events of each type; the index is the type."""
+        import pandas as pd
+
+        if self.declaration is not None:
+            counts = dict(self.declaration.counts)
+        else:
+            counts = self._read(None, [], None, None).counts_by_type()
+        index = pd.Index(list(counts), name=TYPE, dtype=object)
+        return pd.Series(list(counts.values()), index=index, name="events", dtype="int64")
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return int(self.counts.sum())
+
+    @property
+    def schema(self) -> pd.DataFrame:
+        """A row a column: ``type``, ``unit``, ``meaning``; its name is the index."""
+        import pandas as pd
+
+        rows = [(column.type, column.unit, column.meaning) for column in self._columns()]
+        names = pd.Index([c.name for c in self._columns()], name="column", dtype=object)
+        return pd.DataFrame(rows, index=names, columns=["type", "unit", "meaning"])
+
+    def quarantine(self) -> pd.DataFrame:
+        """The rows of its source files that could not be read: file, row from 1, text, reason."""
+        import pandas as pd
+        import pyarrow.dataset as ds
+
+        if self._is_source:
+            return read_source(self.path, self.kind)[1].copy()
+        if (self.path / QUARANTINE).is_dir():
+            kept: pd.DataFrame = (
+                ds.dataset(self.path / QUARANTINE, format="parquet").to_table().to_pandas()
+            )
+            return kept
+        return pd.DataFrame(columns=["file", "row", "text", "reason"])
+
+    def describe(self) -> str:
+        """What it is, how much there is of it, and what can be done with it, as text."""
+        lines = [f"{self.name}: {self._title}"]
+        lines += [f"  {name}: {value}" for name, value in self._facts()]
+        lines.append(f"  path: {self.path}")
+        if self.patterns:
+            lines.append(f"  patterns: {', '.join(self.patterns)}")
+        return "\n".join(lines)
+
+    __str__ = describe
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}: {self.events:,} events of {len(self.counts)} types)"
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
+            for name, value in self._facts()
+        )
+        folded = f"<details><summary>Columns</summary>{self.schema.to_html()}</details>"
+        if self.patterns:
+            folded += (
+                f"<details><summary>{len(self.patterns)} patterns</summary>"
+                f"{self.patterns._repr_html_()}</details>"
+            )
+        return (
+            f'<div class="cep-dataset"><p><b>{html.escape(self.name)}</b> '
+            f"{html.escape(self._title)}</p>"
+            f'<table class="dataframe"><tbody>{facts}</tbody></table>{folded}</div>'
+        )
+
+    @property
+    def _title(self) -> str:
+        return self.entry.title if self.entry else f"a data set of kind {self.kind}"
+
+    @property
+    def _is_source(self) -> bool:
+        return self.path.is_file() and self.path.suffix != ".parquet"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What is shown of it; no path, as notebooks are published."""
+        counts = self.counts.sort_values(ascending=False, kind="stable")
+        shown = ", ".join(f"{name} {count:,}" for name, count in counts[:_SHOWN_TYPES].items())
+        more = len(counts) - _SHOWN_TYPES
+        types = f"{len(counts)}: {shown}" + (f" and {more} more" if more > 0 else "")
+        facts = [("variant", self.variant.about)] if self.variant else []
+        facts += [("events", f"{self.events:,}"), ("types", types)]
+        span = self._span()
+        facts += [("time", f"{span[0]} to {span[1]}")] if span else []
+        facts += [("attributes", ", ".join(c.name for c in self._columns() if c.name != TYPE))]
+        if self.entry:
+            facts += [("source", self.entry.source), ("licence", self.entry.licence)]
+        kept = len(self.quarantine())
+        facts += [("quarantine", f"{kept:,} rows that could not be read")] if kept else []
+        return facts
+
+    def _columns(self) -> list[Column]:
+        """What is stored, as the catalogue explains it where it does."""
+        told = {column.name: column for column in (self.entry.columns if self.entry else ())}
+        if self.declaration is None:
+            return list(told.values())
+        stored = self.declaration.columns
+        plain = {
+            name: Column(
+                name, "text" if kind.startswith(("dictionary", "string")) else kind, "", ""
+            )
+            for name, kind in stored.items()
+            if name != SEQUENCE
+        }
+        return [told.get(name, column) for name, column in plain.items()]
+
+    def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
+        if types is None:
+            return None
+        if isinstance(types, Pattern):
+            types = [variable.type for variable in types.variables]
+        wanted = [types] if isinstance(types, str) else list(dict.fromkeys(types))
+        for name in wanted:
+            if name not in self.counts.index:
+                near = difflib.get_close_matches(name, list(self.counts.index), n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "its counts list the types"
+                raise DatasetError(f"{self.name} has no events of type {name!r}; {hint}")
+        return wanted
+
+    def _read(
+        self,
+        types: list[str] | None,
+        attributes: Iterable[str] | None,
+        start: datetime | None,
+        end: datetime | None,
+    ) -> EventStream:
+        if not self._is_source:
+            return stream_from_parquet(
+                self.path, types=types, attributes=attributes, start=start, end=end
+            )
+        table, _ = read_source(self.path, self.kind)
+        stream = stream_from_table(table, type=TYPE, time=TIME, attributes=attributes)
+        if start is not None or end is not None:
+            times = stream.timestamps
+            low = 0 if start is None else int(np.searchsorted(times, _nanoseconds(start)))
+            high = None if end is None else int(np.searchsorted(times, _nanoseconds(end)))
+            stream = stream[low:high]
+        return stream if types is None else stream.of_types(types)
+
+    def _months(self) -> list[Path]:
+        """Where to look for times, earliest first."""
+        return sorted(self.path.glob(f"{MONTH}=*")) if self.path.is_dir() else []
+
+    def _times(self, place: Path) -> np.ndarray:
+        """All timestamps below one folder or file; datetime64, in any order."""
+        import pyarrow.dataset as ds
+
+        if self._is_source:
+            column = read_source(place, self.kind)[0].column(TIME)
+        else:
+            column = ds.dataset(place, format="parquet").to_table(columns=[TIME]).column(TIME)
+        times = column.to_numpy()
+        if times.dtype.kind != "M":
+            raise DatasetError(
+                f"the times of {self.name} are numbers without a unit, so there are no days; use "
+                "first to read a part of it"
+            )
+        return np.asarray(times)
+
+    def _end_after(self, days: int) -> datetime | None:
+        """The midnight after the first so many days with events; None if there are no more."""
+        seen: set[np.datetime64] = set()
+        for place in self._months() or [self.path]:
+            seen |= set(np.unique(self._times(place).astype("M8[D]")))
+            if len(seen) >= days:
+                last: datetime = sorted(seen)[days - 1].astype("M8[us]").item()
+                return last + timedelta(days=1)
+        return None
+
+    def _span(self) -> tuple[str, str] | None:
+        """First and last time, to the second; from the ends of the data alone."""
+        places = self._months() or [self.path]
+        if not self.events:
+            return None
+        try:
+            ends = self._times(places[0]).min(), self._times(places[-1]).max()
+        except DatasetError:
+            return None
+        first, last = (str(end.astype("M8[s]")).replace("T", " ") for end in ends)
+        return first, last
+
+
+def _nanoseconds(moment: datetime) -> int:
+    """Since 1970; a moment without a time zone is in UTC."""
+    import pandas as pd
+
+    stamp = pd.Timestamp(moment)
+    return int((stamp if stamp.tz is None else stamp.tz_convert("UTC")).as_unit("ns").value)

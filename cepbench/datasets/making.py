@@ -1,0 +1,160 @@
+"""Data sets that are made on this machine without Java, from their parameters alone."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tqdm import tqdm
+
+from cepbench.errors import DatasetError
+from cepbench.streams import nasdaq_files
+from cepbench.streams.dataset import DECLARATION, Declaration, begin_dataset, finish_dataset
+from cepbench.streams.nasdaq_files import declaration_of, parameters_of, parts_of, write_part
+from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.parquet_files import write_table
+from cepbench.streams.ten_symbols import RATES, ten_symbols
+
+TEN_SYMBOLS = "ten-symbols"
+
+#: Work that is done before so many seconds shows no bar.
+_SHORT_SECONDS = 2.0
+
+
+def make_nasdaq_style(
+    path: str | Path, *, identifiers: int, days: int, seed: int = 0, progress: bool = True
+) -> Declaration:
+    """What :func:`cepbench.spark.generate.generate_nasdaq_style` makes, file by file, in a loop.
+
+    Parameters
+    ----------
+    path : path
+    identifiers, days, seed : int
+        See :class:`cepbench.streams.nasdaq_style.NasdaqStyle`.
+    progress : bool
+        Whether to show a bar if it takes longer than a few seconds.
+
+    Returns
+    -------
+    Declaration
+
+    Raises
+    ------
+    DatasetError
+        If a number is out of range, or the folder holds something else.
+    """
+    style = NasdaqStyle(identifiers, days, seed)
+    target = Path(path)
+    parameters = parameters_of(style)
+    found = begin_dataset(target, kind=nasdaq_files.KIND, parameters=parameters)
+    if found is not None:
+        return found
+    parts = tqdm(
+        parts_of(style), desc="generate", unit=" parts", delay=_SHORT_SECONDS, disable=not progress
+    )
+    made = [write_part(style, target, part) for part in parts]
+    declaration = declaration_of(style, made, parameters)
+    finish_dataset(target, declaration)
+    return declaration
+
+
+def make_ten_symbols(
+    path: str | Path, *, events: int, seed: int = 0, progress: bool = True
+) -> Declaration:
+    """The stream of :mod:`cepbench.streams.ten_symbols`, its times as datetimes from 1970 on.
+
+    Parameters
+    ----------
+    path : path
+    events, seed : int
+    progress : bool
+        For the sake of one signature: it takes no time.
+
+    Returns
+    -------
+    Declaration
+
+    Raises
+    ------
+    DatasetError
+        If there are no events, or the folder holds something else.
+    """
+    target = Path(path)
+    parameters = {"events": events, "seed": seed}
+    table = ten_symbols_table(events, seed)
+    found = begin_dataset(target, kind=TEN_SYMBOLS, parameters=parameters)
+    if found is not None:
+        return found
+    write_table(table, target / "part-00000.parquet")
+    symbols = table.column("symbol").combine_chunks()
+    names = symbols.dictionary.to_pylist()
+    counts = np.bincount(symbols.indices.to_numpy(), minlength=len(names)).tolist()
+    declaration = Declaration(
+        kind=TEN_SYMBOLS,
+        parameters=parameters,
+        events=len(table),
+        counts=dict(zip(names, counts, strict=True)),
+        columns={field.name: str(field.type) for field in table.schema},
+        notes={"arrival rates": f"{RATES.min():g} to {RATES.max():g} events per symbol and minute"},
+    )
+    finish_dataset(target, declaration)
+    return declaration
+
+
+def ten_symbols_table(events: int, seed: int) -> pa.Table:
+    """The events of ten symbols with times that can be compared with windows in minutes.
+
+    Raises
+    ------
+    DatasetError
+        If there are none, or the seed is negative.
+    """
+    if events < 1 or seed < 0:
+        raise DatasetError(f"{events} events of seed {seed}: at least 1, of a seed from 0 on")
+    frame = ten_symbols(events, seed)
+    frame["ts"] = frame["ts"].to_numpy().astype("datetime64[ms]")
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+#: Kind of data set → the function that makes it without Java.
+MAKERS: Mapping[str, Callable[..., Declaration]] = {
+    nasdaq_files.KIND: make_nasdaq_style,
+    TEN_SYMBOLS: make_ten_symbols,
+}
+
+
+def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **more: Any) -> None:
+    """Make a data set beside its place and move it there when it is whole.
+
+    Two processes that need it at once both make it, and the same one is there afterwards.
+
+    Raises
+    ------
+    DatasetError
+        If the parameters do not fit, or nothing can be written there.
+    """
+    maker = MAKERS[kind]
+    try:
+        inspect.signature(maker).bind(path, **parameters, **more)
+    except TypeError as error:
+        raise DatasetError(f"{path} cannot be made from {dict(parameters)}: {error}") from None
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        maker(beside, **parameters, **more)
+        if not (path / DECLARATION).exists():
+            shutil.rmtree(path, ignore_errors=True)
+            beside.rename(path)
+    except OSError as error:
+        if not (path / DECLARATION).exists():  # else another process was faster
+            raise DatasetError(
+                f"{path} cannot be written: {error}; let CEPBENCH_DATASETS name a folder with a "
+                "copy of the catalogue that you may write to"
+            ) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,199 @@
+"""Opening a data set by its name in the catalogue, or by its path."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from cepbench.datasets.catalogue import (
+    VARIABLE,
+    entries,
+    folders,
+    is_here,
+    list_datasets,
+    roots,
+    undeclared,
+)
+from cepbench.datasets.checksums import stream_checksum
+from cepbench.datasets.dataset import Dataset
+from cepbench.datasets.declaration import (
+    BY_SPARK,
+    COMMITTED,
+    ON_FIRST_USE,
+    Entry,
+    Variant,
+    nearest,
+    read_entry,
+)
+from cepbench.datasets.making import MAKERS, make_in_one_step
+from cepbench.errors import DatasetError
+from cepbench.streams.dataset import DECLARATION, UNFINISHED, read_declaration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@overload
+def open_dataset(name: None = None) -> pd.DataFrame: ...
+@overload
+def open_dataset(name: str | Path) -> Dataset: ...
+def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
+    """Open a data set of the catalogue, or one at a path; without a name, list what there is.
+
+    Parameters
+    ----------
+    name : str or path, optional
+        ``nasdaq-style/quick``: a data set in one size; ``nasdaq-style`` alone means its default.
+        Or the path of a folder that :mod:`cepbench.spark.generate`, :mod:`cepbench.spark.ingest`
+        or this function wrote.
+
+    Returns
+    -------
+    Dataset
+        Its events are held against the checksum in ``dataset.toml``. What is not there and can be
+        made without Java is made first, which one line says. Without ``name``, a DataFrame of
+        :func:`cepbench.datasets.catalogue.list_datasets`.
+
+    Raises
+    ------
+    DatasetError
+        If the name is unknown; then the nearest one is named. If the data is not there and made
+        otherwise; then the message says how. If it is not what its declaration says.
+
+    Notes
+    -----
+    The catalogue is every folder with a ``dataset.toml`` below the folders that
+    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, and below
+    ``datasets`` in the checkout that the package is installed from.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> dataset = cep.open_dataset("nasdaq-style/sample")
+    >>> stream = dataset.stream(types=["MSFT", "GOOG"], days=1)
+    """
+    if name is None:
+        return list_datasets()
+    if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
+        return open_path(Path(name).expanduser())
+    known = folders()
+    first, _, rest = name.strip("/").partition("/")
+    if first in known:
+        return open_entry(read_entry(known[first]), rest)
+    if Path(name).exists():
+        return open_path(Path(name))
+    if not known:
+        raise DatasetError(
+            f"no data set {name!r}: there is no catalogue in {', '.join(map(str, roots()[:2]))} "
+            f"and above; run this in a checkout of cepbench, or let {VARIABLE} name its folder "
+            "datasets"
+        )
+    raise DatasetError(f"no data set or path {name!r}; {nearest(first, known)}")
+
+
+def open_entry(entry: Entry, name: str = "") -> Dataset:
+    """Open a data set of the catalogue in one size; its default if none is named.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`open_dataset`.
+    """
+    name = name or entry.default
+    own = {path.name: path for path in undeclared(entry)}
+    if name in own:
+        return open_path(own[name])
+    if name not in entry.variants:
+        raise DatasetError(
+            f"data set {entry.name!r} has no variant {name!r}; {nearest(name, [*entry.variants, *own])}"
+        )
+    variant = entry.variants[name]
+    if not is_here(variant):
+        _fetch(entry, variant)
+    declaration = None if variant.path.is_file() else read_declaration(variant.path)
+    dataset = Dataset(f"{entry.name}/{name}", variant.path, entry.kind, declaration, entry, variant)
+    verify(dataset)
+    return dataset
+
+
+def open_path(path: Path) -> Dataset:
+    """Open a folder of events by its own declaration; the catalogue's checksums do not apply.
+
+    Raises
+    ------
+    DatasetError
+        If there is none, it was never finished, or it is not one that cepbench wrote.
+    """
+    declaration = read_declaration(path)
+    if declaration is None:
+        raise DatasetError(
+            f"{path} is no data set of cepbench: it has no {DECLARATION}. Any Parquet is read by "
+            "cep.EventStream.from_parquet(path, type=..., time=...)"
+        )
+    entry = next((entry for entry in entries().values() if entry.kind == declaration.kind), None)
+    own = entry is not None and path.resolve().parent == (entry.folder / "data").resolve()
+    name = f"{entry.name}/{path.name}" if entry is not None and own else str(path)
+    return Dataset(name, path, declaration.kind, declaration, entry, None)
+
+
+def verify(dataset: Dataset) -> None:
+    """Hold a data set against what the catalogue declares: events, and their checksum if known.
+
+    Raises
+    ------
+    DatasetError
+        Naming the place, what was expected and found, and what to do.
+    """
+    variant, entry = dataset.variant, dataset.entry
+    if variant is None or entry is None:
+        return
+    found: list[tuple[str, object, object]] = []
+    if variant.events is not None:
+        found.append(("number of events", variant.events, dataset.events))
+    if variant.sha256:
+        found.append(("SHA-256 of its events", variant.sha256, stream_checksum(dataset.stream())))
+    for what, expected, there in found:
+        if expected != there:
+            raise DatasetError(
+                f"{variant.path}: the {what} is {there}, but {entry.folder / 'dataset.toml'} "
+                f"expects {expected}; {_remedy(variant)}"
+            )
+
+
+def _remedy(variant: Variant) -> str:
+    if variant.made == COMMITTED:
+        return f"get the committed file back: git checkout -- {variant.path}"
+    again = "delete that folder, and it is made again"
+    if variant.made == ON_FIRST_USE:
+        return (
+            f"{again}. If that does not help, NumPy {np.__version__} draws other numbers than the "
+            "version in constraints.txt: install that one, or open the folder by its path, which "
+            "checks nothing"
+        )
+    return f"{again} by the command that made it"
+
+
+def _fetch(entry: Entry, variant: Variant) -> None:
+    """Make a variant that is not there, or say how to get it."""
+    size = f"{variant.events:,} events" if variant.events else variant.about
+    if (variant.path / UNFINISHED).exists() and variant.made == BY_SPARK:
+        read_declaration(variant.path)  # raises: it was not finished
+    if variant.made == ON_FIRST_USE and entry.kind in MAKERS:
+        # Without its path: notebooks are published.
+        line = f"cepbench: making the data set {entry.name}/{variant.name}, {size}, once ..."
+        print(line, file=sys.stderr, flush=True)
+        make_in_one_step(entry.kind, variant.path, variant.parameters)
+        return
+    if variant.made == BY_SPARK:
+        raise DatasetError(
+            f"{entry.name}/{variant.name} is not there ({size}); make it with Spark by `cepbench "
+            f"data make {entry.name}/{variant.name}`, or use another variant: "
+            f"{', '.join(name for name in entry.variants if name != variant.name)}"
+        )
+    raise DatasetError(
+        f"{variant.path} is missing; get the committed file back: git checkout -- {variant.path}"
+    )

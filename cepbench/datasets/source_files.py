@@ -1,0 +1,69 @@
+"""Small source files as streams, read at once and without Spark; large ones are ingested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cepbench.streams.sources import (
+    LOBSTER,
+    MINUTE_BARS,
+    SourceFormat,
+    lobster_day,
+    read_rows,
+)
+
+#: Kind of data set → the format of its source files.
+FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS, LOBSTER)}
+
+
+@lru_cache(maxsize=8)
+def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
+    """The events of a source file, and its rows that cannot be read.
+
+    Parameters
+    ----------
+    file : Path
+    kind : str
+        A key of :data:`FORMATS`.
+
+    Returns
+    -------
+    events : pyarrow.Table
+        In the columns and the order that :mod:`cepbench.spark.ingest` gives them, ``sequence``
+        left out.
+    bad : DataFrame
+        ``file``, ``row`` (from 1), ``text``, ``reason``.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read.
+    """
+    form = FORMATS[kind]
+    day = lobster_day(file) if form is LOBSTER else None
+    pieces = list(read_rows(file, form, day=day))
+    empty = form.schema.empty_table()
+    events = pa.concat_tables([empty, *(piece.events for piece in pieces)]).drop_columns(["row"])
+    events = events.append_column("difference", _differences(events))
+    bad = pd.concat([piece.bad.to_pandas() for piece in pieces], ignore_index=True)
+    bad.insert(0, "file", file.name)
+    return events, bad
+
+
+def _differences(events: pa.Table) -> pa.Array:
+    """Each price minus the one before it of the same symbol; missing in the first."""
+    prices = events.column("price").to_numpy()
+    symbols = events.column("symbol").to_pandas().to_numpy()
+    order = np.argsort(pd.factorize(symbols)[0], kind="stable")
+    # Rounded, since 33.59 - 33.58 shall be 0.01, as it is on the other side of a condition.
+    steps = np.round(np.diff(prices[order], prepend=np.nan), 6)
+    steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
+    found = np.empty(len(prices))
+    found[order] = steps
+    return pa.array(found, from_pandas=True)
