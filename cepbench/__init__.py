@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cepbench.evaluators.match_batches import match_batches as match_batches
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.experiments.compare import compare as compare
+    from cepbench.experiments.generator_checks import check_generator as check_generator
     from cepbench.explanations.explain import explain as explain
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -51,6 +52,7 @@ _HOMES = {
     "Statistics": "cepbench.statistics.model",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
+    "check_generator": "cepbench.experiments.generator_checks",
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explanations.explain",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -127,10 +129,14 @@ def plan_problem(
         ) from error
     except Exception as error:
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
-        raise PlanGeneratorError(f"plan generator {generator.name} failed: {detail}") from error
-    indices = (_checked_order if generator.plans == "order" else _checked_tree)(
-        found, problem, generator.name
-    )
+        told = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
+        raise _with_advice(PlanGeneratorError(told), generator) from error
+    try:
+        indices = (_checked_order if generator.plans == "order" else _checked_tree)(
+            found, problem, generator.name
+        )
+    except PlanGeneratorError as error:
+        raise _with_advice(error, generator) from None
     notes = plan_notes(problem, generator.plans, indices)
     notes |= {"algorithm": generator.name, "seed": seed, "complete": search.complete}
     if search.log_bound is not None:
@@ -176,13 +182,34 @@ def _listed(found: Any, n: int) -> Any:
     return list(islice(found, n + 1))
 
 
+def _place(error: Exception, generator: PlanGenerator) -> str:
+    """Where in the generator's own code an error came up; nothing if it was not there."""
+    code = getattr(generator.function, "__code__", None)
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code is code and not generator.is_builtin
+    ]
+    return f" (in line {lines[-1]} of {generator.function.__name__})" if lines else ""
+
+
+def _with_advice(error: PlanGeneratorError, generator: PlanGenerator) -> PlanGeneratorError:
+    if not generator.is_builtin:
+        error.add_note(
+            f"cep.check_generator({generator.name!r}) tries it on planning problems of every kind "
+            "and tells what is wrong"
+        )
+    return error
+
+
 def _checked_order(found: Any, problem: PlanningProblem, name: str) -> list[int]:
     if not isinstance(found, list):
         raise PlanGeneratorError(
-            f"{name} returned {found!r}; an order is a list of the indices 0 … {problem.n - 1}"
+            f"{name} returned {_shown(found)}; an order is a list of the indices "
+            f"0 … {problem.n - 1}"
         )
     order = [_checked_index(item, found, problem, name) for item in found]
-    _check_complete(order, problem, name)
+    _check_complete(order, order, problem, name)
     return order
 
 
@@ -190,9 +217,11 @@ def _checked_tree(found: Any, problem: PlanningProblem, name: str) -> Any:
     def check(node: Any) -> Any:
         if isinstance(node, tuple | list):
             if len(node) != 2:
+                flat = node is found and all(isinstance(item, int | np.integer) for item in node)
+                hint = ', and a list of indices an order, for plans="order"' if flat else ""
                 raise PlanGeneratorError(
-                    f"{name} returned {found!r}, where {node!r} is no pair; a tree is an index or "
-                    "a pair of trees, such as ((0, 2), 1)"
+                    f"{name} returned {_shown(found)}, where {_shown(node)} is no pair; a tree is "
+                    f"an index or a pair of trees, such as ((0, 2), 1){hint}"
                 )
             return (check(node[0]), check(node[1]))
         seen.append(_checked_index(node, found, problem, name))
@@ -205,31 +234,57 @@ def _checked_tree(found: Any, problem: PlanningProblem, name: str) -> Any:
         raise PlanGeneratorError(
             f"{name} returned a tree that is too deep, or holds itself"
         ) from None
-    _check_complete(seen, problem, name)
+    _check_complete(seen, tree, problem, name)
     return tree
 
 
 def _checked_index(item: Any, found: Any, problem: PlanningProblem, name: str) -> int:
     if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
         hint = " (an index, not a name)" if isinstance(item, str) else ""
+        if isinstance(item, tuple | list):
+            hint = ' (nested pairs are a tree, for plans="tree")'
         raise PlanGeneratorError(
-            f"{name} returned {found!r}, where {item!r} is no index{hint}; "
+            f"{name} returned {_shown(found)}, where {_shown(item)} is no index{hint}; "
             f"plans are made of the indices 0 … {problem.n - 1}"
         )
     if not 0 <= item < problem.n:
+        hint = "; they begin at 0" if item == problem.n else ""
         raise PlanGeneratorError(
-            f"{name} returned {found!r}, but the pattern's indices are 0 … {problem.n - 1}, "
-            f"not {item}"
+            f"{name} returned {_shown(found)}, but the pattern's indices are "
+            f"0 … {problem.n - 1}, not {item}{hint}"
         )
     return int(item)
 
 
-def _check_complete(indices: list[int], problem: PlanningProblem, name: str) -> None:
-    for index, variable in enumerate(problem.names):
-        times = indices.count(index)
-        if times != 1:
-            what = "lacks" if times == 0 else f"has {times} times"
-            raise PlanGeneratorError(
-                f"the plan that {name} returned {what} index {index} (variable {variable!r}); "
-                "each must be there once"
-            )
+def _check_complete(indices: list[int], plan: Any, problem: PlanningProblem, name: str) -> None:
+    times = Counter(indices)
+    faults = [
+        f"{index} ({problem.names[index]!r}) appears {_TIMES.get(count, f'{count} times')}"
+        for index, count in sorted(times.items())
+        if count > 1
+    ]
+    missing = [
+        f"{index} ({variable!r})"
+        for index, variable in enumerate(problem.names)
+        if index not in times
+    ]
+    if missing:
+        some = missing if len(missing) <= 5 else [*missing[:3], f"{len(missing) - 3} more"]
+        listed = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
+        faults.append(f"{listed} {'is' if len(missing) == 1 else 'are'} missing")
+    if faults:
+        events = f"{problem.n} event{'s' if problem.n > 1 else ''}"
+        raise PlanGeneratorError(
+            f"{name} returned {_shown(plan)} for {events}: {', '.join(faults)}; "
+            "return each of range(problem.n) once"
+        )
+
+
+#: How often an index is there, in a word.
+_TIMES = {2: "twice"}
+
+
+def _shown(found: Any) -> str:
+    """What was returned, cut where a message would get too long."""
+    text = repr(found)
+    return text if len(text) <= 200 else f"{text[:200]} …"

@@ -188,23 +188,26 @@ def test_the_registry_cannot_be_written_past_the_decorator() -> None:
         (b"\x00\x01\x02", "an order is a list"),
         ({0, 1, 2}, r"\{0, 1, 2\}; an order is a list"),
         ({0: 1, 1: 2, 2: 0}, "an order is a list"),
-        ([], r"lacks index 0 \(variable 'v0'\)"),
-        ([0, 1], r"lacks index 2 \(variable 'v2'\)"),
-        ([0, 1, 1], "has 2 times index 1"),
-        ([0, 1, 2, 2], "has 2 times index 2"),
-        ([0, 1, 3], "not 3"),
+        ([], r"0 \('v0'\), 1 \('v1'\) and 2 \('v2'\) are missing"),
+        ([0, 1], r"returned \[0, 1\] for 3 events: 2 \('v2'\) is missing; return each of range"),
+        ([0, 1, 1], r"1 \('v1'\) appears twice, 2 \('v2'\) is missing"),
+        (np.array([0, 1, 1]), r"returned \[0, 1, 1\] for"),
+        ([0, 1, 2, 2], r"2 \('v2'\) appears twice; return each of range\(problem.n\) once"),
+        ([0, 1, 3], "not 3; they begin at 0"),
+        ([0, 1, 4], r"not 4\n"),
         ([0, 1, -1], "not -1"),
         ([0.0, 1.0, 2.0], "0.0 is no index"),
         ([0, 1, None], "None is no index"),
         ([True, False, 2], "True is no index"),
         (["v0", "v1", "v2"], r"'v0' is no index \(an index, not a name\)"),
         ([[0, 1], 2], r"\[0, 1\] is no index"),
-        (((0, 1), 2), r"\(0, 1\) is no index"),
+        (((0, 1), 2), r'\(0, 1\) is no index \(nested pairs are a tree, for plans="tree"\)'),
         (np.zeros((3, 1)), "is no index"),
         (np.array(0), "MINE failed: TypeError"),
         (pd.DataFrame({"a": [0]}), "'a' is no index"),
         (OrderPlan(["v0", "v1", "v2"]), "an order is a list"),
-        (itertools.repeat(0), "times index 0"),
+        (itertools.repeat(0), r"0 \('v0'\) appears 4 times, 1 \('v1'\) and 2 \('v2'\) are missing"),
+        ("x" * 1000, "x{199} …; an order is a list"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else None,
 )
@@ -222,14 +225,17 @@ HOLDS_ITSELF.append(HOLDS_ITSELF)
     ("value", "message"),
     [
         (None, "None is no index"),
-        (0, "lacks index 1"),
+        (0, r"returned 0 for 3 events: 1 \('v1'\) and 2 \('v2'\) are missing"),
         ("v0", r"'v0' is no index \(an index, not a name\)"),
         ((), "is no pair"),
         ((0,), "is no pair"),
-        ((0, 1, 2), r"\(0, 1, 2\) is no pair"),
+        (
+            (0, 1, 2),
+            r'\(0, 1, 2\) is no pair; .*, and a list of indices an order, for plans="order"',
+        ),
         (((0, 1), (2,)), r"\(2,\) is no pair"),
-        ((0, 1), r"lacks index 2 \(variable 'v2'\)"),
-        (((0, 1), 1), "has 2 times index 1"),
+        ((0, 1), r"returned \(0, 1\) for 3 events: 2 \('v2'\) is missing; return each of range"),
+        (((0, 1), 1), r"1 \('v1'\) appears twice, 2 \('v2'\) is missing"),
         (((0, 1), 3), "not 3"),
         (((0, -1), 2), "not -1"),
         (((0, 1.0), 2), "1.0 is no index"),
@@ -256,6 +262,29 @@ def test_an_exception_in_the_generator_is_named_and_chained(error) -> None:
         made_by(failing)
     assert caught.value.__cause__ is error
     assert type(error).__name__ in str(caught.value)
+
+
+def test_an_error_says_in_which_line_of_the_generator_it_came_up() -> None:
+    def failing(problem, rng):
+        order = list(range(problem.n))
+        order.sort(key=lambda i: {}[i])
+        return order
+
+    line = failing.__code__.co_firstlineno + 2
+    with pytest.raises(PlanGeneratorError) as caught:
+        made_by(failing)
+    assert str(caught.value).endswith(f"failed: KeyError(0) (in line {line} of failing)")
+
+
+def test_whoever_wrote_the_generator_is_told_of_the_check() -> None:
+    for wrong in (lambda problem, rng: [0], lambda problem, rng: 1 / 0):
+        with pytest.raises(PlanGeneratorError) as caught:
+            made_by(wrong)
+        assert caught.value.__notes__ == [
+            "cep.check_generator('MINE') tries it on planning problems of every kind and tells "
+            "what is wrong"
+        ]
+        registry._GENERATORS.pop("MINE")
 
 
 def test_an_exception_between_two_yielded_indices_is_named_too() -> None:
@@ -342,6 +371,29 @@ def test_a_seed_that_could_not_be_noted_is_refused(seed) -> None:
     with pytest.raises(PlanGeneratorError, match="is no seed"):
         plan(CASE.pattern, CASE.statistics, "GREEDY", seed=seed)
     assert plan(CASE.pattern, CASE.statistics, "GREEDY", seed=np.int64(3)).seed == 3
+
+
+def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
+    from cepbench.experiments.compare import compare
+    from cepbench.streams.event_stream import EventStream
+
+    frame = pd.DataFrame({"type": ["V0", "V1", "V2"], "ts": range(3)})
+    stream = EventStream.from_pandas(frame, type="type", time="ts")
+    plan_generator("MINE", plans="order")(lambda problem, rng: [2, 0, 2])
+    table = compare(
+        CASE.pattern,
+        stream,
+        statistics=CASE.statistics,
+        generators=["MINE", "GREEDY"],
+        repetitions=1,
+    )
+    assert list(table["status"]) == ["error", "ok"]
+    told = (
+        "MINE returned [2, 0, 2] for 3 events: 2 ('v2') appears twice, 1 ('v1') is missing; "
+        "return each of range(problem.n) once"
+    )
+    assert table["reason"].iloc[0] == f"PlanGeneratorError: {told}"
+    assert "MINE returned [2, 0, 2]" in table._repr_html_()
 
 
 def test_a_refusal_is_a_row_of_the_results() -> None:

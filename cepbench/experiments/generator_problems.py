@@ -1,0 +1,238 @@
+"""Planning problems to try a plan generator on: every kind that one is asked for, small and seeded.
+
+A problem has a name, ``sequence-4``, its kind and the number of its variables; with the seed the
+name says all of it, so that a problem on which something went wrong can be had again in one line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.errors import ExperimentError
+from cepbench.patterns.model import (
+    ANY,
+    Kind,
+    Operator,
+    Pattern,
+    Strategy,
+    Structure,
+    Variable,
+    Window,
+)
+from cepbench.statistics.model import Statistics
+
+#: Numbers of variables, small enough for every plan to be held against the best one.
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
+
+#: A KL of so many events per window stands for more sets than a float can count.
+MANY_EVENTS = 1_100.0
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is drawn for one problem.
+
+    Attributes
+    ----------
+    cardinalities : ndarray of float, shape (n,)
+        Expected events per window.
+    selectivities : ndarray of float, shape (n, n)
+        Symmetric; on the diagonal the filters.
+    """
+
+    cardinalities: np.ndarray
+    selectivities: np.ndarray
+
+
+@dataclass(frozen=True)
+class ProblemKind:
+    """One kind of planning problem.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+    draw : callable
+        (size, random numbers) -> Numbers.
+    operator : str
+    strategy : str
+    time_selectivity : str
+    alpha : float
+        Weight of latency.
+    special : Kind
+        What the second variable is; one that is negated is beside the others.
+    """
+
+    name: str
+    description: str
+    draw: Callable[[int, np.random.Generator], Numbers]
+    operator: str = "SEQ"
+    strategy: str = "any"
+    time_selectivity: str = "adjacent"
+    alpha: float = 0.0
+    special: Kind = Kind.PLAIN
+
+
+def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
+    """The planning problem of that name, such as ``sequence-4``.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`PROBLEM_KINDS`, a hyphen, and the number of variables.
+    seed : int
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such kind, the number is not one of at least 1, or ``seed`` is no seed.
+    """
+    kind, _, size = name.rpartition("-")
+    if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
+        near = difflib.get_close_matches(kind or name, PROBLEM_KINDS, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]}-4?" if near else ""
+        raise ExperimentError(
+            f"there is no problem {name!r}{hint} A name is a kind and a number of events, such as "
+            f"sequence-4; kinds are {', '.join(PROBLEM_KINDS)}"
+        )
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ExperimentError(f"seed {seed!r} is no seed; use an integer that is not negative")
+    return _made(PROBLEM_KINDS[kind], int(size), int(seed))
+
+
+def check_problems(
+    kinds: Sequence[str] | None = None, sizes: Sequence[int] = SIZES, *, seed: int = 0
+) -> dict[str, PlanningProblem]:
+    """Planning problems by name, small ones first.
+
+    Parameters
+    ----------
+    kinds : sequence of str, optional
+        Keys of :data:`PROBLEM_KINDS`; all of them by default.
+    sizes : sequence of int
+        Numbers of variables. One of a single variable is made once, of the first kind.
+    seed : int
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such kind, a size or the seed makes no sense, or nothing is left to be tried.
+    """
+    wanted = list(PROBLEM_KINDS if kinds is None else kinds)
+    if isinstance(kinds, str):
+        raise ExperimentError(f"problems is {kinds!r}; it must be a list, such as [{kinds!r}]")
+    if not wanted or not len(sizes):
+        raise ExperimentError("no kind of problem or no size is left: nothing would be tried")
+    names = [
+        f"{kind}-{size}" for size in sorted(sizes) for kind in (wanted if size > 1 else wanted[:1])
+    ]
+    return {name: check_problem(name, seed=seed) for name in names}
+
+
+def _skewed(n: int, rng: np.random.Generator) -> Numbers:
+    """Rates over four powers of ten; half of the pairs and a third of the variables filtered."""
+    return Numbers(10.0 ** rng.uniform(-1, 3, n), _filtered(n, rng, pairs=0.5, single=0.33))
+
+
+def _unconnected(n: int, rng: np.random.Generator) -> Numbers:
+    return Numbers(10.0 ** rng.uniform(-1, 3, n), np.ones((n, n)))
+
+
+def _equal(n: int, rng: np.random.Generator) -> Numbers:
+    return Numbers(np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5))
+
+
+def _acyclic(n: int, rng: np.random.Generator) -> Numbers:
+    """Conditions that connect all variables without a cycle."""
+    selectivities = np.ones((n, n))
+    place = rng.permutation(n)
+    for later in range(1, n):
+        i, j = place[rng.integers(later)], place[later]
+        selectivities[i, j] = selectivities[j, i] = 10.0 ** rng.uniform(-3, 0)
+    return Numbers(10.0 ** rng.uniform(-1, 3, n), selectivities)
+
+
+def _extreme(n: int, rng: np.random.Generator) -> Numbers:
+    """Rates and selectivities that are next to nothing or beyond measure, zeros among them."""
+    cardinalities = 10.0 ** rng.uniform(-12, 12, n)
+    cardinalities[0] = 0.0
+    cardinalities[1:2] = MANY_EVENTS  # of the KL
+    selectivities = _filtered(n, rng, pairs=0.5, single=0.33) ** 6
+    selectivities[0, -1] = selectivities[-1, 0] = 0.0
+    return Numbers(cardinalities, selectivities)
+
+
+def _kleene(n: int, rng: np.random.Generator) -> Numbers:
+    """As :func:`_skewed`, but few events under KL, as its sets are counted."""
+    numbers = _skewed(n, rng)
+    numbers.cardinalities[1:2] = rng.uniform(1, 8)
+    return numbers
+
+
+def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) -> np.ndarray:
+    drawn = np.where(rng.random((n, n)) < pairs, 10.0 ** rng.uniform(-3, 0, (n, n)), 1.0)
+    upper = np.triu(drawn, 1)
+    own = np.where(rng.random(n) < single, 10.0 ** rng.uniform(-3, 0, n), 1.0)
+    return np.asarray(upper + upper.T + np.diag(own))
+
+
+#: Name -> kind of planning problem, all that the paper's experiments ask a generator for and more.
+PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            ProblemKind("sequence", "SEQ; rates over four powers of ten", _skewed),
+            ProblemKind("conjunction", "AND; rates over four powers of ten", _skewed, "AND"),
+            ProblemKind("acyclic", "AND; conditions without a cycle", _acyclic, "AND"),
+            ProblemKind("unconnected", "AND without any condition", _unconnected, "AND"),
+            ProblemKind("equal", "SEQ; all rates and selectivities the same", _equal),
+            ProblemKind("negation", "SEQ with a NOT, which no plan sees", _skewed,
+                        special=Kind.NEGATED),
+            ProblemKind("kleene", "SEQ with a KL, whose sets of events count", _kleene,
+                        special=Kind.KLEENE),
+            ProblemKind("extreme", "AND; rates of 0, of 10^12 and beyond a float", _extreme, "AND",
+                        special=Kind.KLEENE),
+            ProblemKind("latency", "SEQ; latency weighs in the cost, alpha = 0.5", _skewed,
+                        alpha=0.5),
+            ProblemKind("consuming", "SEQ; events are used up", _skewed, strategy="consuming"),
+            ProblemKind("exact", 'SEQ; time_selectivity="exact"', _skewed,
+                        time_selectivity="exact"),
+        )
+    }
+)  # fmt: skip
+
+
+def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
+    rng = np.random.default_rng([seed, zlib.crc32(kind.name.encode()), n])
+    numbers = kind.draw(n, rng)
+    names = [f"v{i}" for i in range(n)]
+    parts = [Variable(name, name.upper()) for name in names]
+    if kind.special is Kind.NEGATED:
+        parts.insert(1, Variable("absent", "ABSENT", Kind.NEGATED))
+    elif n > 1:
+        parts[1] = Variable(names[1], names[1].upper(), kind.special)
+    pattern = Pattern(
+        Structure(Operator(kind.operator), tuple(parts)),
+        (),
+        Window(20, "minutes"),
+        ANY if kind.strategy == "any" else Strategy(kind.strategy),
+    )
+    statistics = Statistics(
+        cardinalities={
+            **dict(zip(names, numbers.cardinalities.tolist(), strict=True)),
+            "absent": SMALLEST,
+        },
+        selectivities={
+            (names[i], names[j]): float(numbers.selectivities[i, j])
+            for i in range(n)
+            for j in range(i, n)
+        },
+    )
+    return PlanningProblem.from_pattern(pattern, statistics, kind.time_selectivity, kind.alpha)
