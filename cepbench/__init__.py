@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import compare as compare
     from cepbench.experiments.generator_checks import check_generator as check_generator
     from cepbench.explanations.explain import explain as explain
+    from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
+    from cepbench.exploration.rates import rates_over_time as rates_over_time
+    from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
+    from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
     from cepbench.planners.generate import plan as plan
@@ -62,7 +66,11 @@ _HOMES = {
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
     "plan_generator": "cepbench.planners.registry",
+    "plans_side_by_side": "cepbench.exploration.side_by_side",
+    "predicate_graph": "cepbench.exploration.predicate_graph",
+    "rates_over_time": "cepbench.exploration.rates",
     "to_sql": "cepbench.sql.to_sql",
+    "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cepbench.explanations.columns import (
@@ -24,12 +25,26 @@ from cepbench.explanations.text import groups_of, labelled
 from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
 
-_COLUMN, _ROW = 118.0, 78.0  # pixels for a leaf, and for a level
-_TOP, _BESIDE = 46.0, 150.0  # for the text of the root, above and to its right
-_LONGEST = 15  # letters of a name that are shown
+_LETTER = 7.8  # pixels of a letter of a name, generous
 _MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
 _THINNEST, _THICKEST = 1.0, 11.0
 _DECADES = 3.0  # from the thickest line down to the thinnest
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Pixels for a leaf, for a level, for the root's text above and to its right, below leaves."""
+
+    column: float
+    row: float
+    top: float
+    beside: float
+    below: float
+
+
+_LARGE = _Room(118.0, 78.0, 46.0, 150.0, 74.0)
+_SMALL = _Room(54.0, 34.0, 16.0, 54.0, 42.0)  # for many pictures side by side
+_SQUEEZED = _Room(40.0, 16.0, 46.0, 150.0, 30.0)
 
 #: There was more than expected: a triangle that points up; less: one that points down.
 _MORE, _LESS = "#d55e00", "#3b8ed0"
@@ -58,30 +73,51 @@ def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) 
     return f'<figure style="margin:0.5em 0">{heading}{tree_picture(tree, table, measured=measured)}</figure>'
 
 
-def tree_picture(tree: Any, table: Sequence[Row], *, measured: bool) -> str:
-    """An ``<svg>`` element without ids, styles or scripts; parameters as :func:`as_figure`."""
+def tree_picture(
+    tree: Any,
+    table: Sequence[Row],
+    *,
+    measured: bool,
+    small: bool = False,
+    largest: float | None = None,
+    colour: str = "currentColor",
+) -> str:
+    """An ``<svg>`` element without ids, styles or scripts.
+
+    Parameters
+    ----------
+    tree, table, measured
+        As for :func:`as_figure`.
+    small : bool
+        Whether many of them stand side by side.
+    largest : float, optional
+        Logarithm of the partial matches of the thickest line; by default the most of this tree.
+        Trees with the same one can be compared by their lines.
+    colour : str
+        Of the lines.
+    """
     placed, edges = placed_nodes(tree)
     leaves = sum(bool(node.name) for node in placed)
     levels = placed[-1].height
     roomy = leaves <= _MOST_LEAVES
-    row = _ROW if roomy else 16.0
-    column = _COLUMN if roomy else 40.0
+    room = (_SMALL if small else _LARGE) if roomy else _SQUEEZED
     # The root's text stands to its right, and a small tree is narrower than that.
-    width, top = max(column * leaves, column * (placed[-1].x + 0.5) + _BESIDE), _TOP
-    height = top + row * levels + (74 if roomy else 30)
+    width = max(room.column * leaves, room.column * (placed[-1].x + 0.5) + room.beside)
+    height = room.top + room.row * levels + room.below
     checked = _checked_at(table)
 
     def at(number: int) -> tuple[float, float]:
         node = placed[number]
-        return column * (node.x + 0.5), top + row * (levels - node.height)
+        return room.column * (node.x + 0.5), room.top + room.row * (levels - node.height)
 
-    widths = _widths(table, measured=measured)
+    widths = _widths(table, measured=measured, largest=largest)
     parts = []
     for parent, child in edges:
         (x1, y1), (x2, y2) = at(parent), at(child)
         parts.append(
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="currentColor" stroke-opacity="0.35" stroke-linecap="round" '
+            f'stroke="{colour}" stroke-opacity="{0.35 if colour == "currentColor" else 0.6}" '
+            'stroke-linecap="round" '
             f'stroke-width="{widths[child]:.1f}"/>'
         )
     beside = {child: ("end", "start")[place % 2] for place, (_, child) in enumerate(edges)}
@@ -92,7 +128,9 @@ def tree_picture(tree: Any, table: Sequence[Row], *, measured: bool) -> str:
         tip = "; ".join([cells["variables"], *lines])
         texts = []
         if node.name:
-            texts.append(_text(x, y + 20, _shortened(node.name), bold=True))
+            texts.append(
+                _text(x, y + 20, _shortened(node.name, int(room.column / _LETTER)), bold=True)
+            )
             if roomy:
                 texts += [_text(x, y + 36 + 14 * k, line) for k, line in enumerate(lines)]
         elif roomy:
@@ -188,19 +226,19 @@ def _mark(x: float, y: float, row: Row, measured: bool) -> str:
     return f'<polygon points="{corners}" fill="{colour}"/>'
 
 
-def _widths(table: Sequence[Row], *, measured: bool) -> list[float]:
+def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> list[float]:
     """Thickness of the line above each node, by the logarithm of its partial matches."""
     logs = [row["log_estimated"] for row in table]
     for number, row in enumerate(table if measured else ()):
         if not math.isnan(row["measured"]):
             logs[number] = math.log(row["measured"]) if row["measured"] > 0 else -math.inf
     known = [log for log in logs if math.isfinite(log)]
-    largest = max(known, default=0.0)
+    thickest = max(known, default=0.0) if largest is None else largest
     reach = _DECADES * math.log(10.0)
     return [
         _THINNEST
         if math.isnan(log)
-        else _THINNEST + (_THICKEST - _THINNEST) * max(0.0, 1 - (largest - log) / reach)
+        else _THINNEST + (_THICKEST - _THINNEST) * max(0.0, 1 - (thickest - log) / reach)
         for log in logs
     ]
 
@@ -219,5 +257,5 @@ def _text(x: float, y: float, text: str, anchor: str = "middle", *, bold: bool =
     return f'<text x="{x:.1f}" y="{y:.1f}" {look} text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+def _shortened(name: str, longest: int) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"

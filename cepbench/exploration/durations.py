@@ -1,0 +1,41 @@
+"""Lengths of time as people give them: a number, a text such as ``20 minutes``, or a window."""
+
+from __future__ import annotations
+
+from cepbench.errors import CepbenchError, PatternError
+from cepbench.patterns.model import Window
+from cepbench.patterns.parse import parse
+
+
+def window_of(
+    given: float | str | Window, unit: str, what: str, error: type[CepbenchError]
+) -> Window:
+    """The window that somebody means.
+
+    Parameters
+    ----------
+    given : float, str or Window
+        A text has a number and a unit, with the units of the pattern language.
+    unit : str
+        Of a plain number.
+    what : str
+        Name of the argument, for the message.
+    error : type
+        What to raise.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is no length of time.
+    """
+    if isinstance(given, Window):
+        return given
+    try:
+        if isinstance(given, str):
+            return parse("PATTERN SEQ(A a) WITHIN W", W=given).window
+        return Window(float(given), unit)
+    except (PatternError, TypeError, ValueError):
+        raise error(
+            f"{what} = {given!r} is no length of time; give a number of {unit}, or a text such as "
+            "'20 minutes' or '500 units'"
+        ) from None

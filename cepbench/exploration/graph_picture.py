@@ -1,0 +1,208 @@
+"""A predicate graph as SVG: variables in a row, conditions as arcs above, time as arrows.
+
+Arcs over variables in a row never hide a variable or a label of another arc: the wider one is the
+higher one, and those of one width have their tops at different places.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cepbench.explanations.columns import short
+
+Row = Mapping[Any, Any]
+
+_COLUMN = 112.0  # pixels from one variable to the next
+_RISE, _FALL = 34.0, 20.0  # height of an arc for each variable that it passes, above and below
+_CONDITION = "#3b8ed0"
+_LONGEST = 14  # letters of a name that are shown
+
+#: How a picture is read.
+LEGEND = (
+    "Blue arcs: conditions with their selectivities, the thicker the more selective. Grey arrows: "
+    "the order in time. Larger circles: more events; dashed: negated; double: a set of events."
+)
+
+
+def graphs_html(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
+    """A picture for each branch, and the conditions as a table.
+
+    Parameters
+    ----------
+    nodes, edges : sequence of mapping
+        The rows of :class:`~cepbench.exploration.predicate_graph.PredicateGraph`.
+    """
+    branches = sorted({row["branch"] for row in nodes})
+    pictures = []
+    for branch in branches:
+        heading = f"<figcaption>branch {branch}</figcaption>" if len(branches) > 1 else ""
+        picture = graph_svg(
+            [row for row in nodes if row["branch"] == branch],
+            [row for row in edges if row["branch"] == branch],
+        )
+        pictures.append(f'<figure style="margin:0.5em 0">{heading}{picture}</figure>')
+    conditions = dict.fromkeys(
+        (row["condition"], row["selectivity"]) for row in edges if row["kind"] == "condition"
+    )
+    filters = dict.fromkeys(
+        (row["filter"], row["filter_selectivity"]) for row in nodes if row["filter"]
+    )
+    lines = "".join(
+        f'<tr><td style="text-align:left">{html.escape(text)}</td>'
+        f'<td style="text-align:right">{short(value)}</td></tr>'
+        for text, value in (*filters, *conditions)
+    )
+    table = (
+        '<table class="dataframe"><thead><tr><th style="text-align:left">condition</th>'
+        f"<th>selectivity</th></tr></thead><tbody>{lines}</tbody></table>"
+        if lines
+        else "<p>no conditions</p>"
+    )
+    return (
+        f'<div class="cep-predicate-graph">{"".join(pictures)}<p><small>{LEGEND}</small></p>'
+        f"{table}</div>"
+    )
+
+
+def graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
+    """The graph of one branch, an ``<svg>`` without ids, styles or scripts."""
+    place = {row["variable"]: number for number, row in enumerate(nodes)}
+    spans = {
+        kind: [place[row["second"]] - place[row["first"]] for row in edges if row["kind"] == kind]
+        for kind in ("condition", "time order")
+    }
+    top = 40 + _RISE * max(spans["condition"], default=0)
+    lines = max(len(_below(row)) for row in nodes)
+    bottom = 34 + 14 * lines
+    deepest = max((span for span in spans["time order"] if span > 1), default=0)
+    width = _COLUMN * len(nodes)
+    height = top + bottom + (12 + _FALL * deepest if deepest else 0) + 8
+
+    def x(name: str) -> float:
+        return _COLUMN * (place[name] + 0.5)
+
+    radius = _radii(nodes)
+    parts, labels = [], []
+    for row in edges:
+        first, second = row["first"], row["second"]
+        ends = (x(first), x(second))
+        if row["kind"] == "condition":
+            parts.append(_condition(row, ends, top))
+            if not math.isnan(row["selectivity"]):
+                labels.append(
+                    _text(sum(ends) / 2, top - 22 - _rise(ends), short(row["selectivity"]))
+                )
+        elif place[second] - place[first] == 1:
+            parts.append(
+                _arrow(
+                    (ends[0] + radius[first] + 4, top),
+                    (ends[1] - radius[second] - 4, top),
+                    0.0,
+                    row,
+                )
+            )
+        else:
+            fall = _FALL * abs(place[second] - place[first])
+            parts.append(_arrow((ends[0], top + bottom), (ends[1], top + bottom), fall, row))
+    for row in nodes:
+        parts.append(_node(row, x(row["variable"]), top, radius[row["variable"]]))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" style="max-width:100%;height:auto" fill="currentColor" '
+        'font-family="sans-serif" font-size="11" text-anchor="middle">'
+        f"<title>predicate graph</title>{''.join(parts + labels)}</svg>"
+    )
+
+
+def _rise(ends: tuple[float, float]) -> float:
+    return _RISE * (ends[1] - ends[0]) / _COLUMN
+
+
+def _text(x: float, y: float, text: str, look: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}"{look}>{html.escape(text)}</text>'
+
+
+def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
+    """An arc from above the one variable to above the other."""
+    (x1, x2), rise = ends, _rise(ends)
+    value = row["selectivity"]
+    tip = html.escape(f"{row['condition']}: selectivity {short(value)}")
+    # The top of a quadratic curve is halfway to its control point.
+    return (
+        f'<g><title>{tip}</title><path d="M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} '
+        f'{y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}" fill="none" stroke="{_CONDITION}" '
+        f'stroke-opacity="0.8" stroke-width="{_thickness(value):.1f}"/></g>'
+    )
+
+
+def _thickness(selectivity: float) -> float:
+    """From 1.5 for a condition that always holds to 7.5 for one in a thousand."""
+    if math.isnan(selectivity):
+        return 1.5
+    return 1.5 + 2 * min(3.0, -math.log10(max(selectivity, 1e-3)))
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float], fall: float, row: Row) -> str:
+    """A grey line with a point at its end, below the variables where it passes others."""
+    (x1, y1), (x2, y2) = start, end
+    middle = ((x1 + x2) / 2, (y1 + y2) / 2 + 2 * fall)
+    along = (x2 - middle[0], y2 - middle[1])
+    length = math.hypot(*along)
+    ux, uy = along[0] / length, along[1] / length
+    back = (x2 - 8 * ux, y2 - 8 * uy)
+    corners = (
+        f"{x2:.1f},{y2:.1f} {back[0] - 4 * uy:.1f},{back[1] + 4 * ux:.1f} "
+        f"{back[0] + 4 * uy:.1f},{back[1] - 4 * ux:.1f}"
+    )
+    return (
+        f'<g opacity="0.55"><title>{html.escape(row["condition"])}</title>'
+        f'<path d="M{x1:.1f} {y1:.1f} Q{middle[0]:.1f} {middle[1]:.1f} {back[0]:.1f} {back[1]:.1f}" '
+        'fill="none" stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 3"/>'
+        f'<polygon points="{corners}"/></g>'
+    )
+
+
+def _node(row: Row, x: float, y: float, radius: float) -> str:
+    look = 'fill="currentColor" fill-opacity="0.12" stroke="currentColor"'
+    if row["kind"] == "negated":
+        look += ' stroke-dasharray="3 3"'
+    circles = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}/>'
+    if row["kind"] == "kleene":
+        circles += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius - 3:.1f}" {look}/>'
+    bold = ' font-weight="600" font-size="13"'
+    texts = [_text(x, y + 32, _shortened(row["variable"]), bold)]
+    for number, line in enumerate(_below(row)):
+        texts.append(_text(x, y + 46 + 14 * number, line, ' opacity="0.85"'))
+    tip = html.escape("; ".join([row["variable"], *_below(row), row["filter"]]).rstrip("; "))
+    return f"<g><title>{tip}</title>{circles}{''.join(texts)}</g>"
+
+
+def _below(row: Row) -> list[str]:
+    """What stands below a variable's name."""
+    before = {"negated": "no ", "kleene": "set of "}.get(row["kind"], "")
+    lines = [_shortened(before + row["type"])]
+    if not math.isnan(row["per_window"]):
+        lines.append(f"{short(row['per_window'])} per window")
+    if row["filter"]:
+        value = row["filter_selectivity"]
+        lines.append("filtered" if math.isnan(value) else f"filter passes {short(value)}")
+    return lines
+
+
+def _radii(nodes: Sequence[Row]) -> dict[str, float]:
+    """From 7 to 15 pixels, by the logarithm of the events in a window."""
+    known = [row["per_window"] for row in nodes if row["per_window"] > 0]
+    most = max(known, default=1.0)
+    found = {}
+    for row in nodes:
+        events = row["per_window"]
+        share = math.log10(most / events) / 2 if events > 0 else 1.0
+        found[row["variable"]] = 11.0 if math.isnan(events) else 15 - 8 * min(1.0, share)
+    return found
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

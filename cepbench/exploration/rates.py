@@ -1,0 +1,124 @@
+"""How often events of each type arrive, interval by interval."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import StreamError
+from cepbench.exploration.durations import window_of
+from cepbench.patterns.model import Window
+from cepbench.streams.event_stream import EventStream
+
+#: Intervals that are aimed at where none is given, and the most that are counted.
+_AIMED_AT, _MOST = 80, 200_000
+
+#: Types that are counted where none are named: the most frequent ones.
+MOST_TYPES = 8
+
+#: Round lengths in seconds: from milliseconds up to weeks.
+_ROUND = (
+    1e-3, 1e-2, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14_400,
+    28_800, 43_200, 86_400, 604_800,
+)  # fmt: skip
+
+
+def rates_over_time(
+    stream: EventStream,
+    types: Iterable[str] | None = None,
+    every: float | str | Window | None = None,
+) -> pd.DataFrame:
+    """Arrivals per type and interval of time.
+
+    Parameters
+    ----------
+    stream : EventStream
+    types : iterable of str, optional
+        By default the eight most frequent ones.
+    every : float, str or Window, optional
+        Length of an interval: seconds (or ticks), or a text such as ``"20 minutes"``. By default
+        a round length that makes about 80 intervals. Intervals begin at multiples of it.
+
+    Returns
+    -------
+    DataFrame
+        One row an interval and type: ``time`` (when it begins), ``type``, ``events`` and ``rate``,
+        in events per second (or tick). The rate of the first and the last interval is that of
+        their part between the stream's first and last event. Where the whole stream is silent, as
+        between two trading days, the rate is NaN and a chart has a gap.
+
+    Raises
+    ------
+    StreamError
+        If the stream is empty or has no such type, or ``every`` is no length of time or makes too
+        many intervals.
+    """
+    if not len(stream):
+        raise StreamError("an empty stream has no rates over time")
+    names = _chosen(stream, types)
+    first, last = int(stream.timestamps[0]), int(stream.timestamps[-1])
+    step = _step(stream, last - first, every)
+    start = first // step * step
+    intervals = (last - start) // step + 1
+    if intervals > _MOST:
+        raise StreamError(
+            f"every = {every!r} cuts the stream into {intervals:,} intervals, and at most {_MOST:,} "
+            "are counted; choose a longer one, or a slice of the stream"
+        )
+    number = (stream.timestamps - start) // step
+    silent = np.bincount(number, minlength=intervals) == 0
+    begins = start + step * np.arange(intervals, dtype=np.int64)
+    covered = np.minimum(begins + step, last) - np.maximum(begins, first)
+    lengths = np.where(covered > 0, covered, np.nan) / (1e9 if stream.is_datetime else 1.0)
+    codes = {name: code for code, name in enumerate(stream.type_names)}
+    frames = []
+    for name in names:
+        events = np.bincount(number[stream.type_codes == codes[name]], minlength=intervals)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "time": begins.view("datetime64[ns]") if stream.is_datetime else begins,
+                    "type": name,
+                    "events": events,
+                    "rate": np.where(silent, np.nan, events / lengths),
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _chosen(stream: EventStream, types: Iterable[str] | None) -> list[str]:
+    counts = stream.counts_by_type()
+    if types is None:
+        return sorted(counts, key=lambda name: -counts[name])[:MOST_TYPES]
+    names = [types] if isinstance(types, str) else list(dict.fromkeys(types))
+    if not names:
+        raise StreamError("types names no type; leave it out for the most frequent ones")
+    for name in names:
+        if name not in counts:
+            near = difflib.get_close_matches(str(name), counts, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise StreamError(f"the stream has no events of type {name!r}{hint}")
+    return names
+
+
+def _step(stream: EventStream, span: int, every: float | str | Window | None) -> int:
+    """Length of an interval in nanoseconds (or ticks)."""
+    unit = "seconds" if stream.is_datetime else "units"
+    if every is None:
+        if not stream.is_datetime:
+            aimed = max(1.0, span / _AIMED_AT)
+            return int(10 ** math.ceil(math.log10(aimed)))
+        aimed = span / 1e9 / _AIMED_AT
+        return int(1e9 * next((one for one in _ROUND if one >= aimed), _ROUND[-1]))
+    window = window_of(every, unit, "every", StreamError)
+    if window.is_datetime is not stream.is_datetime:
+        time = "a datetime" if stream.is_datetime else "a plain integer"
+        raise StreamError(f"every = {window}, but this stream's time is {time}")
+    if window.length < 1:
+        raise StreamError(f"every = {every!r}; an interval has a length greater than 0")
+    return window.length

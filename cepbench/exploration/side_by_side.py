@@ -1,0 +1,188 @@
+"""The plans of several generators for one pattern, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cepbench.errors import PlanGeneratorError
+from cepbench.explanations.explain import explain
+from cepbench.explanations.explanation import Explanation
+from cepbench.exploration.side_by_side_page import Panel, panels_html
+from cepbench.patterns.model import Pattern
+from cepbench.planners.generate import plan
+from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.plans.model import AnyPlan, OrderPlan
+from cepbench.plans.notes import from_log
+from cepbench.statistics.model import Statistics
+
+#: Columns of the table of plans, in order.
+COLUMNS = (
+    "algorithm", "plans", "plan", "cost", "log_cost", "relative_cost", "same_as", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class SideBySide:
+    """What :func:`plans_side_by_side` returns; a notebook shows it as a row of annotated trees.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    statistics : Statistics
+    table : DataFrame
+        One row a generator: ``algorithm``, ``plans`` (``order`` or ``tree``), ``plan`` (as text),
+        ``cost`` and ``log_cost``, ``relative_cost`` (to the best plan of the same kind: the costs
+        of orders and of trees add up different things), ``same_as`` (the generators before it
+        whose plan is equal) and ``reason`` (why there is no plan, else empty).
+    plans : mapping of str to plan
+        Generator → plan; those that refused are missing.
+    explanations : mapping of str to Explanation
+        Generator → its plan node by node.
+    notes : mapping of str to str, optional
+        Generator → a line to be shown with its plan.
+    """
+
+    pattern: Pattern
+    statistics: Statistics
+    table: pd.DataFrame
+    plans: Mapping[str, AnyPlan]
+    explanations: Mapping[str, Explanation]
+    notes: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        return f"SideBySide({len(self.plans)} plans of {self.pattern})"
+
+    def describe(self) -> str:
+        """The table as text."""
+        shown = self.table[["algorithm", "plans", "plan", "cost", "relative_cost"]].copy()
+        shown["same as"] = self.table["same_as"].str.join(", ")
+        return str(shown.to_string(index=False))
+
+    def _repr_html_(self) -> str:
+        panels = [
+            Panel(
+                algorithm=row["algorithm"],
+                kind=row["plans"],
+                log_cost=row["log_cost"],
+                relative_cost=row["relative_cost"],
+                same_as=row["same_as"],
+                explanation=self.explanations.get(row["algorithm"]),
+                reason=row["reason"],
+                note=None if self.notes is None else self.notes.get(row["algorithm"], ""),
+            )
+            for row in self.table.to_dict("records")
+        ]
+        return panels_html(panels)
+
+
+def plans_side_by_side(
+    pattern: Pattern,
+    statistics: Statistics,
+    generators: Sequence[str | PlanGenerator] | None = None,
+    *,
+    seed: int = 0,
+    time_selectivity: str = "adjacent",
+    alpha: float = 0.0,
+    last: str | Sequence[str | None] | None = None,
+) -> SideBySide:
+    """Let every generator plan a pattern, and put the plans next to each other.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Of any kind; of one with OR each plan has a tree for each branch.
+    statistics : Statistics
+    generators : sequence of str or PlanGenerator, optional
+        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and a user's own.
+    seed : int
+        Of generators that draw at random.
+    time_selectivity, alpha, last
+        As ``cep.plan`` takes them.
+
+    Returns
+    -------
+    SideBySide
+        With ``table``, a DataFrame of a row a generator, ``plans`` by name, and a picture in
+        notebooks: the lines of a tree are the thicker, the more partial matches are expected.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If a generator is unknown. One that refuses or fails has a row that says so.
+    StatisticsError, UnsupportedPatternError
+        If the statistics do not fit the pattern, or an argument makes no sense.
+    """
+    chosen = [
+        entry if isinstance(entry, PlanGenerator) else find_generator(entry)
+        for entry in (default_generators() if generators is None else generators)
+    ]
+    plans: dict[str, AnyPlan] = {}
+    explanations: dict[str, Explanation] = {}
+    reasons: dict[str, str] = {}
+    drawn: dict[tuple[str, str], Explanation] = {}
+    for generator in chosen:
+        try:
+            found = plan(
+                pattern, statistics, generator, seed=seed, time_selectivity=time_selectivity,
+                alpha=alpha, last=last,
+            )  # fmt: skip
+        except PlanGeneratorError as error:
+            reasons[generator.name] = str(error)
+            continue
+        plans[generator.name] = found
+        key = (found.kind, plan_text(found))
+        if key not in drawn:
+            drawn[key] = explain(
+                pattern, found, statistics, time_selectivity=time_selectivity, alpha=alpha,
+                last=last,
+            )  # fmt: skip
+        explanations[generator.name] = drawn[key]
+    return SideBySide(pattern, statistics, _table(chosen, plans, reasons), plans, explanations)
+
+
+def plan_text(plan: AnyPlan) -> str:
+    """A plan in one line; equal plans of one kind have equal texts.
+
+    Parameters
+    ----------
+    plan : OrderPlan, TreePlan or UnionPlan
+    """
+    return " | ".join(
+        " → ".join(part.names) if isinstance(part, OrderPlan) else _nested(part.tree)
+        for part in plan.parts
+    )
+
+
+def _nested(tree: object) -> str:
+    return f"({_nested(tree[0])} {_nested(tree[1])})" if isinstance(tree, tuple) else str(tree)
+
+
+def _table(
+    generators: Sequence[PlanGenerator], plans: Mapping[str, AnyPlan], reasons: Mapping[str, str]
+) -> pd.DataFrame:
+    logs = {name: math.nan if p.log_cost is None else p.log_cost for name, p in plans.items()}
+    best: dict[str, float] = {}
+    for name, found in plans.items():
+        best[found.kind] = min(best.get(found.kind, math.inf), logs[name])
+    rows = []
+    seen: dict[tuple[str, str], list[str]] = {}
+    for generator in generators:
+        name, kind = generator.name, generator.plans
+        row: dict[str, object] = dict.fromkeys(COLUMNS, math.nan)
+        row |= {"algorithm": name, "plans": kind, "plan": "", "same_as": ()}
+        row["reason"] = reasons.get(name, "")
+        if name in plans:
+            text = plan_text(plans[name])
+            equal = seen.setdefault((kind, text), [])
+            ratio = from_log(logs[name] - best[kind])
+            row |= {
+                "plan": text, "cost": plans[name].cost, "log_cost": logs[name],
+                "relative_cost": ratio, "same_as": tuple(equal),
+            }  # fmt: skip
+            equal.append(name)
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,232 @@
+"""Other numbers than those that were measured: what would be planned, and at what cost."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.costs.branches import branch_problems
+from cepbench.costs.models import plan_notes
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import StatisticsError
+from cepbench.exploration.durations import window_of
+from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.patterns.model import Pattern, Window
+from cepbench.planners.registry import PlanGenerator
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.plans.notes import from_log
+from cepbench.statistics.model import Pair, Statistics
+
+
+@dataclass(frozen=True, repr=False)
+class WhatIf:
+    """What :func:`what_if` returns.
+
+    Attributes
+    ----------
+    pattern, statistics
+        With the changes.
+    before, after : SideBySide
+        The plans by the numbers as they were, and by the changed ones.
+    table : DataFrame
+        The table of ``after``, and ``changed``: whether the plan is another one than before;
+        ``plan_before``; ``log_cost_kept`` and ``cost_kept``: what the plan from before costs by
+        the changed numbers; ``regret``: how many times as much that is as the new plan's cost.
+    """
+
+    pattern: Pattern
+    statistics: Statistics
+    before: SideBySide
+    after: SideBySide
+    table: pd.DataFrame
+
+    @property
+    def plans(self) -> Mapping[str, AnyPlan]:
+        """Generator → plan by the changed numbers."""
+        return self.after.plans
+
+    def __repr__(self) -> str:
+        return f"WhatIf({int(self.table['changed'].sum())} of {len(self.table)} plans change)"
+
+    def describe(self) -> str:
+        """The changed statistics, and a line a generator."""
+        columns = ["algorithm", "plan", "cost", "relative_cost", "changed", "regret"]
+        return f"{self.statistics.describe()}\n{self.table[columns].to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        notes = {
+            row["algorithm"]: f"changed; the old plan: {_times(row['regret'])} this cost"
+            for row in self.table.to_dict("records")
+            if row["changed"]
+        }
+        return replace(self.after, notes=notes)._repr_html_()
+
+
+def what_if(
+    pattern: Pattern,
+    statistics: Statistics,
+    *,
+    window: float | str | Window | None = None,
+    rates: Mapping[str, float] | None = None,
+    selectivities: Mapping[Pair, float] | None = None,
+    alpha: float = 0.0,
+    generators: Sequence[str | PlanGenerator] | None = None,
+    seed: int = 0,
+    time_selectivity: str = "adjacent",
+    last: str | Sequence[str | None] | None = None,
+    before: SideBySide | None = None,
+) -> WhatIf:
+    """Plan with some numbers changed.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    statistics : Statistics
+        As they are.
+    window : float, str or Window, optional
+        Another window: a number in the unit of the pattern's own, or a text such as
+        ``"5 minutes"``. Rates stay as they are per second, so cardinalities change with it.
+    rates : mapping of str to float, optional
+        Variable → events per second (or tick).
+    selectivities : mapping of (str, str) to float, optional
+        Pair of variables → selectivity; ``("a", "a")`` is the filter on ``a``.
+    alpha : float
+        Weight of latency in the cost.
+    generators, seed, time_selectivity, last
+        As :func:`~cepbench.exploration.side_by_side.plans_side_by_side` takes them.
+    before : SideBySide, optional
+        The plans by the unchanged numbers, if they were made already with the same arguments.
+
+    Returns
+    -------
+    WhatIf
+        The changed ``pattern`` and ``statistics``, and a ``table`` of plans and costs.
+
+    Raises
+    ------
+    StatisticsError
+        If a number or a name makes no sense.
+    PlanGeneratorError
+        If a generator is unknown.
+    """
+    changed_pattern = pattern
+    if window is not None:
+        its = window_of(window, pattern.window.unit, "window", StatisticsError)
+        if its.is_datetime is not pattern.window.is_datetime:
+            raise StatisticsError(
+                f"window = {its}, but the pattern's is {pattern.window}: one counts ticks"
+            )
+        changed_pattern = replace(pattern, window=its)
+    changed = _changed(pattern, statistics, rates or {}, selectivities or {})
+    options: dict[str, Any] = {
+        "generators": generators, "seed": seed, "time_selectivity": time_selectivity,
+    }  # fmt: skip
+    first = before or plans_side_by_side(pattern, statistics, **options)
+    after = plans_side_by_side(changed_pattern, changed, alpha=alpha, last=last, **options)
+    problems = branch_problems(changed_pattern, changed, time_selectivity, alpha, last)
+    table = after.table.assign(**_against(first, after, problems))
+    return WhatIf(changed_pattern, changed, first, after, table)
+
+
+def _changed(
+    pattern: Pattern,
+    statistics: Statistics,
+    rates: Mapping[str, float],
+    selectivities: Mapping[Pair, float],
+) -> Statistics:
+    """The statistics with rates per second, some numbers of them changed."""
+    for name in rates:
+        _check_known("rates", name, statistics.names)
+    for pair in selectivities:
+        for name in pair if isinstance(pair, tuple) else (pair,):
+            _check_known("selectivities", name, statistics.names)
+    if statistics.rates is not None:
+        plain = dict(statistics.rates)
+    else:
+        seconds = pattern.window.seconds
+        if not seconds:
+            raise StatisticsError(
+                "a window of length 0 makes no rates of cardinalities; give Statistics(rates=...)"
+            )
+        plain = {name: statistics.cardinality(name, seconds) / seconds for name in statistics.names}
+    others = {_ordered(pair): value for pair, value in selectivities.items()}
+    errors = {
+        key: value
+        for key, value in statistics.standard_errors.items()
+        if key not in rates and key not in others and statistics.rates is not None
+    }
+    return Statistics(
+        rates={**plain, **rates},
+        selectivities={**statistics.selectivities, **others},
+        standard_errors=errors,
+        stream_rate=statistics.stream_rate,
+        partitions=statistics.partitions,
+    )
+
+
+def _ordered(pair: Pair) -> Pair:
+    # What is no pair is left for Statistics to refuse.
+    return (min(pair), max(pair)) if isinstance(pair, tuple) and len(pair) == 2 else pair
+
+
+def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
+    known = list(names)
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise StatisticsError(
+            f"{where} mentions {name!r}, of which nothing was measured{hint} The variables are "
+            f"{', '.join(known)}"
+        )
+
+
+def _against(
+    before: SideBySide, after: SideBySide, problems: Sequence[PlanningProblem]
+) -> dict[str, list[Any]]:
+    """The columns that hold the plans of before against those of after."""
+    texts = before.table.set_index("algorithm")["plan"]
+    found: dict[str, list[Any]] = {
+        "changed": [], "plan_before": [], "cost_kept": [], "log_cost_kept": [], "regret": [],
+    }  # fmt: skip
+    for row in after.table.to_dict("records"):
+        name = row["algorithm"]
+        old = texts.get(name, "")
+        both = name in before.plans and name in after.plans
+        log_kept = _log_cost(before.plans[name], problems) if both else math.nan
+        found["changed"].append(both and old != row["plan"])
+        found["plan_before"].append(old)
+        found["log_cost_kept"].append(log_kept)
+        found["cost_kept"].append(from_log(log_kept))
+        found["regret"].append(from_log(log_kept - row["log_cost"]))
+    return found
+
+
+def _log_cost(plan: AnyPlan, problems: Sequence[PlanningProblem]) -> float:
+    """What a plan costs by other numbers than it was made with."""
+    parts: list[Plan] = []
+    for part, problem in zip(plan.parts, problems, strict=True):
+        index = {name: number for number, name in enumerate(problem.names)}
+
+        def numbered(tree: Any, index: Mapping[str, int] = index) -> Any:
+            if isinstance(tree, tuple):
+                return (numbered(tree[0]), numbered(tree[1]))
+            return index[tree]
+
+        if part.kind == "order":
+            notes = plan_notes(problem, "order", [index[name] for name in part.names])
+        else:
+            notes = plan_notes(problem, "tree", numbered(part.tree))
+        parts.append(replace(part, **{**notes, "log_bound": None}))
+    total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
+    assert total is not None  # plan_notes has given each part its cost
+    return float(np.float64(total))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} ×" if ratio < 1e6 else "over 10⁶ ×"
