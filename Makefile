@@ -59,7 +59,7 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
 
 report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (hours)
-	$(BIN)/python -m cepbench.reporting --profile $(PROFILE) $(REPORT_ARGS)
+	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
 sweep: $(BUILT)  ## the sweeps behind the report: estimated, with progress, resumed if killed

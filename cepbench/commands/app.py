@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from cepbench.commands import compare, explain, lists, plan, report, run
 from cepbench.commands.options import GROUP, examples
 from cepbench.errors import CepbenchError
 
@@ -19,17 +20,25 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CepbenchError as error:
-            typer.echo(f"{typer.style('error:', fg='red', bold=True)} {error}", err=True)
-            raise typer.Exit(1) from None
+            _fail(str(error))
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
             raise typer.Exit(130) from None
+        except OSError as error:
+            if error.filename is None:
+                raise
+            _fail(f"{error.strerror}: {error.filename}")
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+    raise typer.Exit(1)
 
 
 app = typer.Typer(
     cls=Commands,
     epilog=examples(
-        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" --data prices.parquet',
+        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" \\\n      --data nasdaq-style/sample',
     ),
     **GROUP,
 )
@@ -56,6 +65,15 @@ def _cepbench(
 
     `cepbench COMMAND --help` tells more of each command, with an example.
     """
+
+
+app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
+app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.add_typer(report.app, name="report")
+app.command("generators", epilog=lists.GENERATORS_EXAMPLES)(lists.generators)
+app.command("evaluators", epilog=lists.EVALUATORS_EXAMPLES)(lists.evaluators)
 
 
 def main() -> None:

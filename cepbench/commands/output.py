@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
 import typer
@@ -54,36 +55,72 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def width() -> int:
+    """Characters of a line: of the terminal, and never less than 80 or more than 160."""
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 80), 160)
+
+
+def shown_bytes(number: float) -> str:
+    """A number of bytes with its unit, short."""
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def share_bar(share: float, room: int = 8) -> str:
+    """A bar for a part of 1, up to ``room`` characters long."""
+    eighths = round(min(max(share, 0.0), 1.0) * room * 8)
+    return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+
+
 def write_table(
-    rows: Iterable[Sequence[object]], heads: Sequence[str], *, shrink: int | None = None
+    rows: Iterable[Sequence[object]],
+    heads: Sequence[str],
+    *,
+    right: Sequence[str] = (),
+    shrink: int | None = None,
+    less: Sequence[str] = (),
 ) -> None:
     """Rows below headings, numbers to the right, to standard output.
 
     Parameters
     ----------
     rows : iterable of sequence
-        Texts, or numbers, which get thousands separators.
+        Texts, or numbers, which get thousands separators; None is left empty.
     heads : sequence of str
+    right : sequence of str
+        Headings of columns with texts that stand on the right too.
     shrink : int, optional
-        The column that is cut where a terminal is too narrow; elsewhere nothing is cut.
+        The column that is cut where the terminal is too narrow.
+    less : sequence of str
+        Headings of columns that are left out, in this order, where that is not enough. What goes
+        into a file or another program is complete.
     """
     table = [list(row) for row in rows]
-    texts = [[_shown(cell) for cell in row] for row in table]
-    right = [
-        any(_is_number(row[k]) for row in table)
-        and all(_is_number(row[k]) or not texts[i][k] for i, row in enumerate(table))
-        for k in range(len(heads))
+    texts = [list(map(_shown, row)) for row in table]
+    to_the_right = [
+        head in right or any(_is_number(row[k]) for row in table) for k, head in enumerate(heads)
     ]
     widths = [max(len(line[k]) for line in [list(heads), *texts]) for k in range(len(heads))]
-    if shrink is not None and sys.stdout.isatty():
-        over = sum(widths) + 2 * (len(widths) - 1) - shutil.get_terminal_size((WIDTH, 24)).columns
-        widths[shrink] = max(widths[shrink] - max(over, 0), len(heads[shrink]), 8)
-    for line in [list(heads), *texts]:
+    kept = list(range(len(heads)))
+    if sys.stdout.isatty():
+        least = widths.copy()
+        if shrink is not None:
+            least[shrink] = max(len(heads[shrink]), 8)
+        for head in less:
+            if sum(least[k] + 2 for k in kept) - 2 > width():
+                kept.remove(list(heads).index(head))
+        if shrink is not None:
+            others = sum(widths[k] + 2 for k in kept if k != shrink)
+            widths[shrink] = min(widths[shrink], max(width() - others, least[shrink]))
+    for number, line in enumerate([list(heads), *texts]):
         cells = [
-            f"{_cut(text, width):>{width}}" if to_the_right else f"{_cut(text, width):<{width}}"
-            for text, width, to_the_right in zip(line, widths, right, strict=True)
+            f"{_cut(line[k], widths[k]):{'>' if to_the_right[k] else '<'}{widths[k]}}" for k in kept
         ]
-        say("  ".join(cells).rstrip())
+        shown = "  ".join(cells).rstrip()
+        say(typer.style(shown, bold=True) if number == 0 else shown)
 
 
 def _is_number(cell: object) -> bool:
@@ -100,13 +137,15 @@ def _shown(cell: object) -> str:
     return f"{cell:,.4g}" if isinstance(cell, float) else str(cell)
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 @contextmanager
-def progress(doing: str, total: int | None = None, unit: str = "it") -> Iterator[Any]:
+def progress(doing: str, total: int | None = None, unit: str = "") -> Iterator[Any]:
     """Show on standard error what is being done and how far it is, if that is a terminal.
+
+    What takes less than a second shows nothing.
 
     Parameters
     ----------
@@ -120,20 +159,30 @@ def progress(doing: str, total: int | None = None, unit: str = "it") -> Iterator
     Yields
     ------
     tqdm
-        ``update(n)`` tells that ``n`` steps are done.
+        ``update(n)`` tells that ``n`` more steps are done.
     """
     from tqdm import tqdm
 
+    if not sys.stderr.isatty():
+        with tqdm(disable=True) as bar:
+            yield bar
+        return
+    form = "{desc}: {elapsed}" if total is None else None
     with tqdm(
-        desc=doing,
-        total=total,
-        unit=unit,
-        unit_scale=True,
-        leave=False,
-        delay=0 if total is None else 1,
-        disable=not sys.stderr.isatty(),
-        dynamic_ncols=True,
-        bar_format=None if total else "{desc} … {elapsed}",
-        file=sys.stderr,
-    ) as bar:
-        yield bar
+        desc=doing, total=total, unit=unit, unit_scale=True, leave=False, delay=1.0,
+        dynamic_ncols=True, bar_format=form, file=sys.stderr,
+    ) as bar:  # fmt: skip
+        ended = Event()
+
+        def tick() -> None:
+            # The clock goes on while a step takes long.
+            while not ended.wait(1.0):
+                bar.refresh()
+
+        ticking = Thread(target=tick, daemon=True)
+        ticking.start()
+        try:
+            yield bar
+        finally:
+            ended.set()
+            ticking.join()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
@@ -15,6 +16,38 @@ from cepbench.streams.fit import check_types
 
 #: Events that are pushed at first, and at most.
 _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
+
+
+class MatchBatches(Iterator[pa.Table]):
+    """The batches, made as they are asked for, and what that took so far.
+
+    Parameters
+    ----------
+    detector : Detector
+        A new one with ``output="arrow"``.
+    stream : EventStream
+    rows : int
+        The most rows of a batch.
+    told : callable, optional
+        Called with the number of events taken in so far, whenever it has grown.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        stream: EventStream,
+        rows: int,
+        told: Callable[[int], object] | None = None,
+    ) -> None:
+        self._detector = detector
+        self._tables = _batches(detector, stream, rows, told)
+
+    def __next__(self) -> pa.Table:
+        return next(self._tables)
+
+    def metrics(self) -> Metrics:
+        """What was taken in and found so far, also of matches that are still to be given."""
+        return self._detector.metrics()
 
 
 def match_batches(
@@ -25,7 +58,8 @@ def match_batches(
     rows: int = 1_000_000,
     evaluator: str | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-) -> Iterator[pa.Table]:
+    told: Callable[[int], object] | None = None,
+) -> MatchBatches:
     """All matches of ``pattern`` in ``stream``, batch by batch, however many there are.
 
     Takes in so many events at a time that their matches are about ``rows``. What is given can be
@@ -42,11 +76,13 @@ def match_batches(
         As in :func:`cepbench.evaluators.evaluate.evaluate`.
     partial_match_limit : int
         The same.
+    told : callable, optional
+        Called with the number of events taken in so far, after each step; for a progress bar.
 
-    Yields
-    ------
-    pyarrow.Table
-        Of at least one row and at most ``rows``; columns as in :func:`cepbench.evaluators.arrow_matches.match_schema`.
+    Returns
+    -------
+    MatchBatches
+        An iterator of pyarrow.Table, with ``metrics()`` of what was run so far. Tables of at least one row and at most ``rows``; columns as in :func:`cepbench.evaluators.arrow_matches.match_schema`.
 
     Raises
     ------
@@ -63,15 +99,22 @@ def match_batches(
         output="arrow",
         partial_match_limit=partial_match_limit,
     )
-    return _batches(detector, stream, rows)
+    return MatchBatches(detector, stream, rows, told)
 
 
-def _batches(detector: Detector, stream: EventStream, rows: int) -> Iterator[pa.Table]:
+def _batches(
+    detector: Detector,
+    stream: EventStream,
+    rows: int,
+    told: Callable[[int], object] | None,
+) -> Iterator[pa.Table]:
     events = min(_FIRST_EVENTS, rows)
     at = 0
     while at < len(stream):
         found = detector.push(stream[at : at + events])
         at += events
+        if told is not None:
+            told(detector.position)
         yield from _slices(found, rows)
         if found.num_rows > rows:
             events = max(1, events // 2)

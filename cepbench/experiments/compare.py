@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.experiments.cells import OK, check_agreement, results_frame
-from cepbench.experiments.measure import measure_pattern
+from cepbench.experiments.measure import cells_of, measure_pattern
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, default_generators
@@ -86,6 +86,7 @@ def compare(
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
+    told: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
@@ -110,6 +111,8 @@ def compare(
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
+    told : callable, optional
+        Called with how many runs are finished and of how many, after each; for a progress bar.
 
     Returns
     -------
@@ -129,25 +132,35 @@ def compare(
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
-    rows = results_frame(
-        measure_pattern(
-            spec,
-            stream,
-            statistics,
-            default_generators() if generators is None else generators,
-            evaluators=evaluators,
-            repetitions=repetitions,
-            seed=seed,
-            time_selectivity=time_selectivity,
-            partial_match_limit=partial_match_limit,
-            output=output,
-        )
+    chosen = default_generators() if generators is None else generators
+    runs = measure_pattern(
+        spec,
+        stream,
+        statistics,
+        chosen,
+        evaluators=evaluators,
+        repetitions=repetitions,
+        seed=seed,
+        time_selectivity=time_selectivity,
+        partial_match_limit=partial_match_limit,
+        output=output,
     )
+    if told is not None:
+        runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
+    rows = results_frame(runs)
     check_agreement(rows)
     table = [_side(runs) for _, runs in rows.groupby(["algorithm", "evaluator"], sort=False)]
     comparison = Comparison(table, columns=list(COLUMNS))
     comparison.pattern = pattern.describe()
     return comparison
+
+
+def _telling(
+    rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
+) -> Iterator[dict[str, Any]]:
+    for number, row in enumerate(rows, start=1):
+        told(number, total)
+        yield row
 
 
 def _side(runs: pd.DataFrame) -> dict[str, object]:

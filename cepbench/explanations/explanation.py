@@ -74,14 +74,14 @@ class Explanation:
         ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
         return f"Explanation({self.plan!r}, {ran})"
 
-    def describe(self) -> str:
+    def describe(self, width: int = WIDTH) -> str:
         """The plan's tree with its numbers, then what is to be learned from them.
 
-        Lines have up to 100 characters; those of very deep trees have more.
+        Lines have up to ``width`` characters; those of very deep trees have more.
         """
-        lines = [line for text in self._headlines() for line in wrap(text, WIDTH)]
-        lines += tree_lines(self._branches(), self._columns())
-        told = [line for text in self.sentences() for line in wrap(text, WIDTH)]
+        lines = [line for text in self._headlines() for line in wrap(text, width)]
+        lines += tree_lines(self._branches(), self._columns(), width)
+        told = [line for text in self.sentences() for line in wrap(text, width)]
         return "\n".join([*lines, *([""] if told else []), *told])
 
     def sentences(self) -> list[str]:

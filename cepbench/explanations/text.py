@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from cepbench.explanations.columns import Column, Row, listed
 
-#: Characters of a line, which only trees that are deeper than that exceed.
+#: Characters of a line if nothing else is said.
 WIDTH = 100
 
 _LEAST_LABEL = 16
 
 
-def tree_lines(branches: Sequence[Sequence[Row]], columns: Sequence[Column]) -> Iterator[str]:
+def tree_lines(
+    branches: Sequence[Sequence[Row]], columns: Sequence[Column], width: int = WIDTH
+) -> Iterator[str]:
     """The headings, then each branch's tree from its root down.
 
     Parameters
@@ -20,6 +22,8 @@ def tree_lines(branches: Sequence[Sequence[Row]], columns: Sequence[Column]) -> 
     branches : sequence of sequence of mapping
         The rows of each branch; see :class:`~cepbench.explanations.explanation.Explanation`.
     columns : sequence of Column
+    width : int
+        Characters of a line, which only trees that are deeper than that exceed.
     """
     rows = [list(labelled(table)) for table in branches]
     cells = [
@@ -35,7 +39,7 @@ def tree_lines(branches: Sequence[Sequence[Row]], columns: Sequence[Column]) -> 
         short_of = len(columns[first].group) + 2 - sum(widths[first:last])
         widths[first] += max(0, short_of)
     longest = max(len(rail) + len(label) for its in rows for _, rail, label in its)
-    room = max(min(longest, WIDTH - sum(widths)), _LEAST_LABEL)
+    room = max(min(longest, width - sum(widths)), _LEAST_LABEL)
     yield (
         " " * room
         + "".join(

@@ -1,0 +1,139 @@
+"""``cepbench compare``: all plan generators side by side."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.commands.options import (
+    COLUMNS,
+    ColumnsOption,
+    DataOption,
+    DaysOption,
+    EvaluatorsOption,
+    GeneratorsOption,
+    JsonOption,
+    OnlyTypesOption,
+    PatternArgument,
+    PatternNameOption,
+    PluginOption,
+    SeedOption,
+    StatisticsOption,
+    examples,
+)
+from cepbench.commands.output import (
+    progress,
+    say,
+    share_bar,
+    shown_bytes,
+    write_json,
+    write_table,
+)
+from cepbench.commands.plugins import load_plugins
+
+if TYPE_CHECKING:
+    from cepbench.experiments.compare import Comparison
+
+EXAMPLES = examples(
+    'cepbench compare "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
+    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
+    "      --data nasdaq-style/sample --repetitions 1",
+)
+
+
+def compare(
+    pattern: PatternArgument = None,
+    data: DataOption = None,
+    pattern_name: PatternNameOption = None,
+    generator: GeneratorsOption = None,
+    evaluator: EvaluatorsOption = None,
+    repetitions: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Runs of each plan; the table has medians.")
+    ] = 3,
+    statistics: StatisticsOption = None,
+    plugin: PluginOption = None,
+    days: DaysOption = None,
+    only_types: OnlyTypesOption = False,
+    columns: ColumnsOption = COLUMNS,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Plan with every plan generator and run every plan.
+
+    Every plan finds the same matches. That is checked, and it is an error if they differ.
+    """
+    from cepbench.experiments.compare import compare as comparison_of
+
+    load_plugins(plugin)
+    source = source_of(data, columns)
+    asked = read_pattern(pattern, pattern_name, source)
+    stream = source.stream(asked, days=days, only_types=only_types)
+    known = read_statistics(statistics, asked, stream, seed)
+    with progress("running plans", total=1, unit=" runs") as bar:
+
+        def told(finished: int, total: int) -> None:
+            bar.total = total
+            bar.update(finished - bar.n)
+
+        table = comparison_of(
+            asked,
+            stream,
+            statistics=known,
+            generators=list(dict.fromkeys(generator)) if generator else None,
+            evaluators=evaluator or None,
+            repetitions=repetitions,
+            seed=seed,
+            told=told,
+        )
+    if json:
+        write_json(
+            {
+                "pattern": str(asked),
+                "events": len(stream),
+                "repetitions": repetitions,
+                "seed": seed,
+                "rows": table.rename(columns={"algorithm": "generator", "plans": "kind"}),
+            }
+        )
+        return
+    say(asked.describe())
+    say(f"{len(stream):,} events")
+    say()
+    _show(table)
+
+
+def _show(table: Comparison) -> None:
+    fastest = table["events_per_second"].max()
+    rows: list[list[Any]] = []
+    for row in table.to_dict("records"):
+        if row["status"] != "ok":
+            told = f"{row['status']}: {row['reason']}"
+            rows.append([row["algorithm"], row["evaluator"], *[""] * 7, told])
+            continue
+        speed = row["events_per_second"]
+        rows.append(
+            [
+                row["algorithm"],
+                row["evaluator"],
+                f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
+                f"{speed:,.0f}",
+                share_bar(speed / fastest),
+                f"{int(row['peak_partial_matches']):,}",
+                shown_bytes(row["peak_bytes"]),
+                f"{int(row['comparisons']):,}",
+                f"{int(row['matches']):,}",
+                row["plan"],
+            ]
+        )
+    heads = [
+        "generator", "evaluator", "est. cost", "events/s", "", "stored", "memory", "compared",
+        "matches", "plan",
+    ]  # fmt: skip
+    write_table(
+        rows, heads, right=[*heads[2:4], *heads[5:9]], shrink=9, less=("compared", "", "stored")
+    )
+    say()
+    say("stored: partial matches at most; compared: pairs whose conditions were tested")

@@ -1,0 +1,90 @@
+"""What the Tab key completes; it must come at once, so nothing that compiles is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from cepbench.papers import ALGORITHMS
+
+
+def _named(room: str) -> list[str]:
+    """What papers describe and that room of the package has, by registered name."""
+    return [algorithm.name for algorithm in ALGORITHMS if algorithm.files[0].startswith(room)]
+
+
+def complete_generators(incomplete: str) -> list[str]:
+    """Plan generators of the project, in any case."""
+    return _beginning(_named("planners/"), incomplete)
+
+
+def complete_evaluators(incomplete: str) -> list[str]:
+    """Evaluators."""
+    return _beginning(_named("evaluators/"), incomplete)
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Data sets of the catalogue, and Parquet files and folders."""
+    return [*_beginning(_datasets(), incomplete), *_paths(incomplete, ".parquet")]
+
+
+def complete_profiles(incomplete: str) -> list[str]:
+    """Profiles of experiments."""
+    return _beginning(["quick", "full"], incomplete)
+
+
+def complete_notebooks(incomplete: str) -> list[str]:
+    """Notebooks of the folder in which they are looked for."""
+    names = [path.stem for path in sorted(Path("notebooks").glob("*.ipynb"))]
+    return _beginning(names, incomplete)
+
+
+def complete_pattern_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Patterns of the data set that was named before."""
+    data = ctx.params.get("data")
+    return _beginning(_library(str(data)), incomplete) if data else []
+
+
+def _beginning(names: list[str], incomplete: str) -> list[str]:
+    wanted = incomplete.casefold()
+    # What is completed must begin as it was typed, in its case too.
+    return [
+        incomplete + name[len(incomplete) :] for name in names if name.casefold().startswith(wanted)
+    ]
+
+
+def _paths(incomplete: str, suffix: str) -> list[str]:
+    beginning = Path(incomplete)
+    folder = beginning if incomplete.endswith("/") else beginning.parent
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    shown = [f"{entry}/" if entry.is_dir() else str(entry) for entry in entries]
+    return [
+        text for text in shown if text.startswith(incomplete) and (text.endswith(("/", suffix)))
+    ]
+
+
+def _datasets() -> list[str]:
+    from cepbench.datasets.catalogue import entries
+    from cepbench.errors import DatasetError
+
+    try:
+        found = entries()
+    except DatasetError:  # the command itself will say so
+        return []
+    return [f"{name}/{variant}" for name, entry in found.items() for variant in entry.variants]
+
+
+def _library(data: str) -> list[str]:
+    from cepbench.datasets.catalogue import folders
+    from cepbench.datasets.library import read_library
+    from cepbench.errors import DatasetError
+
+    name = data.partition("/")[0]
+    try:
+        return list(read_library(folders()[name], name))
+    except (DatasetError, KeyError):
+        return []

@@ -1,0 +1,130 @@
+"""``cepbench explain``: where a plan's estimates are wrong, and where its time goes."""
+
+from __future__ import annotations
+
+import html as markup
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.commands.options import (
+    COLUMNS,
+    AlphaOption,
+    ColumnsOption,
+    DataOption,
+    DaysOption,
+    EvaluatorOption,
+    GeneratorOption,
+    JsonOption,
+    LastOption,
+    OnlyTypesOption,
+    PatternArgument,
+    PatternNameOption,
+    PluginOption,
+    SeedOption,
+    StatisticsOption,
+    examples,
+)
+from cepbench.commands.output import progress, remark, say, width, write_json
+from cepbench.commands.planning import last_of, plan_with
+from cepbench.commands.plugins import load_plugins
+from cepbench.errors import PlanGeneratorError
+
+if TYPE_CHECKING:
+    from cepbench.explanations.explanation import Explanation
+
+EXAMPLES = examples(
+    'cepbench explain "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
+    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
+    "      --data nasdaq-style/sample --generator ZSTREAM --html plan.html",
+)
+
+
+def explain(
+    pattern: PatternArgument = None,
+    data: DataOption = None,
+    pattern_name: PatternNameOption = None,
+    generator: GeneratorOption = "DP-LD",
+    evaluator: EvaluatorOption = None,
+    run: Annotated[
+        bool, typer.Option(help="Run the plan, to hold the estimates against what happens.")
+    ] = True,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page with a picture of the plan, too."),
+    ] = None,
+    statistics: StatisticsOption = None,
+    alpha: AlphaOption = 0.0,
+    last: LastOption = None,
+    plugin: PluginOption = None,
+    days: DaysOption = None,
+    only_types: OnlyTypesOption = False,
+    columns: ColumnsOption = COLUMNS,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """What a plan is expected to do, node by node, and what it does.
+
+    With --statistics and --no-run no data are needed.
+    """
+    from cepbench.explanations.explain import explain as explanation_of
+
+    load_plugins(plugin)
+    needs_data = run or statistics is None
+    source = source_of(data, columns) if data or needs_data else None
+    asked = read_pattern(pattern, pattern_name, source)
+    stream = source.stream(asked, days=days, only_types=only_types) if source else None
+    known = read_statistics(statistics, asked, stream, seed)
+    its_last = last if last or not alpha else last_of(asked, stream, known)
+    planned = plan_with(generator, asked, known, seed=seed, alpha=alpha, last=its_last)
+    if planned.plan is None:
+        raise PlanGeneratorError(planned.reason)
+    with progress("running the plan" if run else "explaining the plan"):
+        found = explanation_of(
+            asked,
+            planned.plan,
+            known,
+            stream if run else None,
+            evaluator=evaluator,
+            last=its_last,
+        )
+    if html is not None:
+        html.write_text(_page(found), encoding="utf-8")
+    if json:
+        metrics = found.metrics.to_dict() if found.metrics else {}
+        write_json(
+            {
+                "pattern": str(asked),
+                "generator": planned.generator,
+                "plan": planned.text,
+                "cost": found.plan.cost,
+                "evaluator": found.evaluator,
+                "nodes": found.nodes,
+                "metrics": {k: v for k, v in metrics.items() if not k.startswith("latency")}
+                or None,
+                "findings": [*found.remarks, *found.sentences()],
+                "html": html,
+            }
+        )
+        return
+    say(found.describe(width()))
+    if html is not None:
+        remark(f"The picture is in {html}.")
+
+
+def _page(found: Explanation) -> str:
+    """The explanation as a page by itself, which needs no network."""
+    text = markup.escape(found.pattern.describe())
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        "<title>A plan, explained</title><style>"
+        ":root{color-scheme:light dark}"
+        "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em}"
+        "div.cep-explanation{overflow-x:auto}"
+        "td,th{padding:.15em .6em}table{border-collapse:collapse;font-size:14px}"
+        "</style></head><body>"
+        f"<h1>A plan, explained</h1><pre>{text}</pre>{found._repr_html_()}</body></html>\n"
+    )

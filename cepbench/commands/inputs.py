@@ -1,0 +1,188 @@
+"""What commands read: patterns, events, statistics."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cepbench.commands.output import progress
+from cepbench.errors import DatasetError, PatternError, StatisticsError
+
+if TYPE_CHECKING:
+    from cepbench.datasets.dataset import Dataset
+    from cepbench.patterns.model import Pattern
+    from cepbench.statistics.model import Statistics
+    from cepbench.streams.event_stream import EventStream
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a command's events come from.
+
+    Attributes
+    ----------
+    name : str
+        As it was given: of a data set, or a path.
+    dataset : Dataset or None
+        None for Parquet that is no data set.
+    columns : str
+        Names of the columns with type and time, with a comma between, for such Parquet.
+    """
+
+    name: str
+    dataset: Dataset | None
+    columns: str
+
+    def pattern(self, name: str) -> Pattern:
+        """A pattern of the data set's library.
+
+        Raises
+        ------
+        DatasetError
+            If there is none of that name, or no library.
+        """
+        if self.dataset is None:
+            raise DatasetError(
+                f"{self.name} is Parquet without a library of patterns; give the pattern itself, "
+                "or the name of a data set"
+            )
+        return self.dataset.patterns.entry(name).pattern
+
+    def stream(self, pattern: Pattern, *, days: int | None, only_types: bool) -> EventStream:
+        """The events, maybe of the first days or of the pattern's types alone.
+
+        Raises
+        ------
+        DatasetError, StreamError
+            If they cannot be read.
+        """
+        from cepbench.streams.event_stream import EventStream
+
+        with progress(f"reading {self.name}"):
+            if self.dataset is not None:
+                return self.dataset.stream(pattern if only_types else None, days=days)
+            if days is not None:
+                raise typer.BadParameter(
+                    "Parquet that is no data set is read as a whole", param_hint="'--days'"
+                )
+            type_column, time_column = self._columns()
+            types = [variable.type for variable in pattern.variables] if only_types else None
+            return EventStream.from_parquet(
+                self.name, type=type_column, time=time_column, types=types, sort=True
+            )
+
+    def _columns(self) -> tuple[str, str]:
+        type_column, comma, time_column = self.columns.partition(",")
+        if not comma:
+            raise typer.BadParameter(
+                f"{self.columns!r} names one column; give two, such as symbol,ts",
+                param_hint="'--columns'",
+            )
+        return type_column.strip(), time_column.strip()
+
+
+def source_of(data: str | None, columns: str) -> Source:
+    """Where the events are.
+
+    Raises
+    ------
+    typer.BadParameter
+        If that was not said.
+    DatasetError
+        If there is no such data set or path.
+    """
+    if data is None:
+        raise typer.BadParameter(
+            "say where the events are: the name of a data set, or Parquet", param_hint="'--data'"
+        )
+    from cepbench.datasets.catalogue import folders
+    from cepbench.datasets.opening import open_dataset
+    from cepbench.streams.dataset import read_declaration
+
+    if (
+        data.partition("/")[0] not in folders()
+        and Path(data).exists()
+        and not read_declaration(data)
+    ):
+        return Source(data, None, columns)
+    with progress(f"opening {data}"):
+        return Source(data, open_dataset(data), columns)
+
+
+def read_pattern(text: str | None, name: str | None, source: Source | None) -> Pattern:
+    """The pattern that a command was given.
+
+    Parameters
+    ----------
+    text : str or None
+        Pattern text, the file of one, or ``-`` for standard input.
+    name : str or None
+        One of the source's library.
+    source : Source or None
+
+    Raises
+    ------
+    PatternError
+        If it is no pattern, or a file that cannot be read.
+    DatasetError
+        If there is no such name.
+    """
+    from cepbench.patterns.parse import parse
+
+    if (text is None) == (name is None):
+        both = "not both" if text else "its text, the file of one, or - for standard input"
+        raise typer.BadParameter(f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN")
+    if name is not None:
+        if source is None:
+            raise typer.BadParameter("it needs --data", param_hint="'--pattern-name'")
+        return source.pattern(name)
+    assert text is not None
+    if text == "-":
+        return parse(sys.stdin.read())
+    if "(" in text:  # every pattern has one, and hardly a file
+        return parse(text)
+    try:
+        return parse(Path(text).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PatternError(
+            f"{text!r} is no pattern, and no file of one can be read ({_why(error)}). A pattern "
+            "looks like: PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
+        ) from None
+
+
+def read_statistics(
+    file: Path | None, pattern: Pattern, stream: EventStream | None, seed: int
+) -> Statistics:
+    """The statistics in a file, or else those of the stream.
+
+    Raises
+    ------
+    StatisticsError
+        If the file holds none.
+    """
+    from cepbench.statistics.model import Statistics
+
+    if file is None:
+        from cepbench.statistics.measure import measure_statistics
+
+        assert stream is not None  # what was given was seen to
+        with progress("measuring statistics"):
+            return measure_statistics(pattern, stream, seed=seed)
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StatisticsError(
+            f"{file} cannot be read as JSON ({_why(error)}); it must hold what "
+            "Statistics.to_dict() writes, such as "
+            '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
+        ) from None
+    return Statistics.from_dict(content)
+
+
+def _why(error: Exception) -> Any:
+    return error.strerror if isinstance(error, OSError) and error.strerror else error

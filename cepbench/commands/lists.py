@@ -1,0 +1,85 @@
+"""``cepbench generators`` and ``cepbench evaluators``: what there is to choose from."""
+
+from __future__ import annotations
+
+from cepbench.commands.options import JsonOption, PluginOption, examples
+from cepbench.commands.output import progress, say, write_json, write_table
+from cepbench.commands.plugins import load_plugins
+from cepbench.papers import ALGORITHMS, REFERENCES
+
+GENERATORS_EXAMPLES = examples("cepbench generators")
+EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
+
+
+def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
+    """The plan generators by name, with the kind of their plans and their source.
+
+    Those marked are compared where nothing else is said: the nine of Kolchinsky and Schuster, and
+    your own.
+    """
+    with progress("loading plan generators"):
+        from cepbench.planners.generate import plan  # noqa: F401  registers them
+        from cepbench.planners.registry import PLAN_GENERATORS, default_generators
+    load_plugins(plugin)
+    usual = set(default_generators())
+    rows = [
+        {
+            "name": entry.name,
+            "kind": entry.plans,
+            "exact": entry.exact,
+            "default": entry.name in usual,
+            "most_variables": entry.max_size,
+            "space": entry.space,
+            "description": entry.description,
+            "source": _source(entry.name, entry.source),
+            "own": not entry.is_builtin,
+        }
+        for entry in PLAN_GENERATORS.values()
+    ]
+    if json:
+        write_json(rows)
+        return
+    write_table(
+        (
+            [
+                row["name"],
+                row["kind"],
+                row["default"],
+                row["exact"],
+                row["most_variables"],
+                row["source"],
+            ]
+            for row in rows
+        ),
+        ["name", "kind", "default", "exact", "at most", "source"],
+        shrink=5,
+    )
+    say()
+    say("exact: its plan is of least cost among all it chooses from; at most: variables it takes")
+
+
+def evaluators(json: JsonOption = False) -> None:
+    """The evaluators by name, with the kind of plan they are made for and their source."""
+    with progress("loading evaluators"):
+        from cepbench.evaluators.registry import EVALUATORS
+    rows = [
+        {"name": entry.name, "kind": entry.plans, "source": _source(entry.name, entry.source)}
+        for entry in EVALUATORS.values()
+    ]
+    if json:
+        write_json(rows)
+        return
+    write_table((list(row.values()) for row in rows), ["name", "made for", "source"], shrink=2)
+
+
+def _source(name: str, said: str) -> str:
+    """Authors, year and place of what a paper describes; else what its author said."""
+    for algorithm in ALGORITHMS:
+        if algorithm.name == name:
+            reference = REFERENCES[algorithm.paper]
+            first = reference.authors.split(",")[0].split(". ")[-1]
+            others = " et al." if reference.authors.count(",") > 1 else ""
+            if reference.authors.count(",") == 1:
+                others = f" and {reference.authors.split(', ')[1].split('. ')[-1]}"
+            return f"{first}{others} {reference.year}, {algorithm.place}"
+    return said

@@ -1,0 +1,85 @@
+"""Matches written batch by batch to Parquet, CSV or Arrow, by the ending of the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+#: Endings of files that matches can be written to.
+ENDINGS = (".parquet", ".csv", ".arrow")
+
+
+def check_ending(file: Path | None) -> Path | None:
+    """Refuse a file that nobody knows how to write, before anything is run."""
+    if file is not None and file.suffix not in ENDINGS:
+        raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    return file
+
+
+@contextmanager
+def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that writes tables of that schema one below the other.
+
+    The file appears when all is written; what was there before is replaced.
+    """
+    part = file.with_name(f"{file.name}.part")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with _opened(part, file.suffix, schema) as write:
+            yield write
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(part: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    writer: Any
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(part, schema) as writer:
+            yield writer.write_table
+    elif ending == ".csv":
+        import pyarrow.csv as pc
+
+        with pc.CSVWriter(part, _flat(schema.empty_table()).schema) as writer:
+            yield lambda table: writer.write_table(_flat(table))
+    else:
+        import pyarrow.ipc as ipc
+
+        with ipc.new_file(part, schema) as writer:
+            yield writer.write_table
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Lists as texts with spaces between, since CSV has no lists; and codes as texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {}
+    for field in table.schema:
+        column = table.column(field.name)
+        if pa.types.is_large_list(field.type):
+            values = column.combine_chunks()
+            texts = pa.LargeListArray.from_arrays(
+                values.offsets, pc.cast(_plain(values.values), pa.string()), mask=values.is_null()
+            )
+            column = pc.binary_join(texts, " ")
+        columns[field.name] = _plain(column)
+    return pa.table(columns)
+
+
+def _plain(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column

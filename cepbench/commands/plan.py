@@ -1,0 +1,163 @@
+"""``cepbench plan``: plans of a pattern, with what they are expected to cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.commands.options import (
+    COLUMNS,
+    AlphaOption,
+    ColumnsOption,
+    DataOption,
+    DaysOption,
+    GeneratorsOption,
+    JsonOption,
+    LastOption,
+    OnlyTypesOption,
+    PatternArgument,
+    PatternNameOption,
+    PluginOption,
+    SeedOption,
+    StatisticsOption,
+    examples,
+)
+from cepbench.commands.output import say, width, write_json, write_table
+from cepbench.commands.planning import PlannedRow, last_of, plan_with
+from cepbench.commands.plugins import load_plugins
+from cepbench.errors import PlanGeneratorError
+
+if TYPE_CHECKING:
+    from cepbench.explanations.explanation import Explanation
+
+EXAMPLES = examples(
+    'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
+    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
+    "      --data nasdaq-style/sample --generator DP-LD --generator DP-B",
+    "cepbench plan pattern.txt --statistics statistics.json",
+)
+
+#: What ``--json`` tells of each node of a plan.
+NODE_KEYS = (
+    "branch",
+    "node",
+    "parent",
+    "kind",
+    "variables",
+    "step",
+    "estimated",
+    "log_estimated",
+    "cost",
+    "log_cost",
+)
+
+
+def plan(
+    pattern: PatternArgument = None,
+    data: DataOption = None,
+    pattern_name: PatternNameOption = None,
+    generator: GeneratorsOption = None,
+    statistics: StatisticsOption = None,
+    alpha: AlphaOption = 0.0,
+    last: LastOption = None,
+    plugin: PluginOption = None,
+    days: DaysOption = None,
+    only_types: OnlyTypesOption = False,
+    columns: ColumnsOption = COLUMNS,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Plans of a pattern, with what they are expected to cost.
+
+    A table of all plan generators, then drawings: of the plans of those that were named, else of
+    the cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
+    """
+    from cepbench.explanations.explain import explain
+    from cepbench.planners.registry import default_generators, find_generator
+
+    load_plugins(plugin)
+    names = [find_generator(name).name for name in generator or default_generators()]
+    source = source_of(data, columns) if data or statistics is None else None
+    asked = read_pattern(pattern, pattern_name, source)
+    stream = None
+    if source is not None and (statistics is None or (alpha and last is None)):
+        stream = source.stream(asked, days=days, only_types=only_types)
+    known = read_statistics(statistics, asked, stream, seed)
+    its_last = last if last or not alpha else last_of(asked, stream, known)
+    rows = [
+        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last)
+        for name in dict.fromkeys(names)
+    ]
+    if not any(row.plan for row in rows):
+        raise PlanGeneratorError("\n".join(f"{row.generator}: {row.reason}" for row in rows))
+
+    def explained(row: PlannedRow) -> Explanation:
+        assert row.plan is not None
+        return explain(asked, row.plan, known, last=its_last)
+
+    if json:
+        write_json(
+            {
+                "pattern": str(asked),
+                "statistics": known.to_dict(),
+                "alpha": alpha,
+                "plans": [
+                    row.to_dict()
+                    | {"nodes": explained(row).nodes[list(NODE_KEYS)] if row.plan else []}
+                    for row in rows
+                ],
+            }
+        )
+        return
+    say(asked.describe())
+    say()
+    _table(rows, alpha)
+    for row in rows if generator else _cheapest(rows):
+        if row.plan is not None:
+            say()
+            say(explained(row).describe(width()))
+
+
+def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
+    from cepbench.plans.notes import shown_log
+
+    least = {row.kind: row.log_cost for row in reversed(_cheapest(rows))}
+    lines = []
+    for row in rows:
+        if row.plan is None or row.log_cost is None:
+            lines.append([row.generator, row.kind, "", "", "", "", f"{row.status}: {row.reason}"])
+            continue
+        times = math.exp(min(row.log_cost - (least[row.kind] or 0.0), 700.0))
+        latency = row.plan.log_latency
+        lines.append(
+            [
+                row.generator,
+                row.kind,
+                shown_log(row.log_cost),
+                "1" if times < 1.005 else f"{times:,.3g}",
+                "" if latency is None else shown_log(latency),
+                f"{1e3 * (row.seconds or 0.0):.2f}",
+                row.text,
+            ]
+        )
+    heads = ["generator", "kind", "est. cost", "× least", "latency", "ms", "plan"]
+    if not alpha:
+        heads.remove("latency")
+        lines = [[*line[:4], *line[5:]] for line in lines]
+    write_table(
+        lines, heads, shrink=len(heads) - 1, right=("est. cost", "× least", "latency", "ms")
+    )
+
+
+def _cheapest(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+    """The first of the cheapest order plans, and of the cheapest tree plans."""
+    found: dict[str, PlannedRow] = {}
+    for row in rows:
+        if row.log_cost is None:
+            continue
+        best = found.get(row.kind)
+        if best is None or best.log_cost is None or row.log_cost < best.log_cost:
+            found[row.kind] = row
+    return list(found.values())
