@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError
 
@@ -76,19 +79,31 @@ METRICS = {
     "comparisons": pa.int64(),
     **dict.fromkeys(LATENCY, pa.float64()),
 }
-_PROVENANCE = [
-    ("cepbench_version", pa.string()),
-    ("numba_version", pa.string()),
-    ("numpy_version", pa.string()),
-    ("python_version", pa.string()),
-    ("cpu", pa.string()),
-    ("cores", pa.int64()),
-    ("started_at", pa.timestamp("ms", tz="UTC")),
-]
+#: What can move a figure: versions and the machine. ``commit`` is missing where cepbench was
+#: installed and not checked out.
+PROVENANCE = {
+    "cepbench_version": pa.string(),
+    "commit": pa.string(),
+    "numba_version": pa.string(),
+    "llvmlite_version": pa.string(),
+    "numpy_version": pa.string(),
+    "pandas_version": pa.string(),
+    "pyarrow_version": pa.string(),
+    "python_version": pa.string(),
+    "platform": pa.string(),
+    "cpu": pa.string(),
+    "cores": pa.int64(),
+}
+_WHEN = [("started_at", pa.timestamp("ms", tz="UTC"))]
+
+#: Columns that the first version did not write; its tables are read with them missing.
+_ADDED = ("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")
 
 #: Columns of the results table and their types, in order. ``configuration`` is the whole
 #: configuration of the sweep as JSON, so that a row can be judged wherever it is found.
-RESULT_SCHEMA = pa.schema([*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *_PROVENANCE])
+RESULT_SCHEMA = pa.schema(
+    [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *PROVENANCE.items(), *_WHEN]
+)
 
 
 class Cell(NamedTuple):
@@ -115,14 +130,33 @@ def cell_of(row: Mapping[str, Any]) -> Cell:
 @cache
 def provenance() -> dict[str, Any]:
     """Versions and machine, as the columns of a results row; no name of the machine."""
+    packages = ("cepbench", "numba", "llvmlite", "numpy", "pandas", "pyarrow")
     return {
-        "cepbench_version": version("cepbench"),
-        "numba_version": version("numba"),
-        "numpy_version": version("numpy"),
+        **{f"{package}_version": version(package) for package in packages},
+        "commit": _commit(),
         "python_version": platform.python_version(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu_model(),
         "cores": os.cpu_count() or 1,
     }
+
+
+def _commit() -> str | None:
+    """The commit that cepbench is checked out at, with a mark if the package was edited since."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():  # in site-packages, which may lie in somebody's own checkout
+        return None
+    try:
+        commit, changes = (
+            subprocess.run(
+                ["git", "-C", str(root), *command],
+                capture_output=True, check=True, encoding="utf-8", timeout=10,
+            ).stdout.strip()
+            for command in (("rev-parse", "HEAD"), ("status", "--porcelain", "--", "cepbench"))
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"{commit} with changes" if changes else commit
 
 
 def _cpu_model() -> str:
@@ -160,6 +194,31 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         if isinstance(row.get("started_at"), str):
             row["started_at"] = pd.Timestamp(row["started_at"])
     return pa.Table.from_pylist(copies, schema=RESULT_SCHEMA)
+
+
+def read_table(path: Path) -> pa.Table:
+    """A results table from Parquet, whichever version of cepbench wrote it.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no Parquet, or lacks columns that every version has written.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ExperimentError(f"{path} cannot be read as Parquet: {error}") from error
+    missing = [name for name in RESULT_SCHEMA.names if name not in table.schema.names]
+    lost = [name for name in missing if name not in _ADDED]
+    if lost:
+        raise ExperimentError(
+            f"{path} is no results table of a sweep: it has no column {lost[0]!r}"
+            + (f", nor {len(lost) - 1} others" if len(lost) > 1 else "")
+        )
+    for name in missing:
+        kind = RESULT_SCHEMA.field(name).type
+        table = table.append_column(name, pa.nulls(len(table), kind))
+    return table.select(RESULT_SCHEMA.names).cast(RESULT_SCHEMA)
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

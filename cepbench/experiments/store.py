@@ -20,7 +20,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.cells import Cell, cell_of, frame_of, results_frame, results_table
+from cepbench.experiments.cells import (
+    Cell,
+    cell_of,
+    frame_of,
+    read_table,
+    results_frame,
+    results_table,
+)
 
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
@@ -202,7 +209,7 @@ def read_results(path: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     path : path
-        The folder of the sweep.
+        The folder of the sweep, or a results table in Parquet that was kept from one.
 
     Returns
     -------
@@ -213,13 +220,15 @@ def read_results(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     ExperimentError
-        If the folder holds no sweep, or a journal is damaged.
+        If the folder holds no sweep, a journal is damaged, or a file is no results table.
     """
     folder = Path(path)
+    if folder.is_file():
+        return frame_of(read_table(folder))
     if not (folder / _CONFIGURATION).exists():
         raise ExperimentError(f"{folder} holds no sweep: it has no {_CONFIGURATION}")
     if (folder / _RESULTS).exists():
-        return frame_of(pq.read_table(folder / _RESULTS))
+        return frame_of(read_table(folder / _RESULTS))
     return results_frame(_all_rows(folder))
 
 

@@ -136,7 +136,8 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    assert not frame.drop(columns=["reason", "measured_with", *LATENCY]).isna().any(axis=None)
+    missing = ["reason", "measured_with", "commit", *LATENCY]
+    assert not frame.drop(columns=missing).isna().any(axis=None)
     assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
     assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
     assert (frame["events"] == len(stream)).all() and (frame["plan_seconds"] > 0).all()

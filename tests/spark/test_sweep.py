@@ -138,7 +138,8 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
-    assert not results.drop(columns=["reason", "measured_with", *LATENCY]).isna().any(axis=None)
+    missing = ["reason", "measured_with", "commit", *LATENCY]
+    assert not results.drop(columns=missing).isna().any(axis=None)
     identity = read_configuration(tmp_path / "out")
     assert identity["algorithms"] == algorithms
     assert identity["data_made_from"]["events"] == 30 * 55
