@@ -26,7 +26,7 @@ RESAMPLES = 2_000
 #: Share of the resamples that an interval covers.
 CONFIDENCE = 0.95
 
-_RUN = ["algorithm", "plans", "evaluator", "strategy", "alpha"]
+RUN = ["algorithm", "plans", "evaluator", "strategy", "alpha"]
 _GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
 _AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 
@@ -69,8 +69,8 @@ def summarize(
     """
     observed = per_pattern(results, metrics)
     rows = []
-    for key, group in _groups(observed, ["pattern_set", "size"]):
-        for run, cells in group.groupby(_RUN, sort=False):
+    for key, group in groups_of(observed, ["pattern_set", "size"]):
+        for run, cells in group.groupby(RUN, sort=False):
             for metric in metrics:
                 values = cells[metric].to_numpy(float)
                 values = values[~np.isnan(values)]
@@ -78,7 +78,7 @@ def summarize(
                     rows.append(
                         {
                             **key,
-                            **dict(zip(_RUN, run, strict=True)),
+                            **dict(zip(RUN, run, strict=True)),
                             "metric": metric,
                             "statistic": statistic,
                             **with_interval(
@@ -88,7 +88,7 @@ def summarize(
                             "left_out": len(cells) - len(values),
                         }
                     )
-    columns = ["pattern_set", "size", *_RUN, "metric", "statistic", "value", "low", "high"]
+    columns = ["pattern_set", "size", *RUN, "metric", "statistic", "value", "low", "high"]
     return _typed(rows, [*columns, "patterns", "left_out"])
 
 
@@ -173,7 +173,7 @@ def paired_ratios(
     for name in reversed(["pattern_set", *grouped]):
         pairs = _in_order_of(results[name].unique(), pairs, name)
     rows = []
-    for key, group in _groups(pairs, by):
+    for key, group in groups_of(pairs, by):
         logs = group["log_ratio"].to_numpy(float)
         logs = logs[~np.isnan(logs)]
         for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
@@ -213,7 +213,7 @@ def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         raise ExperimentError(
             f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
         )
-    columns = ["pattern_set", "size", "pattern_id", *_RUN]
+    columns = ["pattern_set", "size", "pattern_id", *RUN]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
         **{
@@ -275,7 +275,7 @@ def with_interval(
     return {"value": value, "low": low, "high": high}
 
 
-def _groups(
+def groups_of(
     table: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Groups of rows by ``by`` with their keys; after the sizes comes one group of all sizes."""
