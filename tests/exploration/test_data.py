@@ -175,7 +175,7 @@ def test_the_picture_of_plans_is_of_one_scale_and_says_what_is_equal() -> None:
     for name, colour in {"TRIVIAL": "#777777", "DP-B": "#117733"}.items():
         assert name in page.text
         assert sum(a.get("stroke") == colour for _, a in page.elements) == 6
-    assert "SideBySide(4 plans" in repr(side) and "DP-LD" in side.describe()
+    assert "SideBySide(4 plans" in repr(side) and "II-GREEDY" in side.describe()
 
 
 def test_a_generator_that_refuses_says_why() -> None:
