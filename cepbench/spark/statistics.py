@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
+from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
 from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset import MONTH, read_declaration
@@ -27,8 +23,6 @@ from cepbench.streams.parquet import stream_from_parquet
 
 #: Patterns measured on one reading of the data.
 GROUP = 25
-
-_DAY = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +114,7 @@ def arrival_rates(
     Returns
     -------
     DataFrame
-        Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time,
-        which on each UTC day lasts from the first event of any type to the last) and
-        ``standard_error`` (of the rate, as for a Poisson count).
+        See :func:`cepbench.statistics.arrivals.arrival_table`.
 
     Raises
     ------
@@ -134,25 +126,15 @@ def arrival_rates(
     files = _files(path, None)
     if not files:
         raise DatasetError(f"there is no Parquet file below {path}")
-    events: Counter[str] = Counter(dict.fromkeys(declaration.counts if declaration else (), 0))
-    spans: dict[int, tuple[int, int]] = {}
-    for counts, days in run_job(
-        spark, _count, files, name="arrival rates", partitions=partitions, progress=progress
-    ):
-        events.update(counts)
-        _widen(spans, days)
-    active = sum(last - first for first, last in spans.values()) / 1e9
-    symbols = sorted(events)
-    count = np.array([events[name] for name in symbols], dtype=np.int64)
-    per_second = 1 / active if active else math.nan
-    return pd.DataFrame(
-        {
-            "events": count,
-            "rate": count * per_second,
-            "standard_error": np.sqrt(count) * per_second,
-        },
-        index=pd.Index(symbols, name="symbol", dtype=object),
+    counted = run_job(
+        spark,
+        arrivals_in_file,
+        files,
+        name="arrival rates",
+        partitions=partitions,
+        progress=progress,
     )
+    return arrival_table(counted, declaration.counts if declaration else ())
 
 
 def _months(path: Path) -> list[str | None]:
@@ -216,25 +198,3 @@ def _statistics(name: str, slices: Sequence[StatisticsSample], path: Path) -> St
             f"{path} has no events of any type of pattern {name!r}, so nothing can be measured"
         )
     return merged.to_statistics()
-
-
-def _count(file: Path) -> tuple[dict[str, int], dict[int, tuple[int, int]]]:
-    """Events of each type in one file, and the first and last time of each day (nanoseconds)."""
-    counts: Counter[str] = Counter()
-    spans: dict[int, tuple[int, int]] = {}
-    parquet = pq.ParquetFile(file, read_dictionary=["symbol"])
-    for batch in parquet.iter_batches(columns=["symbol", "ts"]):
-        for entry in pc.value_counts(batch.column("symbol").cast(pa.string())).to_pylist():
-            counts[entry["values"]] += entry["counts"]
-        moments = batch.column("ts").cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
-        days = moments // _DAY
-        for day in np.unique(days).tolist():
-            inside = moments[days == day]
-            _widen(spans, {day: (int(inside.min()), int(inside.max()))})
-    return dict(counts), spans
-
-
-def _widen(spans: dict[int, tuple[int, int]], more: Mapping[int, tuple[int, int]]) -> None:
-    for day, (first, last) in more.items():
-        have = spans.get(day, (first, last))
-        spans[day] = (min(have[0], first), max(have[1], last))
