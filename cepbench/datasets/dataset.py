@@ -207,7 +207,9 @@ class Dataset:
         facts += [("events", f"{self.events:,}"), ("types", types)]
         span = self._span()
         facts += [("time", f"{span[0]} to {span[1]}")] if span else []
-        facts += [("attributes", ", ".join(c.name for c in self._columns() if c.name != TYPE))]
+        facts += [
+            ("attributes", ", ".join(c.name for c in self._columns() if c.name not in (TYPE, TIME)))
+        ]
         if self.entry:
             facts += [("source", self.entry.source), ("licence", self.entry.licence)]
         kept = len(self.quarantine())

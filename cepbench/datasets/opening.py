@@ -80,19 +80,37 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
         return list_datasets()
     if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
         return open_path(Path(name).expanduser())
-    known = folders()
-    first, _, rest = name.strip("/").partition("/")
-    if first in known:
-        return open_entry(read_entry(known[first]), rest)
+    entry, rest = find_entry(name)
+    if entry is not None:
+        return open_entry(entry, rest)
     if Path(name).exists():
         return open_path(Path(name))
-    if not known:
-        raise DatasetError(
-            f"no data set {name!r}: there is no catalogue in {', '.join(map(str, roots()[:2]))} "
-            f"and above; run this in a checkout of cepbench, or let {VARIABLE} name its folder "
-            "datasets"
-        )
-    raise DatasetError(f"no data set or path {name!r}; {nearest(first, known)}")
+    raise unknown(name)
+
+
+def find_entry(name: str) -> tuple[Entry | None, str]:
+    """The data set that a name means, None if there is none, and the name of its variant.
+
+    Raises
+    ------
+    DatasetError
+        If its declaration cannot be read.
+    """
+    first, _, rest = name.strip("/").partition("/")
+    folder = folders().get(first)
+    return (None if folder is None else read_entry(folder)), rest
+
+
+def unknown(name: str) -> DatasetError:
+    """The error for a name that means nothing: what is near, or why there is nothing at all."""
+    known = folders()
+    if known:
+        first = name.strip("/").partition("/")[0]
+        return DatasetError(f"no data set or path {name!r}; {nearest(first, known)}")
+    return DatasetError(
+        f"no data set {name!r}: there is no catalogue in {', '.join(map(str, roots()[:2]))} and "
+        f"above; run this in a checkout of cepbench, or let {VARIABLE} name its folder datasets"
+    )
 
 
 def open_entry(entry: Entry, name: str = "") -> Dataset:

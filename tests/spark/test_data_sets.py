@@ -1,0 +1,85 @@
+"""Data sets by Spark and without it: the same files, and files of one's own by the command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import cepbench as cep
+from cepbench.commands import data
+from cepbench.commands.app import app
+from cepbench.datasets.making import make_nasdaq_style
+from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.streams.dataset import read_declaration
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOGUE = Path(__file__).resolve().parents[2] / "datasets"
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    copy = tmp_path / "catalogue"
+    shutil.copytree(CATALOGUE, copy, ignore=shutil.ignore_patterns("data"))
+    monkeypatch.setenv("CEPBENCH_DATASETS", str(copy))
+    return copy
+
+
+def digests(path: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(path.rglob("*.parquet"))
+    }
+
+
+def test_a_loop_writes_the_files_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
+    size = {"identifiers": 25, "days": 22, "seed": 9}
+    loop = make_nasdaq_style(tmp_path / "loop", **size, progress=False)
+    assert generate_nasdaq_style(spark, tmp_path / "spark", **size, progress=False) == loop
+    assert len(digests(tmp_path / "loop")) > 4
+    assert digests(tmp_path / "loop") == digests(tmp_path / "spark")
+    # Each takes the other's for its own.
+    assert make_nasdaq_style(tmp_path / "spark", **size) == read_declaration(tmp_path / "loop")
+
+
+def test_what_is_long_is_made_by_spark(
+    spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "LOOP_EVENTS", 100)
+    monkeypatch.setattr("cepbench.datasets.making.MAKERS", {"nasdaq-style": None})
+    made = CliRunner().invoke(
+        app, ["data", "make", "nasdaq-style/mine", "--identifiers", "5", "--days", "1", "--json"]
+    )
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout)["events"] == len(cep.open_dataset("nasdaq-style/mine").stream())
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [("minute-bars", "sample.txt"), ("lobster", "sample_2026-01-05_message.csv")],
+)
+def test_files_of_ones_own_become_what_the_sample_is(
+    spark: SparkSession, catalogue: Path, kind: str, file: str
+) -> None:
+    """Two readers of one format, Spark's and that of samples, agree on every row."""
+    source = str(catalogue / kind / file)
+    done = CliRunner().invoke(app, ["data", "ingest", kind, source, "--name", "mine", "--json"])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    sample, mine = cep.open_dataset(f"{kind}/sample"), cep.open_dataset(f"{kind}/mine")
+    assert report["events"] == mine.events == sample.events
+    assert report["quarantined"] == len(sample.quarantine()) == sum(report["reasons"].values())
+    pd.testing.assert_frame_equal(mine.quarantine(), sample.quarantine(), check_dtype=False)
+    one, other = (d.stream().to_pandas().astype({"type": str}) for d in (mine, sample))
+    pd.testing.assert_frame_equal(one, other[list(one.columns)])
+    again = CliRunner().invoke(app, ["data", "ingest", kind, source, "--name", "mine"])
+    assert f'open it by cep.open_dataset("{kind}/mine")' in again.stderr
+    assert f"{sample.events:,} events" in again.stdout
