@@ -20,7 +20,7 @@ from cepbench.reporting.pages import page_of
 
 #: Notebooks of the report, in the order of its index.
 NOTEBOOKS = (
-    "quickstart", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9",
+    "quickstart", "own_generator", "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9",
     "figure_7_extended", "robustness", "cost_models", "ledger",
 )  # fmt: skip
 
