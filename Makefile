@@ -5,6 +5,8 @@ PROFILE ?= quick
 WORKERS ?= 2
 PYTEST_ARGS ?=
 REPORT_ARGS ?=
+# Sweep files or names; the paper's three are those that the report shows.
+SWEEP ?= types latency strategies
 SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
 MASTER ?=
@@ -62,8 +64,9 @@ report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (hours)
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
-sweep: $(BUILT)  ## the sweeps behind the report: estimated, with progress, resumed if killed
-	$(BIN)/python -m cepbench.spark --profile $(PROFILE) \
+sweep: $(BUILT)  ## a sweep, SWEEP=FILE; else those of the report: estimated, resumed if killed
+	$(BIN)/python -m cepbench sweep run $(SWEEP) --estimate \
+		$(if $(filter-out quick,$(PROFILE)),--profile $(PROFILE)) \
 		$(if $(MASTER),--master '$(MASTER)') $(SWEEP_ARGS)
 
 lint: $(BUILT)  ## style, types, and notebooks without outputs

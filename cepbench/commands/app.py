@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from cepbench.commands import compare, data, explain, lists, plan, report, run
+from cepbench.commands import compare, data, explain, lists, plan, report, run, sweep
 from cepbench.commands.options import GROUP, examples
 from cepbench.errors import CepbenchError
 
@@ -71,6 +71,7 @@ app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.add_typer(sweep.app, name="sweep")
 app.add_typer(report.app, name="report")
 app.add_typer(data.app, name="data")
 app.command("generators", epilog=lists.GENERATORS_EXAMPLES)(lists.generators)

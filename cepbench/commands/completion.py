@@ -34,6 +34,13 @@ def complete_profiles(incomplete: str) -> list[str]:
     return _beginning(["quick", "full"], incomplete)
 
 
+def complete_sweeps(incomplete: str) -> list[str]:
+    """Sweeps that come with the package, and files."""
+    named = Path(__file__).parents[1] / "experiments" / "sweeps"
+    names = [path.stem for path in sorted(named.glob("*.toml"))]
+    return [*_beginning(names, incomplete), *_paths(incomplete, ".toml")]
+
+
 def complete_notebooks(incomplete: str) -> list[str]:
     """Notebooks of the folder in which they are looked for."""
     names = [path.stem for path in sorted(Path("notebooks").glob("*.ipynb"))]

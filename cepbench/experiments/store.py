@@ -32,7 +32,8 @@ from cepbench.experiments.cells import (
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
 _LOCK = "sweep.lock"
-_RESULTS = "results.parquet"
+#: The file that a folder of results has once every cell has a row.
+COMPLETE = "results.parquet"
 
 
 class Journal:
@@ -136,7 +137,7 @@ class ResultsStore:
     @property
     def is_complete(self) -> bool:
         """Whether the results have been compacted, so that nothing is left to do."""
-        return (self.path / _RESULTS).exists()
+        return (self.path / COMPLETE).exists()
 
     def journal_path(self, pattern_id: str) -> Path:
         """Where the rows of a pattern are; another process may open a :class:`Journal` there."""
@@ -159,9 +160,9 @@ class ResultsStore:
 
     def compact(self) -> None:
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
-        temporary = self.path / f"{_RESULTS}.unfinished"
+        temporary = self.path / f"{COMPLETE}.unfinished"
         pq.write_table(results_table(_all_rows(self.path)), temporary, compression="zstd")
-        _move_into_place(temporary, self.path / _RESULTS)
+        _move_into_place(temporary, self.path / COMPLETE)
 
     def close(self) -> None:
         """Let another process run the sweep."""
@@ -227,8 +228,8 @@ def read_results(path: str | Path) -> pd.DataFrame:
         return frame_of(read_table(folder))
     if not (folder / _CONFIGURATION).exists():
         raise ExperimentError(f"{folder} holds no sweep: it has no {_CONFIGURATION}")
-    if (folder / _RESULTS).exists():
-        return frame_of(read_table(folder / _RESULTS))
+    if (folder / COMPLETE).exists():
+        return frame_of(read_table(folder / COMPLETE))
     return results_frame(_all_rows(folder))
 
 

@@ -171,7 +171,7 @@ def paired_ratios(
         usable, np.log(np.where(usable, over, 1) / np.where(usable, under, 1)), np.nan
     )
     for name in reversed(["pattern_set", *grouped]):
-        pairs = _in_order_of(results[name].unique(), pairs, name)
+        pairs = in_order_of(results[name].unique(), pairs, name)
     rows = []
     for key, group in groups_of(pairs, by):
         logs = group["log_ratio"].to_numpy(float)
@@ -294,7 +294,7 @@ def groups_of(
         yield key, part
 
 
-def _in_order_of(values: Iterable[Any], table: pd.DataFrame, name: str) -> pd.DataFrame:
+def in_order_of(values: Iterable[Any], table: pd.DataFrame, name: str) -> pd.DataFrame:
     """Rows sorted by a column's place among ``values``; a merge sorts by name."""
     order = {value: rank for rank, value in enumerate(values)}
     return table.sort_values(name, key=lambda column: column.map(order), kind="stable")

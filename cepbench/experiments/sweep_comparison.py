@@ -30,6 +30,7 @@ from cepbench.experiments.summary import (
     RUN,
     SUMMARY_METRICS,
     groups_of,
+    in_order_of,
     per_pattern,
     with_interval,
 )
@@ -218,6 +219,8 @@ def compare_sweeps(
     one, other = (_observed(table, stored) for table in tables)
     pairs = one.merge(other, on=[*_IDENTITY, "pattern"], how="outer", indicator=True,
                       suffixes=("", "_second"), sort=False)  # fmt: skip
+    for name in ("algorithm", "pattern_set"):  # a merge sorts by name
+        pairs = in_order_of(pd.concat([table[name] for table in tables]).unique(), pairs, name)
     both = pairs[pairs["_merge"] == "both"]
     if both.empty:
         raise ExperimentError(

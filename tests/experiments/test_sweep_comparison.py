@@ -104,6 +104,7 @@ def test_ratios_equal_the_naive_twin() -> None:
     found = compare_sweeps(first, second, by=["size"], resamples=300)
     table = found.ratios[found.ratios["metric"] == "events_per_second"]
     assert len(table) == 3 * 3 and list(table["size"][:4]) == [3, 3, 3, 4]
+    assert list(table["algorithm"]) == [name for name, _, _ in RUNS] * 3
     for row in table.to_dict("records"):
         size = None if pd.isna(row["size"]) else int(row["size"])
         each = naive_ratios(first, second, row["algorithm"], size, "events_per_second")

@@ -1,0 +1,350 @@
+"""``cepbench sweep``: sweeps from files; run, estimated, listed, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepbench.commands.completion import complete_profiles, complete_sweeps
+from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
+from cepbench.commands.output import remark, say, shown_bytes, write_json, write_table
+from cepbench.commands.plugins import load_plugins
+from cepbench.errors import ExperimentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cepbench.experiments.configuration import SweepConfig
+    from cepbench.experiments.sweep_file import Sweep
+
+app = typer.Typer(help="Sweeps: many patterns, all plan generators, one file.", **GROUP)
+
+#: Bytes on the disk and microseconds of one core for an event of a generated stream, as measured.
+BYTES_PER_EVENT = 4.2
+MICROSECONDS_PER_EVENT = 3.0
+
+SweepsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE|NAME...",
+        autocompletion=complete_sweeps,
+        help="Sweep files, or names that `cepbench sweep list` shows.",
+    ),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_profiles,
+        help="Profile of the file; without it quick, if it has that one.",
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark master; without it $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Another value of a key, written as in the file; may be repeated.",
+    ),
+]
+FolderOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Of generated streams and of results.")
+]
+
+_FOLDER = Path("reports/data")
+_SMALL = "--set 'data={identifiers=12, days=1}' --set patterns=1"
+
+
+@app.command(
+    "run",
+    epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}"),
+)
+def run(
+    sweeps: SweepsArgument,
+    profile: ProfileOption = None,
+    master: MasterOption = None,
+    changes: SetOption = None,
+    plugin: PluginOption = None,
+    folder: FolderOption = _FOLDER,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say first how long all of them will take.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run sweeps, or go on where the same sweeps were stopped.
+
+    What is finished is on the disk at once; running the same command again loses and repeats
+    nothing.
+    """
+    wanted = _read(sweeps, profile, changes, plugin)
+    spark, ready = _prepare(wanted, master, folder)
+    if estimate:
+        _estimate_all(spark, ready, folder)
+    from cepbench.experiments.profiles import sweep_folder
+    from cepbench.spark.sweep import run_sweep
+
+    finished = []
+    for sweep, config in ready:
+        target = sweep_folder(folder, sweep.name, config)
+        remark(f"{sweep.name}: running; what is finished is in {target}")
+        results = run_sweep(spark, config, target)
+        statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
+        told = {
+            "sweep": sweep.name,
+            "profile": sweep.profile,
+            "folder": str(target),
+            "results": str(target / "results.parquet"),
+            "rows": len(results),
+            "statuses": statuses,
+            "summary": _summary(results, config.seed),
+        }
+        finished.append(told)
+        if not json:
+            _show(told)
+    if json:
+        write_json(finished)
+
+
+@app.command(
+    "estimate",
+    epilog=examples(f"cepbench sweep estimate latency --set 'sizes=[3]' \\\n      {_SMALL}"),
+)
+def estimate(
+    sweeps: SweepsArgument,
+    profile: ProfileOption = None,
+    master: MasterOption = None,
+    changes: SetOption = None,
+    plugin: PluginOption = None,
+    folder: FolderOption = _FOLDER,
+    json: JsonOption = False,
+) -> None:
+    """Say how long sweeps will take, from a sample of their patterns.
+
+    The data is made if it is not there. Estimates are kept; asking again costs nothing.
+    """
+    wanted = _read(sweeps, profile, changes, plugin)
+    spark, ready = _prepare(wanted, master, folder)
+    tables = _estimate_all(spark, ready, folder, say=remark if json else say)
+    if json:
+        cores = spark.sparkContext.defaultParallelism
+        write_json(
+            [
+                {"sweep": sweep.name, "profile": sweep.profile, "cores": cores, "rows": table}
+                for (sweep, _), table in zip(ready, tables, strict=True)
+            ]
+        )
+
+
+@app.command("list", epilog=examples("cepbench sweep list"))
+def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
+    """The sweeps that come with cepbench, and those whose results are in the folder."""
+    from cepbench.experiments.store import COMPLETE, count_rows
+    from cepbench.experiments.sweep_file import named_sweeps, read_sweep
+
+    known = [read_sweep(name) for name in named_sweeps()]
+    there = [
+        {
+            "folder": str(path.parent),
+            "complete": (path.parent / COMPLETE).exists(),
+            "rows": count_rows(path.parent),
+        }
+        for path in sorted((folder / "sweeps").glob("*/sweep.json"))
+    ]
+    if json:
+        sweeps = [
+            {"name": sweep.name, "title": sweep.title, "profiles": sweep.profiles,
+             "file": str(sweep.path)}
+            for sweep in known
+        ]  # fmt: skip
+        write_json({"sweeps": sweeps, "results": there})
+        return
+    write_table(
+        ([sweep.name, ", ".join(sweep.profiles), sweep.title] for sweep in known),
+        ["name", "profiles", "title"],
+        shrink=2,
+    )
+    say()
+    if not there:
+        say(f"no results in {folder}")
+        return
+    write_table(
+        ([row["folder"], row["rows"], "complete" if row["complete"] else "unfinished"]
+         for row in there),
+        ["results", "rows", ""],
+    )  # fmt: skip
+
+
+@app.command(
+    "compare",
+    epilog=examples("cepbench sweep compare reports/data/sweeps/types-f964d09a before.parquet"),
+)
+def compare(
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="Folder of a sweep, or Parquet.")],
+    second: Annotated[
+        str, typer.Argument(metavar="SECOND", help="The other one; ratios are second / first.")
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column of the results; may be repeated."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="pattern_set or size, each by itself; or both."),
+    ] = None,
+    folder: FolderOption = _FOLDER,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Compare two sweeps pattern by pattern, and say which differences are real.
+
+    What differs besides is told first. Other numbers of matches on the same data are an error.
+    """
+    from cepbench.experiments.sweep_comparison import METRICS, compare_sweeps
+
+    found = compare_sweeps(
+        _results(first, folder),
+        _results(second, folder),
+        metrics=metric or METRICS,
+        by=by or (),
+        seed=seed,
+    )
+    if not json:
+        say(found.describe())
+        return
+    write_json(
+        {
+            "first": found.names[0],
+            "second": found.names[1],
+            "same_data": found.same_data,
+            "patterns_with_other_counts": found.counts_differ,
+            "differences": found.differences,
+            "only_first": len(found.only_first),
+            "only_second": len(found.only_second),
+            "ratios": [
+                {name: value if value == value else None for name, value in row.items()}
+                for row in found.ratios.astype(
+                    {"size": float} if "size" in (by or ()) else {}
+                ).to_dict("records")
+            ],
+        }
+    )
+
+
+def _read(
+    sources: list[str], profile: str | None, changes: list[str] | None, plugin: list[Path] | None
+) -> list[Sweep]:
+    """The sweeps, checked as far as that goes without their data."""
+    from cepbench.experiments.sweep_file import change_of, read_sweep
+
+    load_plugins(plugin)
+    set_otherwise = dict(change_of(text) for text in changes or ())
+    sweeps = [read_sweep(name, profile=profile, changes=set_otherwise) for name in sources]
+    names = [sweep.name for sweep in sweeps]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise ExperimentError(f"two sweeps are called {twice}; run one after the other")
+    for sweep in sweeps:
+        sweep.cells()
+        remark(sweep.describe())
+    return sweeps
+
+
+def _prepare(
+    sweeps: list[Sweep], master: str | None, folder: Path
+) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
+    """A Spark session, and the sweeps with their configurations on data that is there."""
+    from cepbench.spark.session import spark_session
+    from cepbench.spark.sweep_data import sweep_data
+    from cepbench.streams.nasdaq_style import NasdaqStyle
+
+    # Before Spark starts: a stream that cannot be made is told at once.
+    styles = {
+        sweep.name: NasdaqStyle(sweep.stream["identifiers"], sweep.stream["days"], sweep.seed)
+        for sweep in sweeps
+        if sweep.stream
+    }
+    spark = spark_session(master)
+    cores = spark.sparkContext.defaultParallelism
+    remark(f"Spark on {spark.sparkContext.master}, {cores} cores")
+    ready = []
+    told = set()
+    for sweep in sweeps:
+        style = styles.get(sweep.name)
+        if style is not None and style not in told:
+            told.add(style)
+            expected = style.expected_events(days=style.days)
+            remark(
+                f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if "
+                "it is not there, making it takes about "
+                f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
+            )
+        ready.append((sweep, sweep.config(sweep_data(spark, sweep, folder))))
+    return spark, ready
+
+
+def _estimate_all(
+    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, say: Any = remark
+) -> list[pd.DataFrame]:
+    """Tell the estimate of every sweep, and of all together."""
+    from cepbench.experiments.estimate import describe_estimate
+    from cepbench.experiments.profiles import restrictions, sweep_folder
+    from cepbench.spark.estimate import estimate_sweep
+
+    cores = spark.sparkContext.defaultParallelism
+    tables = []
+    for sweep, config in ready:
+        table = estimate_sweep(spark, config, sweep_folder(folder, sweep.name, config))
+        say("\n".join([f"{sweep.name} ({sweep.title})", *(f"  {s}" for s in restrictions(config))]))
+        say(describe_estimate(table, cores))
+        tables.append(table)
+    hours = sum(float(table["hours"].iloc[-1]) for table in tables)
+    say(f"all in all about {hours:.1f} h on {cores} cores, unless parts are finished already")
+    return tables
+
+
+def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """Medians over the patterns of each pattern set, a row a run."""
+    from cepbench.experiments.summary import RUN, summarize
+
+    table = summarize(results, seed=seed)
+    table = table[table["size"].isna() & (table["statistic"] == "median")]
+    key = ["pattern_set", *RUN, "patterns", "left_out"]
+    wide = table.pivot_table(index=key, columns="metric", values="value", sort=False)
+    return [{str(k): v for k, v in row.items()} for row in wide.reset_index().to_dict("records")]
+
+
+def _show(told: dict[str, Any]) -> None:
+    endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
+    say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")
+    rows = told["summary"]
+    several = [name for name in ("strategy", "alpha") if len({row[name] for row in rows}) > 1]
+    write_table(
+        (
+            [
+                row["pattern_set"], row["algorithm"], row["evaluator"],
+                *(str(row[name]) for name in several),
+                f"{row.get('events_per_second', 0):,.0f}", shown_bytes(row.get("peak_bytes", 0)),
+                row["patterns"],
+            ]
+            for row in rows
+        ),
+        ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of"],
+        right=["events/s", "memory"],
+    )  # fmt: skip
+    say("events/s and memory: medians over so many patterns, each of its repetitions' median")
+
+
+def _results(named: str, folder: Path) -> Path:
+    """A path, or the name of a folder of results."""
+    path = Path(named)
+    below = folder / "sweeps" / named
+    return below if not path.exists() and below.exists() else path

@@ -1,0 +1,89 @@
+"""Charts of two sweeps compared: every ratio with its interval, real differences filled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import pandas as pd
+import pytest
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
+from cepbench.figures import interactive_sweep_ratios, static_sweep_ratios
+from cepbench.figures.styles import style_of
+from cepbench.figures.sweep_ratios import sweep_ratio_ends, sweep_ratio_rows
+from tests.figures.test_figures import encodings_in, values_in
+
+RUNS = [("EFREQ", "order", "any", WORSE), ("DP-LD", "order", "any", SAME),
+        ("DP-LD", "order", "consuming", BETTER), ("DP-B", "tree", "any", TOO_FEW)]  # fmt: skip
+
+
+def made_up_ratios(**grouped: Any) -> pd.DataFrame:
+    """A value of its own in every row."""
+    return pd.DataFrame(
+        [
+            {
+                **grouped, "algorithm": name, "plans": plans, "evaluator": "tree",
+                "strategy": strategy, "alpha": 0.0, "metric": "events_per_second",
+                "value": 0.8 + 0.2 * rank, "low": 0.7 + 0.2 * rank, "high": 0.95 + 0.2 * rank,
+                "pairs": 10 + rank, "verdict": verdict,
+            }
+            for rank, (name, plans, strategy, verdict) in enumerate(RUNS)
+        ]
+    )  # fmt: skip
+
+
+def test_rows_are_labelled_by_what_tells_them_apart() -> None:
+    rows = sweep_ratio_rows(made_up_ratios(), "events_per_second")
+    assert list(rows["label"]) == ["EFREQ any", "DP-LD any", "DP-LD consuming", "DP-B any"]
+    assert list(rows["real"]) == [True, False, True, False]
+    assert list(rows["verdict"]) == ["slower", SAME, "faster", TOO_FEW]
+    assert set(rows["panel"]) == {""}
+    one = made_up_ratios().iloc[[0, 1, 3]]
+    assert list(sweep_ratio_rows(one, "events_per_second")["label"]) == ["EFREQ", "DP-LD", "DP-B"]
+    low, high = sweep_ratio_ends(rows)
+    assert low < rows["low"].min() < rows["high"].max() < high and low * high == pytest.approx(1)
+    with pytest.raises(ExperimentError, match="no ratios of 'peak_bytes'"):
+        sweep_ratio_rows(made_up_ratios(), "peak_bytes")
+
+
+def grouped_ratios() -> pd.DataFrame:
+    parts = [made_up_ratios(pattern_set=name, size=size)
+             for name, size in (("sequence", 3), ("sequence", pd.NA), ("kleene", 4))]  # fmt: skip
+    return pd.concat(parts, ignore_index=True).astype({"size": "Int64"})
+
+
+def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
+    rows = sweep_ratio_rows(grouped_ratios(), "events_per_second")
+    figure = static_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second")
+    panels = [axes.get_title("left") for axes in figure.axes]
+    assert panels == ["sequence size 3", "sequence all sizes", "kleene size 4"]
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    for axes, panel in zip(figure.axes, panels, strict=True):
+        marks = [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+        own = rows[rows["panel"] == panel].to_dict("records")
+        assert len(marks) == len(own) == 4
+        for line, row in zip(marks, own, strict=True):
+            assert float(line.get_xdata()[0]) == row["value"]
+            assert names[-round(float(line.get_ydata()[0]))] == row["label"]
+            colour = style_of(row["algorithm"], row["kind"]).colour
+            assert matplotlib.colors.to_hex(line.get_markeredgecolor()).upper() == colour
+            filled = matplotlib.colors.to_hex(line.get_markerfacecolor()).upper()
+            assert filled == (colour if row["real"] else "#FFFFFF")
+        spans = {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
+        assert {(row["low"], row["high"]) for row in own} <= spans
+
+
+def test_the_interactive_chart_carries_the_same_numbers() -> None:
+    rows = sweep_ratio_rows(grouped_ratios(), "events_per_second")
+    chart = interactive_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second").to_dict()
+    carried = pd.DataFrame([row for row in values_in(chart) if "label" in row])
+    key = ["panel", "label"]
+    pd.testing.assert_frame_equal(
+        carried.sort_values(key)[rows.columns].reset_index(drop=True),
+        rows.sort_values(key).reset_index(drop=True),
+    )
+    scales = [found["scale"] for found in encodings_in(chart, "color")]
+    assert scales and all(scale["domain"] == scales[0]["domain"] for scale in scales)
+    assert scales[0]["range"][0] == style_of("EFREQ", "order").colour
