@@ -65,13 +65,14 @@ def compare(
 
     Every plan finds the same matches. That is checked, and it is an error if they differ.
     """
-    from cepbench.experiments.compare import compare as comparison_of
-
-    load_plugins(plugin)
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
+    load_plugins(plugin)
     stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
+
+    from cepbench.experiments.compare import compare as comparison_of
+
     with progress("running plans", total=1, unit=" runs") as bar:
 
         def told(finished: int, total: int) -> None:

@@ -69,18 +69,19 @@ def explain(
 
     With --statistics and --no-run no data are needed.
     """
-    from cepbench.explanations.explain import explain as explanation_of
-
-    load_plugins(plugin)
     needs_data = run or statistics is None
     source = source_of(data, columns) if data or needs_data else None
     asked = read_pattern(pattern, pattern_name, source)
+    load_plugins(plugin)
     stream = source.stream(asked, days=days, only_types=only_types) if source else None
     known = read_statistics(statistics, asked, stream, seed)
     its_last = last if last or not alpha else last_of(asked, stream, known)
     planned = plan_with(generator, asked, known, seed=seed, alpha=alpha, last=its_last)
     if planned.plan is None:
         raise PlanGeneratorError(planned.reason)
+
+    from cepbench.explanations.explain import explain as explanation_of
+
     with progress("running the plan" if run else "explaining the plan"):
         found = explanation_of(
             asked,

@@ -74,13 +74,14 @@ def plan(
     A table of all plan generators, then drawings: of the plans of those that were named, else of
     the cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
     """
+    source = source_of(data, columns) if data or statistics is None else None
+    asked = read_pattern(pattern, pattern_name, source)
+    load_plugins(plugin)
+
     from cepbench.explanations.explain import explain
     from cepbench.planners.registry import default_generators, find_generator
 
-    load_plugins(plugin)
     names = [find_generator(name).name for name in generator or default_generators()]
-    source = source_of(data, columns) if data or statistics is None else None
-    asked = read_pattern(pattern, pattern_name, source)
     stream = None
     if source is not None and (statistics is None or (alpha and last is None)):
         stream = source.stream(asked, days=days, only_types=only_types)
@@ -137,7 +138,7 @@ def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
                 row.kind,
                 shown_log(row.log_cost),
                 "1" if times < 1.005 else f"{times:,.3g}",
-                "" if latency is None else shown_log(latency),
+                "" if latency is None else "0" if latency == -math.inf else shown_log(latency),
                 f"{1e3 * (row.seconds or 0.0):.2f}",
                 row.text,
             ]

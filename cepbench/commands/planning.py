@@ -107,9 +107,22 @@ def plan_with(
 
 
 def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics) -> Last:
-    """Which event comes last, as seen on the data; None where there are none to look at."""
-    if stream is None:
+    """Which event comes last, as seen on the data, where the pattern does not say so.
+
+    Raises
+    ------
+    StatisticsError
+        If that is needed and there are no data.
+    """
+    from cepbench.costs.temporal import TemporalOrder
+
+    if all(len(TemporalOrder(branch).latest()) == 1 for branch in pattern.branches()):
         return None
+    if stream is None:
+        raise StatisticsError(
+            "--alpha weighs latency, which depends on the variable whose event comes last, and the "
+            "pattern leaves that open; name it by --last, or give --data to find it there"
+        )
     from cepbench.experiments.profiler import expected_last
 
     with progress("finding which event comes last"):

@@ -100,9 +100,9 @@ def run(
         raise typer.BadParameter(
             "it goes with neither --output nor --limit", param_hint="'--count'"
         )
-    load_plugins(plugin)
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
+    load_plugins(plugin)
     stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
     planned = plan_with(generator, asked, known, seed=seed)

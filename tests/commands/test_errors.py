@@ -1,0 +1,183 @@
+"""Errors go to standard error with a status, and say what to do."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cepbench.commands.output import progress, write_table
+
+GOOD = "PATTERN SEQ(A a, B b) WITHIN 10 units"
+
+#: What was typed, the status, and what is told. {data} and {folder} are filled in.
+MISTAKES = {
+    "no pattern": ("plan --data {data}", 2, ["PATTERN", "--pattern-name"]),
+    "two patterns": (f"plan '{GOOD}' --pattern-name x --data {{data}}", 2, ["not both"]),
+    "no data": (f"run '{GOOD}'", 2, ["--data", "say where the events are"]),
+    "a name without data": (
+        "plan --pattern-name x --statistics s.json", 2, ["--pattern-name", "needs --data"],
+    ),
+    "an unknown command": ("expalin", 2, ["Did you mean", "explain"]),
+    "an unknown option": (f"plan '{GOOD}' --dta x", 2, ["--dta", "--data"]),
+    "no number": ("run x --limit many", 2, ["--limit", "integer"]),
+    "a limit of nothing": ("run x --limit 0", 2, ["--limit", "equal to 1"]),
+    "counting into a file": (f"run '{GOOD}' --data {{data}} --count -o x.csv", 2, ["--count"]),
+    "an unknown kind of file": (f"run '{GOOD}' --data {{data}} -o x.txt", 2, [".parquet", ".csv"]),
+    "one column": (f"run '{GOOD}' --data {{data}} --columns symbol", 2, ["symbol,ts"]),
+    "days of Parquet": (f"run '{GOOD}' --data {{data}} --days 2", 2, ["--days"]),
+    "a typing error": (
+        "plan 'PATTERN SQE(A a) WITHIN 5 units' --data {data}", 1, ["did you mean 'SEQ'", "^^^"],
+    ),
+    "no such file of a pattern": (
+        "plan nowhere.txt --data {data}", 1, ["'nowhere.txt' is no pattern", "PATTERN SEQ("],
+    ),
+    "a folder as a pattern": ("plan {folder} --data {data}", 1, ["is no pattern", "directory"]),
+    "an unknown type": (
+        "plan 'PATTERN SEQ(AA a) WITHIN 5 units' --data {data}", 1, ["'AA'", "did you mean 'A'"],
+    ),
+    "no such data": (f"plan '{GOOD}' --data nowhere.parquet", 1, ["nowhere.parquet"]),
+    "a data set misspelled": (f"plan '{GOOD}' --data nasdaq-stile/quick", 1, ["nasdaq-style"]),
+    "an unknown pattern": (
+        "plan --pattern-name four-stock --data nasdaq-style/sample", 1, ["'four-stocks'"],
+    ),
+    "no library": ("plan --pattern-name x --data {data}", 1, ["without a library"]),
+    "other columns": (f"plan '{GOOD}' --data {{data}} --columns s,t", 1, ["no column 's'"]),
+    "an unknown attribute": (
+        f"run '{GOOD}' --data {{data}} --attribute nam", 1, ["did you mean 'name'"],
+    ),
+    "an unknown generator": (f"plan '{GOOD}' --data {{data}} -g dpb", 1, ["did you mean DP-B"]),
+    "an unknown evaluator": (
+        f"run '{GOOD}' --data {{data}} --evaluator lazynfa", 1, ["did you mean 'lazy-nfa'"],
+    ),
+    "an unknown evaluator to compare": (
+        f"compare '{GOOD}' --data {{data}} --evaluator lazynfa", 1, ["lazy-nfa, tree"],
+    ),
+    "no statistics": (f"plan '{GOOD}' --statistics nowhere.json", 1, ["No such file", "rates"]),
+    "statistics that are none": (
+        f"plan '{GOOD}' --statistics {{folder}}/broken.json", 1, ["JSON", "rates"],
+    ),
+    "no plugin": (f"plan '{GOOD}' --data {{data}} --plugin mine.py", 1, ["no Python file mine.py"]),
+    "a plugin that registers nothing": (
+        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/empty.py", 1, ["@cepbench.plan_gen"],
+    ),
+    "a plugin that fails": (
+        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/failing.py", 1,
+        ["failing.py, line 2", "ZeroDivisionError"],
+    ),
+    "a plugin that is no Python": (
+        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/wrong.py", 1, ["wrong.py, line 1"],
+    ),
+    "no report yet": ("report open --output nowhere", 1, ["nowhere/index.html", "report build"]),
+    "an unknown notebook": ("report build --only quikstart", 1, ["did you mean quickstart"]),
+    "no notebooks": ("report build --notebooks nowhere", 1, ["no folder nowhere", "--notebooks"]),
+    "an unknown profile": (
+        "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],
+    ),
+    "a page where it cannot be": (
+        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "failing.py").write_text("x = 1\nx / 0\n")
+    (tmp_path / "wrong.py").write_text("def\n")
+    command, code, messages = MISTAKES[mistake]
+    result = run(command.format(data=data, folder=tmp_path), code=code)
+    assert result.stdout == ""
+    for message in messages:
+        assert message in result.stderr
+    if code == 1:
+        assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c(run, data, monkeypatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cepbench.commands.plan.read_statistics", interrupted)
+    assert run(["plan", GOOD, "--data", data], code=130).stderr == "stopped\n"
+
+
+def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
+    plugin = tmp_path / "slow.py"
+    plugin.write_text("import sys, time\nprint('waiting', file=sys.stderr)\ntime.sleep(60)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cepbench", "generators", "--plugin", str(plugin)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, "", "stopped\n")
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "cepbench", "--help"],
+        stdout=writing, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    os.close(writing)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
+def test_colours_are_for_terminals_alone(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "cepbench", "report", "open", "--output", "nowhere"]
+    told, terminal = pty.openpty()
+    for target in (subprocess.PIPE, terminal):
+        done = subprocess.run(
+            command, stderr=target, stdout=subprocess.PIPE, env={**os.environ, **environment}
+        )
+        shown = done.stderr if target == subprocess.PIPE else os.read(told, 4096)
+        assert shown.startswith(b"error:") == (target == subprocess.PIPE or bool(environment))
+        assert b"nowhere/index.html" in shown
+    os.close(terminal)
+    os.close(told)
+
+
+def test_progress_is_for_terminals_alone(capsys) -> None:
+    with progress("working", total=3) as bar:
+        bar.update(2)
+    with progress("working"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_tables_in_a_terminal_are_cut_to_its_width(capsys, monkeypatch) -> None:
+    rows = [["one", 1_000, "x" * 60, None], ["two", 2.5, "y", True]]
+    heads = ["name", "number", "long", "flag"]
+    write_table(rows, heads, shrink=2)
+    assert capsys.readouterr().out.splitlines() == [
+        "name  number" + "  long" + " " * 56 + "  flag",
+        "one    1,000  " + "x" * 60,
+        "two      2.5  y" + " " * 59 + "  yes",
+    ]
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    wide = [["n" * 20, "m" * 30, "x" * 60, "s" * 25]]
+    write_table(wide, heads, shrink=2)
+    assert len(capsys.readouterr().out.splitlines()[1]) == 20 + 30 + 8 + 25 + 6  # no narrower
+    write_table(wide, heads, shrink=2, less=("flag",))
+    line = capsys.readouterr().out.splitlines()[1]
+    assert "s" not in line
+    assert len(line) == 80
+    assert line.endswith("x…")

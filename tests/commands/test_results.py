@@ -1,0 +1,329 @@
+"""What commands tell is what the library computes, and what the naive matcher finds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.ipc as ipc
+import pyarrow.parquet as pq
+import pytest
+
+import cepbench as cep
+from cepbench.commands import run as run_module
+from cepbench.commands.output import write_json
+from cepbench.planners.registry import default_generators
+from tests.naive.matcher import naive_matches
+
+#: A pattern that the small data has matches of.
+PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 units"
+
+
+@pytest.fixture
+def stream(frame: pd.DataFrame) -> cep.EventStream:
+    return cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+
+
+@pytest.fixture
+def expected(frame: pd.DataFrame) -> set[tuple]:
+    found = naive_matches(
+        cep.parse(PATTERN), frame.rename(columns={"symbol": "type", "ts": "time"})
+    )
+    assert len(found) > 10
+    return found
+
+
+def test_plans_are_those_of_the_library(told, stream, data) -> None:
+    document = told(["plan", PATTERN, "--data", data, "--seed", "3"])
+    pattern = cep.parse(PATTERN)
+    statistics = cep.measure_statistics(pattern, stream, seed=3)
+    assert document["pattern"] == PATTERN
+    assert cep.Statistics.from_dict(document["statistics"]) == statistics
+    assert [row["generator"] for row in document["plans"]] == default_generators()
+    for row in document["plans"]:
+        plan = cep.plan(pattern, statistics, row["generator"], seed=3)
+        assert row["kind"] == plan.kind
+        assert row["cost"] == pytest.approx(plan.cost)
+        assert row["log_cost"] == pytest.approx(math.log(row["cost"]))
+        assert row["status"] == "ok"
+        nodes = cep.explain(pattern, plan, statistics).nodes
+        assert [node["variables"] for node in row["nodes"]] == list(nodes["variables"])
+        assert [node["estimated"] for node in row["nodes"]] == pytest.approx(
+            list(nodes["estimated"])
+        )
+
+
+def test_the_text_of_plans(run, data) -> None:
+    shown = run(["plan", PATTERN, "--data", data]).stdout
+    lines = shown.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(tuple(default_generators()))] == (
+        default_generators()
+    )
+    assert "order plan by" in shown
+    assert "tree plan by" in shown
+    assert "├ " in shown
+    named = run(["plan", PATTERN, "--data", data, "-g", "efreq", "-g", "trivial"]).stdout
+    assert "order plan by EFREQ" in named
+    assert "order plan by TRIVIAL" in named
+    assert "tree plan" not in named
+
+
+def test_statistics_by_hand_and_latency_need_no_data(run, told, tmp_path) -> None:
+    file = tmp_path / "statistics.json"
+    file.write_text('{"cardinalities": {"a": 5, "b": 3, "c": 1}, "selectivities": [["a","b",0.5]]}')
+    words = ["plan", PATTERN, "--statistics", str(file), "-g", "DP-LD"]
+    (row,) = told(words)["plans"]
+    statistics = cep.Statistics(
+        cardinalities={"a": 5, "b": 3, "c": 1}, selectivities={("a", "b"): 0.5}
+    )
+    pattern = cep.parse(PATTERN)
+    assert row["cost"] == pytest.approx(cep.plan(pattern, statistics, "DP-LD").cost)
+    words[1], words[-1] = pattern_of("AND"), "TRIVIAL"
+    words += ["--alpha", "2", "--last", "a"]
+    (late,) = told(words)["plans"]
+    planned = cep.plan(cep.parse(words[1]), statistics, "TRIVIAL", alpha=2, last="a")
+    assert late["cost"] == pytest.approx(planned.cost)
+    assert late["cost"] > row["cost"]
+    assert late["log_latency"] == pytest.approx(planned.log_latency)
+    assert " latency " in run(words).stdout
+    assert "name it by --last" in run(words[:-2], code=1).stderr
+    words[1] = PATTERN
+    assert re.search(r"^TRIVIAL +order +\S+ +1 +0 ", run(words[:-2]).stdout, re.MULTILINE)
+
+
+def pattern_of(operator: str) -> str:
+    return PATTERN.replace("SEQ", operator)
+
+
+def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:
+    words = ["plan", pattern_of("AND"), "--data", data, "--alpha", "1", "-g", "GREEDY"]
+    (row,) = told(words)["plans"]
+    named = {name: told([*words, "--last", name])["plans"][0]["cost"] for name in ("a", "b", "c")}
+    assert row["cost"] in named.values()
+    assert len(set(named.values())) > 1
+
+
+READERS = {
+    ".parquet": pq.read_table,
+    ".csv": csv.read_csv,
+    ".arrow": lambda file: ipc.open_file(file).read_all(),
+}
+
+
+@pytest.mark.parametrize("ending", READERS)
+@pytest.mark.parametrize("rows", [7, 1_000])
+def test_matches_are_written(
+    ending: str, rows: int, told, tmp_path, data, frame, expected, monkeypatch
+) -> None:
+    monkeypatch.setattr(run_module, "_ROWS", rows)  # several batches, or one
+    file = tmp_path / "new" / f"matches{ending}"
+    words = ["run", PATTERN, "--data", data, "-o", str(file), "--attribute", "name"]
+    document = told(words)
+    table = READERS[ending](file).to_pylist()
+    assert document["written"] == document["metrics"]["matches"] == len(table) == len(expected)
+    assert {(row["a"], row["b"], row["c"]) for row in table} == expected
+    for row in table:
+        for name in "abc":
+            assert row[f"{name}.time"] == frame["ts"][row[name]]
+            assert row[f"{name}.name"] == frame["name"][row[name]]
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("ending", READERS)
+def test_sets_of_events_are_written(ending: str, told, tmp_path, data, frame) -> None:
+    file = tmp_path / f"matches{ending}"
+    pattern = "PATTERN SEQ(A a, KL(C c)) WITHIN 12 units"
+    told(["run", pattern, "--data", data, "--output", str(file), "--attribute", "name"])
+    expected = naive_matches(
+        cep.parse(pattern), frame.rename(columns={"symbol": "type", "ts": "time"})
+    )
+    assert any(len(c) > 1 for _, c in expected)
+    found = set()
+    for row in READERS[ending](file).to_pylist():
+        c = str(row["c"]).split() if ending == ".csv" else row["c"]
+        found.add((row["a"], tuple(map(int, c))))
+        names = row["c.name"].split() if ending == ".csv" else row["c.name"]
+        assert names == [frame["name"][int(position)] for position in c]
+    assert found == expected
+
+
+def test_counting_finds_as_many(told, data, expected) -> None:
+    document = told(["run", PATTERN, "--data", data, "--count", "-g", "DP-B"])
+    assert document["metrics"]["matches"] == len(expected)
+    assert document["evaluator"] == "tree"
+    assert document["first_matches"] == []
+
+
+def test_the_first_matches_are_shown_by_their_times(run, told, data, frame, expected) -> None:
+    document = told(["run", PATTERN, "--data", data])
+    first = document["first_matches"]
+    assert len(first) == run_module.SHOWN
+    assert {(row["a"], row["b"], row["c"]) for row in first} <= expected
+    lines = run(["run", PATTERN, "--data", data]).stdout.splitlines()
+    heads = lines.index(next(line for line in lines if line.startswith("a: A")))
+    assert lines[heads + 1].split() == [str(first[0][f"{name}.time"]) for name in "abc"]
+    assert f"matches:         {len(expected):,}" in lines
+
+
+def test_a_limit_stops_early(told, tmp_path, data, expected) -> None:
+    file = tmp_path / "some.parquet"
+    document = told(["run", PATTERN, "--data", data, "--limit", "4", "-o", str(file)])
+    assert document["stopped_by_limit"]
+    assert document["written"] == pq.read_metadata(file).num_rows == 4
+    assert document["metrics"]["events"] < 90
+    more = told(["run", PATTERN, "--data", data, "--limit", str(len(expected) + 1)])
+    assert not more["stopped_by_limit"]
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_finished(
+    run, tmp_path, data, monkeypatch
+) -> None:
+    file = tmp_path / "matches.parquet"
+    file.write_text("from before")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(file))
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    result = run(["run", PATTERN, "--data", data, "-o", str(file)], code=1)
+    assert result.stderr == f"error: No space left on device: {file}\n"
+    assert file.read_text() == "from before"
+    assert {path.name for path in tmp_path.iterdir()} == {"matches.parquet", "events.parquet"}
+
+
+def test_the_comparison_is_that_of_the_library(run, told, data, stream, expected) -> None:
+    words = ["compare", PATTERN, "--data", data, "--repetitions", "1"]
+    rows = told(words)["rows"]
+    table = cep.compare(cep.parse(PATTERN), stream, repetitions=1)
+    assert [row["generator"] for row in rows] == list(table["algorithm"])
+    for row, other in zip(rows, table.to_dict("records"), strict=True):
+        for key in ("plan", "cost", "evaluator", "comparisons", "peak_bytes", "matches", "status"):
+            assert row[key] == other[key]
+        assert row["matches"] == len(expected)
+    shown = run([*words, "-g", "DP-B", "-g", "GREEDY", "--evaluator", "tree"]).stdout
+    names = [line.split()[:2] for line in shown.splitlines() if line.startswith(("DP-B", "GREEDY"))]
+    assert names == [["DP-B", "tree"], ["GREEDY", "tree"]]
+
+
+def test_a_refusal_is_a_row(run, told, tmp_path) -> None:
+    names = [f"v{k}" for k in range(26)]
+    pattern = f"PATTERN SEQ({', '.join(f'A {name}' for name in names)}) WITHIN 50 units"
+    file = tmp_path / "statistics.json"
+    cardinalities = ", ".join(f'"{name}": 1' for name in names)
+    file.write_text(f'{{"cardinalities": {{{cardinalities}}}}}')
+    words = ["plan", pattern, "--statistics", str(file), "-g", "DP-LD"]
+    refused, made = told([*words, "-g", "GREEDY"])["plans"]
+    assert (refused["status"], refused["plan"], refused["nodes"]) == ("refused", None, [])
+    assert made["status"] == "ok"
+    assert "refused: DP-LD takes at most" in run([*words, "-g", "GREEDY"]).stdout
+    assert "DP-LD takes at most" in run(words, code=1).stderr
+
+
+def test_an_explanation_is_that_of_the_library(run, told, tmp_path, data, stream) -> None:
+    page = tmp_path / "plan.html"
+    document = told(["explain", PATTERN, "--data", data, "-g", "ZSTREAM", "--html", str(page)])
+    pattern = cep.parse(PATTERN)
+    statistics = cep.measure_statistics(pattern, stream)
+    plan = cep.plan(pattern, statistics, "ZSTREAM")
+    expected = cep.explain(pattern, plan, statistics, stream)
+    for key in ("variables", "created", "comparisons"):
+        assert [node[key] for node in document["nodes"]] == expected.nodes[key].tolist()
+    assert document["metrics"]["matches"] == expected.metrics.matches
+    text = page.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+    bare = told(["explain", PATTERN, "--data", data, "--no-run"])
+    assert bare["metrics"] is None
+    assert "measured" not in bare["nodes"][0]
+    shown = run(["explain", PATTERN, "--data", data]).stdout
+    assert "off by" in shown
+
+
+def test_lists_have_what_is_registered(run, told) -> None:
+    rows = told(["generators"])
+    assert [row["name"] for row in rows] == list(cep.PLAN_GENERATORS)
+    assert [row["name"] for row in rows if row["default"]] == default_generators()
+    assert all(row["source"] for row in rows)
+    shown = run("generators").stdout
+    assert all(name in shown for name in cep.PLAN_GENERATORS)
+    assert [row["name"] for row in told(["evaluators"])] == list(cep.EVALUATORS)
+    assert "Kolchinsky and Schuster 2018, section 2.2" in run("evaluators").stdout
+
+
+def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        '@cep.plan_generator("MY-IDEA", plans="order", source="a dream")\n'
+        "def my_idea(problem, rng):\n"
+        "    return sorted(range(problem.n), key=problem.rate)\n"
+    )
+    own = ["--plugin", str(plugin)]
+    assert told(["generators", *own])[-1]["source"] == "a dream"
+    rows = told(["compare", PATTERN, "--data", data, "--repetitions", "1", *own])["rows"]
+    assert rows[-1]["generator"] == "MY-IDEA"
+    assert rows[-1]["plan"] == "c, a, b"
+    for command in ("plan", "run", "explain"):
+        assert "MY-IDEA" in run([command, PATTERN, "--data", data, "-g", "MY-IDEA", *own]).stdout
+
+
+def test_patterns_come_from_files_standard_input_and_libraries(told, tmp_path, data) -> None:
+    file = Path(tmp_path / "pattern.txt")
+    file.write_text(PATTERN + "\n")
+    words = ["--data", data, "--count"]
+    counts = {
+        told(["run", str(file), *words])["metrics"]["matches"],
+        told(["run", "-", *words], stdin=PATTERN)["metrics"]["matches"],
+        told(["run", PATTERN, *words])["metrics"]["matches"],
+    }
+    assert len(counts) == 1
+    library = cep.open_dataset("ten-symbols/sample").patterns
+    name = next(iter(library))
+    document = told(["plan", "--pattern-name", name, "--data", "ten-symbols/sample", "-g", "EFREQ"])
+    assert document["pattern"] == str(library[name])
+
+
+def test_the_columns_of_ones_own_parquet(told, tmp_path, frame, data) -> None:
+    shuffled = frame.rename(columns={"symbol": "kind", "ts": "when"}).sort_values(
+        "when", ascending=False, kind="stable"
+    )
+    shuffled[shuffled["kind"] != "D"].to_parquet(tmp_path / "other.parquet")
+    other = ["--data", str(tmp_path / "other.parquet"), "--columns", "kind,when", "--count"]
+    one = told(["run", PATTERN, "--data", data, "--count", "--only-types"])["metrics"]
+    assert one["events"] == (frame["symbol"] != "D").sum()
+    two = told(["run", PATTERN, *other])["metrics"]
+    assert (one["events"], one["matches"]) == (two["events"], two["matches"])
+
+
+def test_only_the_first_days_of_a_data_set(told) -> None:
+    words = ["run", "--pattern-name", "four-stocks", "--data", "nasdaq-style/sample", "--count"]
+    dataset = cep.open_dataset("nasdaq-style/sample")
+    assert told([*words, "--days", "1"])["metrics"]["events"] == len(dataset.stream(days=1))
+    assert told(words)["metrics"]["events"] == len(dataset.stream()) > len(dataset.stream(days=1))
+
+
+def test_numbers_of_every_kind_become_json(capsys) -> None:
+    write_json(
+        {
+            "nothing": float("nan"),
+            "infinite": np.inf,
+            "numbers": np.array([1, 2]),
+            "rows": pd.DataFrame({"x": [1.5], "when": [pd.Timestamp("2026-01-02")]}),
+            "path": Path("a/b"),
+            "table": pa.array([1, None]).to_pylist(),
+        }
+    )
+    assert json.loads(capsys.readouterr().out) == {
+        "nothing": None,
+        "infinite": None,
+        "numbers": [1, 2],
+        "rows": [{"x": 1.5, "when": "2026-01-02 00:00:00"}],
+        "path": "a/b",
+        "table": [1, None],
+    }
