@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import compare as compare
     from cepbench.experiments.generator_checks import check_generator as check_generator
     from cepbench.explanations.explain import explain as explain
+    from cepbench.exploration.explore import explore as explore
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
+    from cepbench.exploration.timeline import match_timeline as match_timeline
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -60,7 +62,9 @@ _HOMES = {
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explanations.explain",
+    "explore": "cepbench.exploration.explore",
     "match_batches": "cepbench.evaluators.match_batches",
+    "match_timeline": "cepbench.exploration.timeline",
     "measure_statistics": "cepbench.statistics.measure",
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
@@ -83,6 +87,13 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext cepbench`` brings the cell magic ``%%cep``; ``%%cep?`` says what it can do."""
+    from cepbench.exploration.magic import load
+
+    load(shell)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,47 @@
+"""What the app shows: errors as people read them, and charts that JupyterLab draws itself."""
+
+from __future__ import annotations
+
+import html
+import traceback
+from typing import Any
+
+import altair as alt
+import ipywidgets as widgets
+
+from cepbench.errors import CepbenchError
+from cepbench.figures.interactive import VEGALITE_MIME
+
+_RED = "border-left:4px solid #d55e00;padding:4px 8px;margin:4px 0;white-space:pre-wrap"
+
+
+def error_html(error: Exception) -> str:
+    """An error as a block of text; one that nobody foresaw with its traceback, folded.
+
+    Parameters
+    ----------
+    error : Exception
+    """
+    if isinstance(error, CepbenchError):
+        return f'<pre style="{_RED}">{html.escape(str(error))}</pre>'
+    told = html.escape(f"{type(error).__name__}: {error}")
+    lines = html.escape("".join(traceback.format_exception(error)))
+    return (
+        f'<pre style="{_RED}">{told}</pre><details><summary>This is a mistake of cepbench; where '
+        f"it happened</summary><pre>{lines}</pre></details>"
+    )
+
+
+def show_chart(place: widgets.Output, chart: alt.TopLevelMixin) -> None:
+    """Put a chart in the place of what is there.
+
+    JupyterLab draws Vega-Lite by itself, without a request to the network.
+    """
+    data: dict[str, Any] = {VEGALITE_MIME: chart.to_dict(), "text/plain": "an altair chart"}
+    show(place, data)
+
+
+def show(place: widgets.Output, data: dict[str, Any]) -> None:
+    """Put one output, given by its mime types, in the place of what is there."""
+    # Assigned and not displayed: this also works outside of a running cell.
+    place.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)

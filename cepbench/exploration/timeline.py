@@ -1,0 +1,218 @@
+"""Matches over time: the curves of an attribute, and where on them the events of matches are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import EvaluationError, StreamError
+from cepbench.evaluators.result import Result
+from cepbench.patterns.model import Pattern
+from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.fit import check_types
+
+if TYPE_CHECKING:
+    import altair as alt
+
+#: Points of all curves together that are drawn, fewer than altair's limit of 5000, and matches.
+_MOST_POINTS, _MOST_MATCHES = 4500, 300
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What :func:`timeline` returns.
+
+    Attributes
+    ----------
+    attribute : str
+        What the curves show.
+    curves : DataFrame
+        One row an event that is drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
+    events : DataFrame
+        One row an event of a match: ``match`` (its number), ``variable``, ``type``, ``position``,
+        ``time``, ``value``, ``highlighted``.
+    remarks : tuple of str
+        What was left out.
+    """
+
+    attribute: str
+    curves: pd.DataFrame
+    events: pd.DataFrame
+    remarks: tuple[str, ...]
+
+    @property
+    def span(self) -> tuple[Any, Any] | None:
+        """First and last time of the highlighted match; None without one."""
+        times = self.events.loc[self.events["highlighted"], "time"]
+        return (times.min(), times.max()) if len(times) else None
+
+
+def timeline(
+    stream: EventStream,
+    matches: pd.DataFrame | Result,
+    pattern: Pattern,
+    *,
+    highlight: int = 0,
+    attribute: str | None = None,
+    windows: float | None = None,
+) -> Timeline:
+    """The numbers behind :func:`match_timeline`; parameters and errors as there."""
+    table = matches.matches if isinstance(matches, Result) else matches
+    check_types(pattern, stream)
+    name, values = _values(stream, pattern, attribute)
+    if len(table) and highlight not in range(len(table)):
+        raise EvaluationError(
+            f"highlight = {highlight!r}, but matches have the numbers 0 … {len(table) - 1}"
+        )
+    low, high = 0, len(stream)
+    if windows is not None and len(table):
+        positions = [place for _, place in _bound(table, highlight, pattern)]
+        reach = round(windows * pattern.window.length)
+        first, last = (int(stream.timestamps[end(positions)]) for end in (min, max))
+        low = int(np.searchsorted(stream.timestamps, first - reach, "left"))
+        high = int(np.searchsorted(stream.timestamps, last + reach, "right"))
+    types = list(dict.fromkeys(variable.type for variable in pattern.variables))
+    remarks: list[str] = []
+    shown, left_out = _shown_matches(table, pattern, highlight, low, high)
+    if not len(table):
+        remarks.append("no matches")
+    elif left_out:
+        remarks.append(f"{len(shown)} of {len(shown) + left_out} matches here marked")
+    rows, every = _thinned(stream, types, low, high)
+    if every > 1:
+        remarks.append(f"of {name} one update in {every} drawn")
+    curves = _events(stream, values, rows)[["type", "position", "time", "value"]]
+    bound = [(number, *pair) for number in shown for pair in _bound(table, number, pattern)]
+    places = np.array([place for _, _, place in bound], dtype=np.int64)
+    events = _events(stream, values, places)
+    events.insert(0, "match", [number for number, _, _ in bound])
+    events.insert(1, "variable", [variable for _, variable, _ in bound])
+    events["highlighted"] = events["match"] == highlight
+    return Timeline(name, curves, events, tuple(remarks))
+
+
+def match_timeline(
+    stream: EventStream,
+    matches: pd.DataFrame | Result,
+    pattern: Pattern,
+    highlight: int = 0,
+    *,
+    attribute: str | None = None,
+    windows: float | None = None,
+) -> alt.TopLevelMixin:
+    """Curves of an attribute over time, one panel an event type, with the events of matches.
+
+    Parameters
+    ----------
+    stream : EventStream
+    matches : DataFrame or Result
+        As ``cep.evaluate`` returns them.
+    pattern : Pattern
+        The one whose matches they are.
+    highlight : int
+        Number of the match that is shown large, with its variables' names and its span shaded.
+    attribute : str, optional
+        What the curves show; by default ``price`` if there is one, else a number of the
+        conditions, else any number.
+    windows : float, optional
+        Show only so many windows before and after the highlighted match; by default the whole
+        stream.
+
+    Returns
+    -------
+    altair chart
+        At most 4500 points of the curves are drawn, and 300 matches; its subtitle says what was
+        left out.
+
+    Raises
+    ------
+    EvaluationError
+        If there is no match of that number.
+    StreamError
+        If the stream lacks a type of the pattern, or the attribute, or that is no number.
+    """
+    from cepbench.exploration.charts import timeline_chart
+
+    found = timeline(
+        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows
+    )
+    return timeline_chart(found, [variable.type for variable in pattern.variables])
+
+
+def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:
+    if wanted is not None:
+        column = stream.column(wanted)
+        if isinstance(column, CodedStrings):
+            raise StreamError(f"attribute {wanted!r} is a text; a curve needs a number")
+        return wanted, column
+    used = [term.name for clause in pattern.conditions for term in clause.attributes()]
+    for name in ("price", *used, *stream.attributes):
+        column = stream.attributes.get(name, CodedStrings(np.zeros(0, np.int32), ()))
+        if not isinstance(column, CodedStrings):
+            return name, column
+    raise StreamError("the stream has no attribute that is a number, so there are no curves")
+
+
+def _shown_matches(
+    table: pd.DataFrame, pattern: Pattern, highlight: int, low: int, high: int
+) -> tuple[list[int], int]:
+    """Numbers of the matches inside of ``low … high``, evenly thinned; and how many are left out."""
+    first, last = _ends(table, pattern)
+    inside = np.flatnonzero((first >= low) & (last < high))
+    every = max(1, -(-len(inside) // _MOST_MATCHES))
+    shown = {*inside[::every].tolist(), *([highlight] if len(table) else [])}
+    return sorted(shown), len(inside) - len(shown)
+
+
+def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
+    """First and last position of each match."""
+    if not len(table):
+        return np.zeros(0), np.zeros(0)
+    ends = []
+    for which in (0, -1):
+        columns = [
+            np.array([c[which] if isinstance(c, tuple) else np.nan for c in column], float)
+            if (column := table[name]).dtype == object
+            else column.to_numpy(float, na_value=np.nan)
+            for name in pattern.positive_names
+        ]
+        ends.append(np.array(columns))
+    return np.nanmin(ends[0], axis=0), np.nanmax(ends[1], axis=0)
+
+
+def _bound(table: pd.DataFrame, number: int, pattern: Pattern) -> list[tuple[str, int]]:
+    """Variable and position of each event of a match, those of a set one by one."""
+    found = []
+    for name in pattern.positive_names:
+        cell = table[name].iloc[number]
+        if isinstance(cell, Sequence):
+            found += [(name, int(place)) for place in cell]
+        elif not pd.isna(cell):
+            found.append((name, int(cell)))
+    return found
+
+
+def _thinned(
+    stream: EventStream, types: Sequence[str], low: int, high: int
+) -> tuple[np.ndarray, int]:
+    """Positions of the events to draw, and one in how many of each type they are."""
+    codes = [stream.type_names.index(name) for name in types]
+    rows = [low + np.flatnonzero(stream.type_codes[low:high] == code) for code in codes]
+    every = max(1, -(-sum(map(len, rows)) // _MOST_POINTS))
+    return np.sort(np.concatenate([its[::every] for its in rows])), every
+
+
+def _events(stream: EventStream, values: np.ndarray, rows: np.ndarray) -> pd.DataFrame:
+    times = stream.timestamps[rows]
+    return pd.DataFrame(
+        {
+            "type": [stream.type_names[code] for code in stream.type_codes[rows]],
+            "position": rows,
+            "time": times.view("datetime64[ns]") if stream.is_datetime else times,
+            "value": values[rows],
+        }
+    )
