@@ -134,7 +134,12 @@ class SweepComparison:
                 )
         for metric, rows in self.ratios.groupby("metric", sort=False):
             lines += ["", f"{str(metric).replace('_', ' ')}:"]
-            lines += [_line(row) for row in rows.to_dict("records")]
+            heading = ""
+            for row in rows.to_dict("records"):
+                if _group(row) != heading:
+                    heading = _group(row)
+                    lines.append(f" {heading}")
+                lines.append(_line(row))
         lines += ["", *self.notes()]
         return "\n".join(lines)
 
@@ -145,8 +150,7 @@ class SweepComparison:
         found = [
             "A difference is called real if its 95 % interval leaves out 1, a sign-flip test over "
             "the patterns stays below 5 % after the correction for all rows of its metric "
-            "(Benjamini and Hochberg)"
-            + (f", and times differ by more than {NEGLIGIBLE - 1:.0%}." if NEGLIGIBLE > 1 else ".")
+            f"(Benjamini and Hochberg), and times differ by more than {NEGLIGIBLE - 1:.0%}."
         ]
         for metric, rows in self.ratios.groupby("metric", sort=False):
             values = np.log(rows["value"].to_numpy(float))
@@ -281,19 +285,26 @@ def _judged(
                     "left_out": len(row["logs"]) - len(logs[k]),
                     "p": p[k],
                     "p_adjusted": p_adjusted[k],
-                    "verdict": _verdict(metric, ratio, len(logs[k]), p_adjusted[k]),
+                    "verdict": _verdict(
+                        metric, ratio, len(logs[k]), p[k], p_adjusted[k], len(tested)
+                    ),
                 }
             )
     table = pd.DataFrame(found)
     return table.astype({"size": "Int64"}) if "size" in table else table
 
 
-def _verdict(metric: str, ratio: Mapping[str, float], pairs: int, p: float) -> str:
+def _verdict(
+    metric: str, ratio: Mapping[str, float], pairs: int, p: float, p_adjusted: float, tests: int
+) -> str:
     if pairs < LEAST_PAIRS:
         return TOO_FEW
+    if p <= LEVEL < p_adjusted and tests * 2.0 ** (1 - pairs) > LEVEL:
+        return TOO_FEW  # however much they agree, so few do not stand out of so many tests
     negligible = NEGLIGIBLE if metric in _TIMES else 1.0
     beyond = ratio["low"] > 1 or ratio["high"] < 1
-    if not (p <= LEVEL and beyond and max(ratio["value"], 1 / ratio["value"]) > negligible):
+    far = max(ratio["value"], 1 / ratio["value"]) > negligible
+    if not (p_adjusted <= LEVEL and beyond and far):
         return SAME
     return BETTER if (ratio["value"] > 1) == (metric in _MORE_IS_BETTER) else WORSE
 
@@ -328,15 +339,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
+def _group(row: Mapping[Any, Any]) -> str:
+    """Pattern set and size of a row, if it has these."""
+    group = [str(row["pattern_set"])] if "pattern_set" in row else []
+    if "size" in row:
+        group.append("all sizes" if pd.isna(row["size"]) else f"size {int(row['size'])}")
+    return ", ".join(group)
+
+
 def _line(row: Mapping[Any, Any]) -> str:
     """One comparison as a line of text."""
-    size = "all sizes" if pd.isna(row.get("size")) else f"size {row['size']}"
-    group = [str(row["pattern_set"])] if "pattern_set" in row else []
-    group += [size] if "size" in row else []
     run = f"{row['algorithm']:<12} {row['evaluator']:<9}"
     run += f" {row['strategy']}" if row["strategy"] != "any" else ""
     run += f" α={row['alpha']:g}" if row["alpha"] else ""
     value = f"{row['value']:7.3f} ({row['low']:.3f} to {row['high']:.3f})"
     left_out = f", {row['left_out']} left out" if row["left_out"] else ""
     words = verdict_words(row["metric"], row["verdict"])
-    return f"  {' '.join([*group, run]):<24}{value}  {words}; {row['pairs']} pairs{left_out}"
+    return f"  {run:<24}{value}  {words}; {row['pairs']} pairs{left_out}"

@@ -167,6 +167,32 @@ def test_a_planted_difference_is_found_and_no_other() -> None:
     assert back.loc[("events_per_second", "DP-LD"), "verdict"] == BETTER
 
 
+def test_few_pairs_do_not_stand_out_of_many_comparisons() -> None:
+    """Seven patterns that all agree have p = 1/64: enough alone, not among twelve rows."""
+    planted = {"DP-LD": 1 / 1.2}
+    first = made_up_sweep(1, patterns=14, noise=0.02)
+    second = made_up_sweep(2, patterns=14, noise=0.02, faster=planted)
+    sets = ("sequence", "kleene", "negation", "conjunction")
+    alone = first[first["size"] == 3], second[second["size"] == 3]
+    many = (
+        made_up_sweep(1, patterns=14, noise=0.02, sets=sets),
+        made_up_sweep(2, patterns=14, noise=0.02, faster=planted, sets=sets),
+    )
+
+    def verdict(pair: tuple[pd.DataFrame, ...], **asked: Any) -> tuple[str, float]:
+        rows = compare_sweeps(*pair, metrics=["events_per_second"], resamples=100, **asked).ratios
+        rows = rows[rows["algorithm"] == "DP-LD"]
+        return rows["verdict"].iloc[0], rows["p"].iloc[0]
+
+    assert verdict(alone) == (WORSE, 2 / 2**7)
+    one_set = tuple(table[table["size"] == 3] for table in many)
+    mixed = tuple(
+        table[(table["algorithm"] != "DP-LD") | (table["pattern_set"] == "sequence")]
+        for table in one_set
+    )
+    assert verdict(mixed, by=["pattern_set"]) == (TOO_FEW, 2 / 2**7)
+
+
 def test_small_differences_of_times_are_the_machines_but_not_those_of_counts() -> None:
     first, second = made_up_sweep(1, noise=0), made_up_sweep(1, noise=0)
     second["events_per_second"] *= 1.03
