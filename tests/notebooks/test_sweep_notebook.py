@@ -1,0 +1,73 @@
+"""``notebooks/sweep.ipynb``: a sweep file run, summarised, and compared with another sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from cepbench.experiments.cells import OK, results_table
+from cepbench.experiments.own_patterns import checked_patterns
+from cepbench.reporting.notebooks import run_notebook
+from cepbench.reporting.pages import page_of
+from tests.reporting.offline import read_page
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"
+STOCKS = ("CTAS", "QCOM", "AAPL", "MNST", "CBRL", "HOLX")
+PATTERNS = {
+    f"after-{stock}": f"PATTERN SEQ({stock} a, MSFT b) WHERE a.difference < b.difference "
+    "WITHIN 10 minutes"
+    for stock in STOCKS
+}
+GENERATORS = {"EFREQ": ("order", "lazy-nfa"), "DP-B": ("tree", "tree")}
+
+
+def other_sweep() -> list[dict[str, object]]:
+    """Rows of the same patterns from a machine on which an event takes a second."""
+    return [
+        {
+            "pattern_set": "own", "size": 2, "pattern_id": f"own-{name}", "pattern": text,
+            "algorithm": algorithm, "plans": plans, "evaluator": evaluator, "strategy": "any",
+            "alpha": 0.0, "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
+            "peak_bytes": 1, "plan_seconds": 0.001, "plan_log_cost": 1.0, "matches": 1,
+            "configuration": "{}",
+        }
+        for rank, (name, text) in enumerate(checked_patterns(PATTERNS))
+        for algorithm, (plans, evaluator) in GENERATORS.items()
+    ]  # fmt: skip
+
+
+def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
+    lines = ['title = "Tiny sweep"', 'data = "nasdaq-style/sample"', "repetitions = 1"]
+    lines += [f"generators = {list(GENERATORS)}", "[own_patterns]"]
+    lines += [f'{name} = "{text}"' for name, text in PATTERNS.items()]
+    file, other = tmp_path / "tiny.toml", tmp_path / "other.parquet"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    pq.write_table(results_table(other_sweep()), other)
+    output = tmp_path / "out"
+    executed = run_notebook(
+        NOTEBOOK,
+        tmp_path / "executed.ipynb",
+        {
+            "sweep": str(file), "profile": "", "seed": 3, "data": str(tmp_path / "data"),
+            "output": str(output), "compare_with": str(other),
+        },
+    )  # fmt: skip
+    results = pd.read_parquet(output / "results.parquet")
+    assert len(results) == len(PATTERNS) * len(GENERATORS) and set(results["status"]) == {OK}
+    assert set(results["algorithm"]) == set(GENERATORS) and set(results["seed"]) == {3}
+    assert set(results["pattern_id"]) == {f"own-{name}" for name in PATTERNS}
+    compared = pd.read_parquet(output / "comparison.parquet")
+    speeds = compared[compared["metric"] == "events_per_second"]
+    assert list(speeds["verdict"]) == ["better"] * 2 and (speeds["value"] > 1000).all()
+    pictures = {path.stem for path in output.glob("*.svg")}
+    assert pictures == {
+        "events_per_second_any_0", "peak_bytes_any_0",
+        "compared_events_per_second", "compared_peak_bytes",
+    }  # fmt: skip
+    page = read_page(page_of(executed))
+    assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 4
+    for text in ("Tiny sweep", "6 of its own", "6 patterns chosen by hand", "faster; 6 pairs"):
+        assert text in page.text
+    assert "Warning" not in page.text
