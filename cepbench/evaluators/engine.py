@@ -22,8 +22,9 @@ from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.clauses import SLOT_COLUMNS
 from cepbench.kernels.equality import INDEXED
 from cepbench.kernels.filters import BLOCK, STACK
+from cepbench.kernels.pairs import MOST_PAIRS
 from cepbench.kernels.sets import MOST_STORED, MOST_VISITED
-from cepbench.kernels.sorting import rows_by_type
+from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.kernels.steps import NEVER
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Kind, Pattern
@@ -240,8 +241,9 @@ class Engine:
         widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
         all_rows = np.concatenate(chosen)
         integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
-        integers[0] = batch.timestamps[all_rows]
-        integers[1] = all_rows + first_position
+        # All rows are there: nothing is clipped, but nothing is checked either.
+        np.take(batch.timestamps, all_rows, out=integers[0], mode="clip")
+        np.add(all_rows, first_position, out=integers[1])
         if ranks is not None:
             integers[2] = ranks[all_rows]
         return (
@@ -254,17 +256,19 @@ class Engine:
 
 def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
     """The rows of each of these types, empty for those that the batch does not know."""
-    ends = np.cumsum(np.bincount(batch.type_codes, minlength=len(batch.type_names)))
-    rows = np.empty(len(batch), np.int64)
     # Arrays that may and may not be written are different types to a kernel: it gets the latter.
     type_codes = np.ascontiguousarray(batch.type_codes).view()
     type_codes.flags.writeable = False
-    begins = np.concatenate(([0], ends[:-1]))
-    rows_by_type(type_codes, begins.copy(), rows)
+    counts = np.zeros(len(batch.type_names), np.int64)
+    count_types(type_codes, counts)
+    wanted = np.array([name in types for name in batch.type_names], np.int64)
+    last = np.cumsum(counts * wanted)
+    rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
+    rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
     found = dict.fromkeys(types, np.empty(0, np.int64))
-    for name, begin, end in zip(batch.type_names, begins.tolist(), ends.tolist(), strict=True):
+    for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
         if name in types:
-            found[name] = rows[begin:end]
+            found[name] = rows[end - count : end]
     return found
 
 
@@ -313,6 +317,8 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         clock=np.empty(2, np.int64),
         alive=np.empty(OUTER_BLOCK, np.uint8),
         latencies=np.zeros(clock.BINS if timed else 0, np.int64),
+        outer_of=np.empty(MOST_PAIRS, np.int64),
+        inner_of=np.empty(MOST_PAIRS, np.int64),
         guide=np.empty(GUIDE + 1, np.int64),
         heads=np.empty(INDEXED, np.int64),
         chain=np.empty(INDEXED, np.int64),
@@ -320,6 +326,7 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         live=np.empty((2, MOMENTS_PER_STEP), np.int64),
         before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
         ahead=np.empty(len(layout.leaves), np.int64),
+        due=np.empty(len(layout.leaves), np.int64),
     )
 
 

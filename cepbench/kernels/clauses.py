@@ -18,18 +18,14 @@ from cepbench.kernels.filters import (
     ADD,
     DIVIDE,
     EITHER,
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
     KEEP_IF_TRUE,
-    LESS,
-    LESS_EQUAL,
     LOAD_CONSTANT,
     LOAD_LEFT,
     LOAD_RIGHT,
     MULTIPLY,
     NEGATE,
     SUBTRACT,
+    compares,
 )
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.tables import CAPACITY, FLOAT_OFFSET, INT_OFFSET, SHIFT
@@ -131,7 +127,7 @@ def _is_true(
         slot = plan.rules[instruction, 2]
         if opcode < LOAD_LEFT:
             top -= 1
-            values[top - 1] = _compared(opcode, values[top - 1], values[top])
+            values[top - 1] = compares(opcode, values[top - 1], values[top])
         elif opcode == LOAD_LEFT:
             values[top] = floats[state[node, FLOAT_OFFSET] + argument * state[node, CAPACITY] + row]
             top += 1
@@ -222,23 +218,6 @@ def _aggregate(function, slot, size, column, slots, state, floats, members):
     if function == AVERAGE:
         return total / size
     return least if function == LEAST else greatest
-
-
-@njit_in_place
-def _compared(opcode, left, right):
-    if opcode == LESS:
-        holds = left < right
-    elif opcode == LESS_EQUAL:
-        holds = left <= right
-    elif opcode == GREATER:
-        holds = left > right
-    elif opcode == GREATER_EQUAL:
-        holds = left >= right
-    elif opcode == EQUAL:
-        holds = left == right
-    else:
-        holds = left < right or left > right
-    return 1.0 if holds else 0.0
 
 
 @njit_in_place

@@ -66,6 +66,22 @@ def keep_compared(mask, operator, value, column):
 
 
 @njit_in_place
+def compares(operator, left, right):
+    """Whether ``left operator right`` is true of two numbers; it never is with a NaN."""
+    if operator == LESS:
+        return left < right
+    if operator == LESS_EQUAL:
+        return left <= right
+    if operator == GREATER:
+        return left > right
+    if operator == GREATER_EQUAL:
+        return left >= right
+    if operator == EQUAL:
+        return left == right
+    return (left < right) | (left > right)
+
+
+@njit_in_place
 def count_between(column, low, high):
     """How many values are within [low, high)."""
     total = 0

@@ -3,7 +3,8 @@
 Every pair of rows meets once, in the step in which the later of the two came into being. What has
 to meet is a rectangle of rows of one child, the *outer* ones, and rows of the other, the *inner*
 ones. For each outer row, time conditions on a sorted column become a range of inner rows; what
-remains is tested column by column, block by block.
+remains is tested column by column, block by block: blocks of inner rows for each outer row, or, if
+ranges are short, of pairs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cepbench.kernels.candidates import (
 from cepbench.kernels.equality import choose_equal, count_equal, index_rule, make_index
 from cepbench.kernels.filters import BLOCK
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.pairs import append_pairs, copy_pairs, keep_pairs, list_pairs, lists_pairs
 from cepbench.kernels.rows import append, copy_ints
 from cepbench.kernels.tables import (
     COMPARED,
@@ -149,12 +151,9 @@ def _join_rectangle(
     node, counting, limit, plan, state, counts, ints, floats, scratch, matches
 ):  # fmt: skip
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
-    rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
-    starts, stops = scratch.starts, scratch.stops
-    is_root = node == len(plan.nodes) - 1 and not plan.stored
+    rectangle = scratch.rectangle
     side = rectangle[SIDE]
     exact = is_exact(node, side, plan)
-    resumed = rectangle[INNER]
     equality = index_rule(node, plan, rectangle)
     buckets = 0
     if equality >= 0:
@@ -163,68 +162,135 @@ def _join_rectangle(
         outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
         set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
         find_ranges(node, side, outers, plan, state, ints, scratch)
-        if counting:
-            if exact:
-                counts[node, CREATED] += total_length(starts, stops, outers)
-                continue
-            for row in range(outers):
-                if starts[row] >= stops[row]:
-                    continue
-                if equality >= 0:
-                    found, compared = count_equal(
-                        equality, buckets, node, side, first + row, row, starts[row], stops[row],
-                        plan, state, ints, floats, scratch,
-                    )  # fmt: skip
-                else:
-                    compared = stops[row] - starts[row]
-                    found = count_joining(
-                        node, side, first + row, row, starts[row], stops[row], plan, state, ints,
-                        floats, scratch,
-                    )  # fmt: skip
-                counts[node, CREATED] += found
-                counts[node, COMPARED] += compared
-            continue
-        for row in range(outers):
-            outer, stop = first + row, stops[row]
-            begin = starts[row] if resumed < 0 else resumed
-            while begin < stop:
-                if equality >= 0:
-                    found, compared, after = choose_equal(
-                        equality, buckets, node, side, outer, row, begin, stop, plan, state, ints,
-                        floats, scratch,
-                    )  # fmt: skip
-                else:
-                    found = size = min(BLOCK, stop - begin)
-                    compared, after = 0, begin + size
-                    if not exact:
-                        test(
-                            node, side, outer, row, begin, size, plan, state, ints, floats, scratch
-                        )
-                        found, compared = choose(begin, size, mask, chosen), size
-                end = state[node, END]
-                if end - state[node, START] + found > limit:
-                    return TOO_MANY
-                if is_root:
-                    has_space = end + found <= matches.shape[1]
-                else:
-                    has_space = has_room(node, found, plan.nodes, state, ints, floats)
-                    end = state[node, END]
-                if not has_space:
-                    rectangle[OUTER], rectangle[INNER], rectangle[FOUND] = outer, begin, found
-                    return NO_ROOM
-                if is_root:
-                    for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
-                        column = matches[plan.rules[rule, 2], end : end + found]
-                        copy_ints(
-                            rule, node, side, outer, exact, begin, chosen, plan, state, ints, column
-                        )
-                elif found > 0:
-                    append(
-                        found, node, side, outer, exact, begin, chosen, plan, state, ints, floats
-                    )
-                state[node, END] = end + found
-                counts[node, CREATED] += found
-                counts[node, COMPARED] += compared
-                begin = after
-            resumed = -1
+        pairs = total_length(scratch.starts, scratch.stops, outers)
+        begun = rectangle[INNER] >= 0
+        if counting and exact:
+            counts[node, CREATED] += pairs
+        elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
+            outcome = _join_pairs(
+                node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch,
+                matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
+        elif counting:
+            _count_rows(
+                node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch
+            )
+        else:
+            outcome = _join_rows(
+                node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats,
+                scratch, matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
     return OK
+
+
+@njit_in_place
+def _count_rows(node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch):
+    """Count the pairs of a block of outer rows, one outer row after the other."""
+    side = scratch.rectangle[SIDE]
+    for row in range(outers):
+        start, stop = scratch.starts[row], scratch.stops[row]
+        if start >= stop:
+            continue
+        if equality >= 0:
+            found, compared = count_equal(
+                equality, buckets, node, side, first + row, row, start, stop, plan, state, ints,
+                floats, scratch,
+            )  # fmt: skip
+        else:
+            compared = stop - start
+            found = count_joining(
+                node, side, first + row, row, start, stop, plan, state, ints, floats, scratch
+            )
+        counts[node, CREATED] += found
+        counts[node, COMPARED] += compared
+
+
+@njit_in_place
+def _join_rows(
+    node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats, scratch,
+    matches,
+):  # fmt: skip
+    """Join a block of outer rows, one after the other."""
+    rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
+    side = rectangle[SIDE]
+    exact = is_exact(node, side, plan)
+    is_root = node == len(plan.nodes) - 1 and not plan.stored
+    for row in range(outers):
+        outer, stop = first + row, scratch.stops[row]
+        begin = scratch.starts[row] if rectangle[INNER] < 0 else rectangle[INNER]
+        rectangle[INNER] = -1
+        while begin < stop:
+            if equality >= 0:
+                found, compared, after = choose_equal(
+                    equality, buckets, node, side, outer, row, begin, stop, plan, state, ints,
+                    floats, scratch,
+                )  # fmt: skip
+            else:
+                found = size = min(BLOCK, stop - begin)
+                compared, after = 0, begin + size
+                if not exact:
+                    test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+                    found, compared = choose(begin, size, mask, chosen), size
+            outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+            if outcome != OK:
+                rectangle[OUTER], rectangle[INNER], rectangle[FOUND] = outer, begin, found
+                return outcome
+            if is_root:
+                end = state[node, END]
+                for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                    column = matches[plan.rules[rule, 2], end : end + found]
+                    copy_ints(
+                        rule, node, side, outer, exact, begin, chosen, plan, state, ints, column
+                    )
+            elif found > 0:
+                append(found, node, side, outer, exact, begin, chosen, plan, state, ints, floats)
+            state[node, END] += found
+            counts[node, CREATED] += found
+            counts[node, COMPARED] += compared
+            begin = after
+    return OK
+
+
+@njit_in_place
+def _join_pairs(
+    node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch, matches
+):
+    """Join a block of outer rows with few inner rows each, or count their pairs."""
+    rectangle = scratch.rectangle
+    side = rectangle[SIDE]
+    listed = found = list_pairs(outers, scratch)
+    if is_exact(node, side, plan):
+        listed = 0  # none is compared
+    else:
+        found = keep_pairs(node, side, first, found, plan, state, ints, floats, scratch)
+    if not counting:
+        outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+        if outcome != OK:
+            rectangle[OUTER], rectangle[FOUND] = first, found
+            return outcome
+        if node == len(plan.nodes) - 1 and not plan.stored:
+            end = state[node, END]
+            for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                column = matches[plan.rules[rule, 2], end : end + found]
+                copy_pairs(rule, node, side, first, plan, state, ints, scratch, column)
+        else:
+            append_pairs(node, side, first, found, plan, state, ints, floats, scratch)
+        state[node, END] += found
+    counts[node, CREATED] += found
+    counts[node, COMPARED] += listed
+    return OK
+
+
+@njit_in_place
+def _room_for(node, found, limit, plan, state, ints, floats, matches):
+    """See that ``found`` more rows of ``node`` may be stored, and that there is room for them."""
+    end = state[node, END]
+    if end - state[node, START] + found > limit:
+        return TOO_MANY
+    if node == len(plan.nodes) - 1 and not plan.stored:
+        return OK if end + found <= matches.shape[1] else NO_ROOM
+    return OK if has_room(node, found, plan.nodes, state, ints, floats) else NO_ROOM

@@ -57,26 +57,30 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
     moments : int
         How many, their times in ``scratch.moments``; 0 if no event is left.
     """
-    ahead, leaves = scratch.ahead, len(starts) - 1
+    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
+    times = events[0]
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
+        due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
     moments = more = 0
     while moments < most and more < pace.enough:
         now = NEVER
         for leaf in range(leaves):
-            if ahead[leaf] < starts[leaf + 1]:
-                now = min(now, events[0, ahead[leaf]])
+            now = min(now, due[leaf])
         if now == NEVER:
             break
         horizon = now + pace.length - 1
         for leaf in range(leaves):
-            first = last = ahead[leaf]
-            while last < starts[leaf + 1] and events[0, last] <= horizon:
+            if due[leaf] > horizon:
+                continue
+            first, end = ahead[leaf], starts[leaf + 1]
+            last = first + 1
+            while last < end and times[last] <= horizon:
                 last += 1
-            if first < last:
-                now = max(now, events[0, last - 1])
-                more += last - first
-                ahead[leaf] = last
+            now = max(now, times[last - 1])
+            more += last - first
+            ahead[leaf] = last
+            due[leaf] = times[last] if last < end else NEVER
         scratch.moments[moments] = now
         moments += 1
     return moments
@@ -139,7 +143,7 @@ def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
     events[:moments] = 0
     rows[:moments] = 0
     for node in range(len(plan.nodes) - 1):
-        if plan.nodes[node, KEPT] == 0:
+        if plan.nodes[node, KEPT] == 0 or state[node, START] == state[node, END]:
             continue
         base, capacity = state[node, INT_OFFSET], state[node, CAPACITY]
         begin = base + plan.nodes[node, EARLIEST] * capacity

@@ -55,6 +55,8 @@ class Scratch(NamedTuple):
     high: np.ndarray  #: the same
     starts: np.ndarray  #: int64 (OUTER_BLOCK,)
     stops: np.ndarray  #: the same
+    outer_of: np.ndarray  #: int64 (MOST_PAIRS,); see :mod:`cepbench.kernels.pairs`
+    inner_of: np.ndarray  #: the same
     guide: np.ndarray  #: int64 (GUIDE + 1,), where in a sorted column a search may begin
     rectangle: np.ndarray  #: int64 (RECTANGLE,), what is being joined
     progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.advance`
@@ -69,6 +71,7 @@ class Scratch(NamedTuple):
     live: np.ndarray  #: int64 (2, moments of a step): events and partial matches at each moment
     before: np.ndarray  #: int64 (nodes, COUNT_COLUMNS), what had been counted before the step
     ahead: np.ndarray  #: int64 (leaves,), the first event of each leaf that is not of this step
+    due: np.ndarray  #: int64 (leaves,), its timestamp
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.

@@ -16,9 +16,10 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
 from cepbench.kernels.equality import FEWEST_INNER, FEWEST_OUTER
 from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.sorting import rows_by_type
+from cepbench.kernels.pairs import FEW
+from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.parse import parse
-from cepbench.plans.model import TreePlan
+from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
 from tests.naive.matcher import naive_matches
 
@@ -50,13 +51,19 @@ def test_searches_in_a_sorted_column(column: list[int], data: st.DataObject, off
     assert found[-1] == -1
 
 
-@given(st.lists(st.integers(0, 4), max_size=30))
-def test_rows_sorted_by_type(codes: list[int]) -> None:
-    ends = np.cumsum([0, *np.bincount(codes, minlength=5)])[:-1].astype(np.int64)
-    rows = np.full(len(codes), -1)
-    rows_by_type(np.array(codes, np.int32), ends, rows)
-    assert rows.tolist() == sorted(range(len(codes)), key=lambda row: (codes[row], row))
-    assert ends.tolist() == [sum(code <= kind for code in codes) for kind in range(5)]
+@given(st.lists(st.integers(0, 4), max_size=30), st.sets(st.integers(0, 4)))
+def test_rows_sorted_by_type(codes: list[int], wanted: set[int]) -> None:
+    counts, places = np.zeros(5, np.int64), [np.int64(kind in wanted) for kind in range(5)]
+    count_types(np.array(codes, np.int32), counts)
+    assert counts.tolist() == [codes.count(kind) for kind in range(5)]
+    expected = [row for kind in sorted(wanted) for row in range(len(codes)) if codes[row] == kind]
+    rows = np.full(len(expected) + 1, -1)
+    before = np.cumsum(counts * places) - counts
+    ends = np.where(places, before, len(expected))
+    rows_by_type(np.array(codes, np.int32), ends, np.array(places), rows)
+    assert rows[:-1].tolist() == expected
+    for kind in wanted:
+        assert ends[kind] == before[kind] + counts[kind]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8))
@@ -169,6 +176,90 @@ def test_outer_rows_of_later_blocks_are_counted_by_their_own_values(operator: st
         holds &= time[kinds == "A"][:, None] < time[kinds == "B"][None, :]
     counted = evaluate(pattern, stream, TreePlan(("a", "b")), output="count")
     assert counted.metrics.matches == holds.sum() > count
+
+
+_HOLDS = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": lambda a, b: (a < b) | (a > b),
+}
+
+
+@pytest.mark.parametrize("operator", ["SEQ", "AND"])
+@pytest.mark.parametrize("tree", [(("a", "b"), "c"), ("c", ("b", "a")), (("c", "a"), "b")])
+@given(
+    compared=st.tuples(st.sampled_from([*_HOLDS]), st.sampled_from([*_HOLDS])),
+    events=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    window=st.integers(2, 90),
+    values=st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan, -np.inf]), min_size=1),
+    seed=st.integers(0, 999),
+)
+@settings(max_examples=max(4, settings.default.max_examples // 8))
+def test_short_and_long_ranges(
+    operator: str,
+    tree: tuple,
+    compared: tuple[str, str],
+    events: tuple[int, int],
+    window: int,
+    values: list[float],
+    seed: int,
+) -> None:
+    """Pairs of a block are listed where there are few, else inner rows are taken as they lie."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(np.repeat(["A", "B"], events))
+    table = pd.DataFrame(
+        {
+            "type": kinds,
+            "time": np.sort(rng.integers(0, 90, len(kinds))),
+            "x": rng.choice(values, len(kinds)),
+            "y": rng.choice(values, len(kinds)),
+        }
+    )
+    first, second = compared
+    pattern = parse(
+        f"PATTERN {operator}(A a, B b, A c) WHERE a.x {first} b.x AND b.y {second} c.y "
+        f"WITHIN {window} units"
+    )
+    time, x, y = (table[name].to_numpy() for name in ("time", "x", "y"))
+    places = [np.flatnonzero(kinds == kind) for kind in "ABA"]
+    a, b, c = np.ix_(*places)
+    holds = (a != c) & _HOLDS[first](x[a], x[b]) & _HOLDS[second](y[b], y[c])
+    holds &= np.ptp(np.broadcast_arrays(time[a], time[b], time[c]), axis=0) <= window
+    if operator == "SEQ":
+        holds &= (time[a] < time[b]) & (time[b] < time[c])
+    expected = [
+        tuple(int(rows[at]) for rows, at in zip(places, found, strict=True))
+        for found in np.argwhere(holds)
+    ]
+    stream = stream_of(table)
+    for evaluator in ("tree", "lazy-nfa") if tree == (("a", "b"), "c") else ("tree",):
+        plan = TreePlan(tree) if evaluator == "tree" else OrderPlan(("a", "b", "c"))
+        result = evaluate(pattern, stream, plan, evaluator=evaluator)
+        assert sorted(map(tuple, result.matches.to_numpy().tolist())) == sorted(expected)
+        counted = evaluate(pattern, stream, plan, output="count", evaluator=evaluator)
+        assert counted.metrics.matches == len(expected)
+
+
+@pytest.mark.parametrize("inner", [FEW - 1, FEW, FEW + 1])
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_as_many_pairs_as_can_be_listed(inner: int, output: str) -> None:
+    """Blocks of outer rows with just so many inner rows each, and no room for what they make."""
+    outers = 3 * OUTER_BLOCK + 5
+    time = np.repeat(np.arange(outers) * 10, 1 + inner) + np.tile([0] + [1] * inner, outers)
+    kinds = np.tile(["A"] + ["B"] * inner, outers)
+    table = pd.DataFrame({"type": kinds, "time": time, "x": np.arange(len(kinds)) % 7})
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x != b.x WITHIN 5 units")
+    x = table["x"].to_numpy().reshape(outers, 1 + inner)
+    result = evaluate(pattern, stream_of(table), TreePlan(("a", "b")), output=output)
+    assert result.metrics.matches == (x[:, :1] != x[:, 1:]).sum()
+    assert result.metrics.comparisons == outers * inner
+    if output == "matches":
+        found = result.matches.to_numpy()
+        assert (found[:, 0] // (1 + inner) == found[:, 1] // (1 + inner)).all()
+        assert len(np.unique(found, axis=0)) == len(found) == result.metrics.matches
 
 
 @pytest.mark.parametrize("operator", ["SEQ", "AND"])
