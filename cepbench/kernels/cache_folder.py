@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 #: Folders of other versions are removed when nobody has used them for so long.
@@ -64,7 +65,8 @@ def remove_old(folder: Path) -> None:
 
 
 def _sources_hash() -> str:
-    digest = hashlib.sha256(sys.version.encode())
+    # Numba would write over what another version of it has kept.
+    digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]

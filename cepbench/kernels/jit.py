@@ -3,7 +3,8 @@
 Numba keys its cache by the file of the compiled function alone, so an edited helper in another
 file would silently leave its callers' old machine code in use; and it refuses to import from a
 place where it can write no cache at all. Both are settled here: the cache lies in a folder named
-by the hash of all kernel sources, in the first writable place.
+by the hash of all kernel sources, in the first writable place. All installations with the same
+sources share it, wherever they are.
 
 Of several processes that need the same kernel at once, one compiles it and the others wait: two
 that write to the same index could also lose, or mix up, each other's entries.
@@ -15,10 +16,16 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    UserProvidedCacheLocator,
+    _CacheLocator,
+)
 from numba.core.compiler_lock import global_compiler_lock
 
 from cepbench.kernels.cache_folder import cache_folder, remove_old
@@ -97,8 +104,35 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
 _at_work: list[Any] = []
 
 
+class _OfTheseSources(_CacheLocator):
+    """Where a kernel of this package is kept: the folder says which sources it was made of."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Self | None:
+        return cls(function) if Path(file).parent == Path(__file__).parent else None
+
+    def get_cache_path(self) -> str:
+        return str(_FOLDER)
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _Kept(CompileResultCacheImpl):
+    # Numba names the folder of a function by where its file lies, and compares when that changed.
+    _locator_classes: Any = (_OfTheseSources, UserProvidedCacheLocator)
+
+
 class _SharedCache(FunctionCache):
     """Numba's cache of one function, which has the lock before anything is compiled."""
+
+    _impl_class = _Kept
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._kept(sig, target_context)

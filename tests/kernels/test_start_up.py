@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,12 +34,12 @@ def once(x):
 RUN = "import tiny; print(tiny.twice(21), sum(tiny.twice.stats.cache_hits.values()))"
 
 
-def started(folder: Path, code: str = RUN) -> subprocess.Popen[str]:
+def started(folder: Path, code: str = RUN, root: Path = ROOT) -> subprocess.Popen[str]:
     """A process of its own, with a kernel of its own and caches below ``folder``."""
     (folder / "tiny.py").write_text(KERNEL, encoding="utf-8")
     quiet = ("PYTEST_CURRENT_TEST", "NUMBA_DISABLE_JIT")
     environment = {name: value for name, value in os.environ.items() if name not in quiet}
-    environment |= {"XDG_CACHE_HOME": str(folder / "caches"), "PYTHONPATH": str(ROOT)}
+    environment |= {"XDG_CACHE_HOME": str(folder / "caches"), "PYTHONPATH": str(root)}
     return subprocess.Popen(
         [sys.executable, "-c", code], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -63,6 +64,26 @@ def test_of_processes_that_start_at_once_one_compiles_and_says_so(tmp_path: Path
     for path in kept.rglob("*.nbi"):
         path.write_bytes(path.read_bytes()[:-9])
     assert ended(started(tmp_path)) == ("42 0", [jit._COMPILING])
+
+
+def test_equal_sources_are_compiled_once_wherever_they_lie(tmp_path: Path) -> None:
+    """Two copies of the kernels share what the first one has compiled; a changed one does not."""
+    run = (
+        "import numpy as np\n"
+        "from cepbench.kernels.sorting import count_types\n"
+        "count_types(np.array([1, 0], np.int32), np.zeros(2, np.int64))\n"
+        "print(count_types.__module__, sum(count_types.stats.cache_hits.values()))"
+    )
+    found = []
+    for copy in ("one", "other", "changed"):
+        package = tmp_path / copy / "cepbench"
+        shutil.copytree(ROOT / "cepbench", package, ignore=shutil.ignore_patterns("__pycache__"))
+        if copy == "changed":
+            with (package / "kernels" / "sorting.py").open("a", encoding="utf-8") as file:
+                file.write("# changed\n")
+        process = started(tmp_path, run, package.parent)
+        found.append(ended(process)[0])
+    assert found == [f"cepbench.kernels.sorting {hits}" for hits in (0, 1, 0)]
 
 
 def test_without_any_place_to_write_kernels_are_compiled_in_each_process(tmp_path: Path) -> None:
