@@ -12,9 +12,18 @@ from cepbench.commands import compare, data, explain, lists, plan, report, run, 
 from cepbench.commands.options import GROUP, examples
 from cepbench.errors import CepbenchError
 
+#: Commands in the order of a help text: from data to a report, then what there is to choose from.
+ORDER = (
+    "data", "plan", "run", "compare", "explain", "sweep", "report", "generators", "evaluators",
+)  # fmt: skip
+
 
 class Commands(TyperGroup):
     """A group whose commands fail with one line on standard error and a status."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, in the order of :data:`ORDER`."""
+        return sorted(super().list_commands(ctx), key=ORDER.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; 1 for an error of cepbench, 130 if it was stopped by Ctrl-C."""
@@ -41,7 +50,7 @@ def _fail(message: str) -> NoReturn:
 app = typer.Typer(
     cls=Commands,
     epilog=examples(
-        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" \\\n      --data nasdaq-style/sample',
+        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" \\\n    --data nasdaq-style/sample',
     ),
     **GROUP,
 )

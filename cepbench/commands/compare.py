@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import Comparison
 
 EXAMPLES = examples(
-    'cepbench compare "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
-    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
-    "      --data nasdaq-style/sample --repetitions 1",
+    "cepbench compare --pattern-name four-stocks --data nasdaq-style/sample",
 )
+
+#: From which ratio of the fastest to the slowest run of one plan on a remark warns of noise.
+NOISY = 1.5
 
 
 def compare(
@@ -137,4 +138,10 @@ def _show(table: Comparison) -> None:
         rows, heads, right=[*heads[2:4], *heads[5:9]], shrink=9, less=("compared", "", "stored")
     )
     say()
+    spread = (table["events_per_second_max"] / table["events_per_second_min"]).max()
+    if spread > NOISY:
+        say(
+            f"Runs of one plan differ up to {spread:.2g}-fold: give more events or --repetitions "
+            "before you trust small ratios."
+        )
     say("stored: partial matches at most; compared: pairs whose conditions were tested")

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from cepbench.explanations.explanation import Explanation
 
 EXAMPLES = examples(
-    'cepbench explain "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
-    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
-    "      --data nasdaq-style/sample --generator ZSTREAM --html plan.html",
+    "cepbench explain --pattern-name four-stocks --data nasdaq-style/sample \\\n"
+    "    --generator ZSTREAM --html plan.html",
 )
 
 
@@ -65,7 +64,7 @@ def explain(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """What a plan is expected to do, node by node, and what it does.
+    """Show what a plan should do at its nodes, and what it does.
 
     With --statistics and --no-run no data are needed.
     """

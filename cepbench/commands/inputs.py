@@ -160,6 +160,8 @@ def read_statistics(
 ) -> Statistics:
     """The statistics in a file, or else those of the stream.
 
+    The file may also be what ``cepbench data stats --json`` or ``cepbench plan --json`` wrote.
+
     Raises
     ------
     StatisticsError
@@ -178,9 +180,11 @@ def read_statistics(
     except (OSError, ValueError) as error:
         raise StatisticsError(
             f"{file} cannot be read as JSON ({_why(error)}); it must hold what "
-            "Statistics.to_dict() writes, such as "
+            "`cepbench data stats NAME --pattern PATTERN --json` writes, or just "
             '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
         ) from None
+    if isinstance(content, dict):
+        content = content.get("statistics", content)
     return Statistics.from_dict(content)
 
 

@@ -12,7 +12,7 @@ EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
 
 
 def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
-    """The plan generators by name, with the kind of their plans and their source.
+    """List the plan generators, with their sources.
 
     Those marked are compared where nothing else is said: the nine of Kolchinsky and Schuster, and
     your own.
@@ -59,7 +59,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
 
 
 def evaluators(json: JsonOption = False) -> None:
-    """The evaluators by name, with the kind of plan they are made for and their source."""
+    """List the evaluators, with their sources."""
     with progress("loading evaluators"):
         from cepbench.evaluators.registry import EVALUATORS
     rows = [

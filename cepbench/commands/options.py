@@ -92,7 +92,8 @@ StatisticsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Rates and selectivities as JSON, instead of measuring them on the data.",
+        help="Rates and selectivities as `cepbench data stats --json` writes them, instead of "
+        "measuring them on the data.",
     ),
 ]
 PluginOption = Annotated[

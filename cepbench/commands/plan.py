@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
-    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
-    "      --data nasdaq-style/sample --generator DP-LD --generator DP-B",
+    '    WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
+    "    --data nasdaq-style/sample --generator DP-LD --generator DP-B",
+    "cepbench plan --pattern-name four-stocks --data nasdaq-style/sample",
     "cepbench plan pattern.txt --statistics statistics.json",
 )
 
@@ -69,7 +70,7 @@ def plan(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plans of a pattern, with what they are expected to cost.
+    """Plan, and say what the plans are expected to cost.
 
     A table of all plan generators, then drawings: of the plans of those that were named, else of
     the cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from cepbench.streams.event_stream import EventStream
 
 EXAMPLES = examples(
-    'cepbench run "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
-    '      WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
-    "      --data nasdaq-style/sample --generator DP-LD --output matches.parquet",
+    "cepbench run --pattern-name four-stocks --data nasdaq-style/sample",
+    "cepbench run --pattern-name four-stocks --data nasdaq-style/sample \\\n"
+    "    --generator DP-B --output matches.parquet --attribute price",
 )
 
 #: Matches that are shown if none are written.

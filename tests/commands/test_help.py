@@ -47,8 +47,8 @@ def words_of(example: str) -> list[str]:
     return shlex.split(example.replace("\\\n", " "))[1:]
 
 
-#: Commands whose examples take long; the tests of their own files run what they do.
-LONG = {name for name in COMMANDS if name.startswith(("data ", "sweep"))}
+#: Commands whose examples take long or need Spark; other tests run what they do.
+LONG = {"data make", "data ingest", "sweep run", "sweep estimate", "sweep compare"}
 
 
 @pytest.fixture
@@ -84,6 +84,14 @@ def test_examples_run(name: str, run, elsewhere: Path, monkeypatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     for example in examples_of(COMMANDS[name]):
         assert run(words_of(example)).stdout
+
+
+def test_commands_are_in_order(run) -> None:
+    shown = run("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in shown.splitlines()]
+    assert names[0] == "data"
+    assert set(names) == {name.split()[0] for name in COMMANDS}
+    assert "..." not in shown  # no summary is cut
 
 
 def test_the_example_of_the_whole_runs(run, elsewhere: Path) -> None:

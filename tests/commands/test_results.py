@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepbench as cep
+from cepbench.commands import compare as compare_module
 from cepbench.commands import run as run_module
 from cepbench.commands.output import write_json
 from cepbench.planners.registry import default_generators
@@ -99,6 +100,26 @@ def test_statistics_by_hand_and_latency_need_no_data(run, told, tmp_path) -> Non
 
 def pattern_of(operator: str) -> str:
     return PATTERN.replace("SEQ", operator)
+
+
+def test_what_one_command_measures_another_one_reads(told, tmp_path) -> None:
+    named = ["--data", "nasdaq-style/sample", "-g", "DP-B"]
+    first = told(["plan", "--pattern-name", "four-stocks", *named])
+    measured = told(["data", "stats", "nasdaq-style/sample", "--pattern", "four-stocks"])
+    for document in (first, measured):
+        file = tmp_path / "statistics.json"
+        file.write_text(json.dumps(document))
+        again = told(["plan", first["pattern"], "--statistics", str(file), "-g", "DP-B"])
+        assert again["statistics"] == document["statistics"]
+    assert first["plans"][0]["plan"] == again["plans"][0]["plan"]
+
+
+def test_noise_is_told(run, data, monkeypatch) -> None:
+    words = ["compare", PATTERN, "--data", data, "--repetitions", "2", "-g", "GREEDY"]
+    monkeypatch.setattr(compare_module, "NOISY", 0.0)
+    assert "Runs of one plan differ" in run(words).stdout
+    monkeypatch.setattr(compare_module, "NOISY", math.inf)
+    assert "Runs of one plan differ" not in run(words).stdout
 
 
 def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:

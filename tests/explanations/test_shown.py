@@ -28,6 +28,15 @@ STATISTICS = Statistics(
 )
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_texts_keep_to_a_width(width: int) -> None:
+    found = explain(PATTERN, plan(PATTERN, STATISTICS, "GREEDY"), STATISTICS)
+    lines = found.describe(width).splitlines()
+    assert max(map(len, lines)) <= width
+    together = " ".join(" ".join(lines).split())
+    assert together == " ".join(found.describe().split())
+
+
 def test_an_order_plan_in_text() -> None:
     # c: 2^3 / 2; c, b: 4 · 5 / 2; c, b, a: 10 · 20 / 4 / 2.
     found = explain(PATTERN, plan(PATTERN, STATISTICS, "GREEDY"), STATISTICS)
