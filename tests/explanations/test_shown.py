@@ -28,7 +28,7 @@ STATISTICS = Statistics(
 )
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("width", [70, 80, 100, 140])
 def test_texts_keep_to_a_width(width: int) -> None:
     found = explain(PATTERN, plan(PATTERN, STATISTICS, "GREEDY"), STATISTICS)
     lines = found.describe(width).splitlines()
