@@ -41,6 +41,9 @@ def build(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what an earlier report has finished.")
     ] = False,
+    pages_only: Annotated[
+        bool, typer.Option("--pages-only", help="Run nothing; publish again what was run before.")
+    ] = False,
     output: FolderOption = Path("reports"),
     notebooks: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder of the notebooks.")
@@ -52,8 +55,15 @@ def build(
 
     What was stopped goes on where it was when the same command is given again.
     """
-    from cepbench.reporting.site import NOTEBOOKS, build_report
+    from cepbench.reporting.site import NOTEBOOKS, build_report, publish_report
 
+    if pages_only:
+        index = publish_report(output, say=remark)
+        if json:
+            write_json({"index": index})
+        else:
+            say(f"open {index}")
+        return
     _known(only or [], NOTEBOOKS)
     if not notebooks.is_dir():
         raise ReportError(

@@ -1,8 +1,8 @@
 """How a plan generator looks: the same in every chart, whatever else is in it.
 
-The paper's generators have the colours of Paul Tol's "muted" scheme, which colour-blind readers can
-tell apart, and a grey; the later ones those of his "vibrant" and "dark" schemes that lie furthest
-from them. No scheme has colours for all of them, and a chart never relies on colour alone: order
+The paper's generators have colours of Paul Tol's "muted" scheme, which colour-blind readers can tell
+apart, a grey, and the orange of his "light" scheme: his rose is that grey to readers who lack red.
+The later ones have those of his "muted", "vibrant" and "dark" schemes that lie furthest from them. No scheme has colours for all of them, and a chart never relies on colour alone: order
 plans have solid lines and round or pointed marks, tree plans dashed lines and angular marks, and
 every generator has a mark of its own.
 """
@@ -85,7 +85,7 @@ _MARKS = {
 #: Generator -> colour and the number of its mark among those of its kind of plan.
 _KNOWN = {
     "TRIVIAL": ("#777777", 0),
-    "EFREQ": ("#CC6677", 1),
+    "EFREQ": ("#EE8866", 1),
     "GREEDY": ("#999933", 2),
     "II-RANDOM": ("#88CCEE", 3),
     "II-GREEDY": ("#44AA99", 4),
@@ -93,7 +93,7 @@ _KNOWN = {
     "ZSTREAM": ("#882255", 0),
     "ZSTREAM-ORD": ("#AA4499", 1),
     "DP-B": ("#117733", 2),
-    "IKKBZ": ("#EE7733", 6),
+    "IKKBZ": ("#CC6677", 6),
     "SA": ("#DDAA33", 7),
     "2PO": ("#0077BB", 8),
     "IDP": ("#222222", 9),

@@ -1,198 +1,105 @@
-"""The first page of a report: what was run, when, where and with what, and links to the rest."""
+"""The first page of a site: its story in numbers, the ledger at a glance, and links to the rest."""
 
 from __future__ import annotations
 
-import base64
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from cepbench.experiments.cells import provenance
-from cepbench.experiments.profiles import EXPERIMENTS
-from cepbench.reporting.pages import CONTENT_POLICY
-
-_TEMPLATES = Path(__file__).parent / "templates"
-
-#: Estimate of the full profile's sweeps, as ``make sweep`` told it once.
-FULL_PROFILE = Path(__file__).with_name("full_profile.toml")
-
-#: Packages whose version can move a figure.
-_PACKAGES = (
-    "cepbench", "numpy", "numba", "pandas", "pyarrow", "pyspark", "altair", "matplotlib",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the report.
-
-    Attributes
-    ----------
-    title, summary : str
-        As in the notebook's metadata.
-    link : str
-        Relative to the index.
-    seconds : float
-        What running it took.
-    parameters : mapping
-        Of this run.
-    pictures : sequence of path
-        PNG files, shown small.
-    files : sequence of str
-        Other results, relative to the index.
-    """
-
-    title: str
-    summary: str
-    link: str
-    seconds: float
-    parameters: Mapping[str, Any]
-    pictures: Sequence[Path] = ()
-    files: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """What a benchmark printed when ``make bench`` ran it last.
-
-    Attributes
-    ----------
-    name : str
-    printed : str
-    when : datetime
-    files : sequence of str
-        Its rows, relative to the index; empty if it wrote none.
-    """
-
-    name: str
-    printed: str
-    when: datetime
-    files: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FullProfile:
-    """How long the sweeps of the full profile are expected to take.
-
-    Attributes
-    ----------
-    cores : int
-    processor : str
-    hours : mapping of str to (float, float, float)
-        What a sweep is for -> expected hours, and the ends of a 95 % interval; sweeps that were
-        estimated only.
-    """
-
-    cores: int
-    processor: str
-    hours: Mapping[str, tuple[float, float, float]]
-
-    @property
-    def missing(self) -> list[str]:
-        """What the sweeps are for that were not estimated."""
-        return [what for what in EXPERIMENTS.values() if what not in self.hours]
-
-    @property
-    def total(self) -> tuple[float, float, float]:
-        """Hours of all sweeps; the ends are those of each sweep added up, so they lie apart."""
-        expected, low, high = map(sum, zip(*self.hours.values(), strict=True))
-        return expected, low, high
-
-
-def full_profile(path: Path = FULL_PROFILE) -> FullProfile | None:
-    """The estimate kept with the package, if any; ``make sweep`` makes one for its own machine."""
-    if not path.exists():
-        return None
-    kept = tomllib.loads(path.read_text(encoding="utf-8"))
-    hours = {
-        what: tuple(kept["hours"][name])
-        for name, what in EXPERIMENTS.items()
-        if name in kept["hours"]
-    }
-    return FullProfile(kept["cores"], kept["processor"], hours)
+from cepbench.reporting.navigation import FRONT, GROUPS, Navigation
+from cepbench.reporting.pages import Page
+from cepbench.reporting.provenance import Benchmark, FullProfile
+from cepbench.reporting.shell import render
+from cepbench.reporting.story import Headline, Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the index shows.
+    """Everything that the first page shows; what is empty is left out.
 
     Attributes
     ----------
-    profile : str
-    seed : int
-    started : datetime
-    seconds : float
     pages : sequence of Page
+    facts : sequence of (str, str)
+        A number and what it counts.
+    headlines : sequence of Headline
+    further : sequence of (str, str, str)
+        A sentence about what goes beyond the paper, with the link of its page and the page's name.
     verdicts : mapping of str to int
-        Verdict in words -> how many claims of the ledger have it; empty without a ledger.
-    machine : mapping of str to str
-        Processor and cores; never a name or an address.
-    versions : mapping of str to str
+        Verdict in words -> how many claims of the ledger have it.
+    claims : mapping of str to sequence of Verdict
+        Figure of the paper -> its claims.
+    ledger_link : str
+        The ledger's own page.
     full_profile : FullProfile or None
     benchmarks : sequence of Benchmark
     """
 
-    profile: str
-    seed: int
-    started: datetime
-    seconds: float
     pages: Sequence[Page]
+    facts: Sequence[tuple[str, str]] = ()
+    headlines: Sequence[Headline] = ()
+    further: Sequence[tuple[str, str, str]] = ()
     verdicts: Mapping[str, int] = field(default_factory=dict)
-    machine: Mapping[str, str] = field(default_factory=lambda: machine())
-    versions: Mapping[str, str] = field(default_factory=lambda: versions())
-    full_profile: FullProfile | None = field(default_factory=lambda: full_profile())
+    claims: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
+    ledger_link: str = ""
+    full_profile: FullProfile | None = None
     benchmarks: Sequence[Benchmark] = ()
 
+    @property
+    def by_group(self) -> dict[str, list[Page]]:
+        """Heading of the navigation -> its notebooks' pages."""
+        return {
+            heading: [page for page in self.pages if page.group == group]
+            for group, heading in GROUPS.items()
+        }
 
-def machine() -> dict[str, str]:
-    """Processor and cores of this machine, without its name."""
-    here = provenance()
-    return {"processor": here["cpu"], "cores": str(here["cores"])}
+    @property
+    def profiles(self) -> list[str]:
+        """Profiles of the pages: one, unless a part was run again with another."""
+        return self._parameter("profile")
+
+    @property
+    def seeds(self) -> list[str]:
+        """Seeds of the pages, as the profiles."""
+        return self._parameter("seed")
+
+    @property
+    def started(self) -> datetime | None:
+        """When the first page was run."""
+        return min((page.started for page in self.pages if page.started), default=None)
+
+    @property
+    def seconds(self) -> float:
+        """What running all pages took."""
+        return sum(page.seconds for page in self.pages)
+
+    @property
+    def machine(self) -> Mapping[str, str]:
+        """Processor and cores, if all pages have the same; each page says its own."""
+        return self._same([page.machine for page in self.pages])
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions, as the machine."""
+        return self._same([page.versions for page in self.pages])
+
+    def _parameter(self, name: str) -> list[str]:
+        values = [str(page.parameters[name]) for page in self.pages if name in page.parameters]
+        return list(dict.fromkeys(values))
+
+    @staticmethod
+    def _same(found: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:
+        return found[0] if found and all(one == found[0] for one in found) else {}
 
 
-def versions() -> dict[str, str]:
-    """Python and the packages whose version can move a figure."""
-    return {
-        "python": provenance()["python_version"],
-        **{package: version(package) for package in _PACKAGES},
-    }
-
-
-def index_html(report: Report) -> str:
-    """The index as one page that loads nothing; every text in it is escaped.
+def index_html(report: Report, navigation: Navigation) -> str:
+    """The first page, which loads files beside it and nothing else; every text in it is escaped.
 
     Parameters
     ----------
     report : Report
+    navigation : Navigation
+        Of the whole site.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["duration"] = _duration
-    environment.filters["picture"] = _picture
-    environment.filters["moment"] = _moment
-    template = environment.get_template("index.html.j2")
-    return template.render(report=report, content_policy=CONTENT_POLICY)
-
-
-def _moment(when: datetime) -> str:
-    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
-
-
-def _picture(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+    return render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)

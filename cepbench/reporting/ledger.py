@@ -8,6 +8,7 @@ the others' throughput then counts as much as any other.
 
 from __future__ import annotations
 
+import html
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -77,6 +78,8 @@ class Claim:
         The check in words.
     reason : Reason or None
         Why it comes out as it does, where that is not "holds" and known.
+    headline : str
+        What was measured in a few words, for the front page; empty if the claim is not on it.
     """
 
     id: str
@@ -89,6 +92,7 @@ class Claim:
     high: float
     text: str
     reason: Reason | None = None
+    headline: str = ""
 
     @property
     def fails_if(self) -> str:
@@ -108,13 +112,20 @@ def claims(path: Path = LEDGER) -> tuple[Claim, ...]:
     Raises
     ------
     ReportError
-        If an entry lacks a key, has an unknown one, or cannot fail.
+        If an entry lacks a key, has an unknown one, or cannot fail, or a headline has no claim.
     """
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     groups = data.get("groups", {})
     reasons = {name: Reason(**entry) for name, entry in data.get("reasons", {}).items()}
-    entries = tuple(_claim(entry, groups, reasons) for entry in data["claim"])
+    lines = data.get("headlines", {})
+    entries = tuple(
+        replace(_claim(entry, groups, reasons), headline=lines.get(entry.get("id"), ""))
+        for entry in data["claim"]
+    )
     names = [entry.id for entry in entries]
+    for name in lines:
+        if name not in names:
+            raise ReportError(f"the ledger has a headline for {name!r}, but no such claim")
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ReportError(f"the ledger has two claims {min(twice)!r}; give one another id")
@@ -225,7 +236,8 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     ----------
     table : DataFrame
     short : bool
-        Without the checks and their conditions of failure.
+        Without the checks and their conditions of failure, and without anchors: links lead to the
+        longer table of a claim.
     """
     shown = pd.DataFrame(
         {
@@ -246,7 +258,19 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     if short:
         shown = shown.drop(columns=["check", "fails if"])
     styler = _left_aligned(shown)
+    if not short:
+        anchors = dict(zip(table["statement"], table["id"], strict=True))
+
+        def anchored(text: object) -> str:
+            return f'<span id="{anchor_of(anchors[str(text)])}">{html.escape(str(text))}</span>'
+
+        styler = styler.format(anchored, subset=["claim"])
     return styler.map(_verdict_look, subset=["verdict"])
+
+
+def anchor_of(claim: str) -> str:
+    """Where the claim of such an id is in a page, without the ``#``."""
+    return f"claim-{html.escape(claim)}"
 
 
 def reasons_for_readers(table: pd.DataFrame) -> Styler:
@@ -365,12 +389,15 @@ def _with_intervals(
     table: pd.DataFrame, columns: Sequence[str] = ("value", "low", "high")
 ) -> list[str]:
     return [
-        "–" if pd.isna(value) else f"{_short(value)} ({_short(low)} to {_short(high)})"
+        "–"
+        if pd.isna(value)
+        else f"{shown_value(value)} ({shown_value(low)} to {shown_value(high)})"
         for value, low, high in table[list(columns)].itertuples(index=False)
     ]
 
 
-def _short(value: float) -> str:
+def shown_value(value: float) -> str:
+    """Three digits or so; a question mark for an end that is not known."""
     if math.isinf(value):
         return "?"
     return f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
@@ -389,5 +416,6 @@ def _left_aligned(shown: pd.DataFrame) -> Styler:
 
 
 def _verdict_look(verdict: Any) -> str:
-    colours = {HOLDS: "#117733", FAILS: "#882255", OPEN: "#616161"}
-    return f"color: {colours[verdict]}; font-weight: bold"
+    # The variables are those of the site, which has others in the dark.
+    colours = {HOLDS: "--holds, #117733", FAILS: "--fails, #882255", OPEN: "--open, #616161"}
+    return f"color: var({colours[verdict]}); font-weight: bold"

@@ -17,6 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from cepbench.errors import ReportError
+from cepbench.reporting.provenance import machine, versions
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
@@ -43,7 +44,8 @@ def run_notebook(
     notebook : path
         Stays as it is.
     executed : path
-        Where the notebook with its outputs is written, also when a cell fails.
+        Where the notebook with its outputs is written, also when a cell fails. If none does, the
+        machine and the versions of packages are in its metadata, under ``cepbench``.
     parameters : mapping of str to value
         Replace the defaults of the notebook's ``parameters`` cell.
 
@@ -69,7 +71,7 @@ def run_notebook(
     target.parent.mkdir(parents=True, exist_ok=True)
     with _quiet_kernels() as runtime:
         try:
-            return papermill.execute_notebook(
+            done = papermill.execute_notebook(
                 path,
                 target,
                 dict(parameters),
@@ -86,6 +88,16 @@ def run_notebook(
                 f"{path.name}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
                 f"The notebook as far as it came is in {target}"
             ) from error
+        done.metadata["cepbench"] = {"machine": machine(), "versions": versions()}
+        nbformat.write(done, target)
+        return done
+
+
+def read_executed(path: Path) -> nbformat.NotebookNode:
+    """A notebook that :func:`run_notebook` wrote."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
+        return nbformat.read(path, as_version=4)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_OPTIONS = (
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--enable-logging=stderr",
@@ -37,14 +37,14 @@ def open_page(path: Path, milliseconds: int = 20_000) -> Opened:
     milliseconds : int
         Of the page's own time, which runs ahead of the clock while nothing happens.
     """
-    browser = next(filter(None, map(shutil.which, _NAMES)), None)
+    browser = next(filter(None, map(shutil.which, NAMES)), None)
     if browser is None:
-        pytest.skip(f"none of {', '.join(_NAMES)} is installed")
+        pytest.skip(f"none of {', '.join(NAMES)} is installed")
     with tempfile.TemporaryDirectory(prefix="cep-", ignore_cleanup_errors=True) as profile:
         done = subprocess.run(
             [
                 browser,
-                *_OPTIONS,
+                *OPTIONS,
                 f"--user-data-dir={profile}",
                 f"--virtual-time-budget={milliseconds}",
                 "--dump-dom",

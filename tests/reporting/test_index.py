@@ -1,118 +1,155 @@
-"""The index says what, when, where and with what; every text in it is text."""
+"""The front page says what was claimed and measured, when, where and with what; text stays text."""
 
 from __future__ import annotations
 
 import platform
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import numpy
-import pytest
+import pandas as pd
 
-import cepbench as cep
 from cepbench.experiments.profiles import EXPERIMENTS
-from cepbench.reporting.index import (
-    Page,
-    Report,
-    full_profile,
-    index_html,
-    machine,
-    versions,
-)
-from cepbench.reporting.site import benchmarks_in
-from tests.reporting.chromium import open_page
+from cepbench.reporting.downloads import Thumbnail
+from cepbench.reporting.index import Report, index_html
+from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, ledger
+from cepbench.reporting.navigation import Entry, Navigation
+from cepbench.reporting.pages import Page
+from cepbench.reporting.provenance import benchmarks_in, full_profile, machine, versions
+from cepbench.reporting.story import headlines, verdicts_by_figure
 from tests.reporting.offline import read_page
 
 EVIL = "<script>alert(1)</script>"
+NAVIGATION = Navigation.of([])
 
 
-def report_of(*pages: Page, seed: int = 17) -> Report:
+def page(title: str = "Figures") -> Page:
     started = datetime(2020, 2, 29, 23, 59, tzinfo=timezone(timedelta(hours=-5)))
-    return Report("quick", seed, started, 125.4, pages)
-
-
-def page(folder: Path, name: str = "Figures") -> Page:
-    picture = folder / f"{name[:3]}_1.png".replace("<", "")
-    picture.write_bytes(b"\x89PNG\r\n")
     return Page(
-        title=name,
-        summary=f"About {name}",
-        link="figures.html",
-        seconds=61.0,
-        parameters={"profile": "quick", "pattern": name},
-        pictures=[picture],
-        files=["figures/a b.parquet"],
+        "figures",
+        title=title,
+        summary=f"About {title}",
+        group="paper",
+        seconds=125.4,
+        started=started,
+        parameters={"profile": "quick", "seed": 17, "pattern": title},
+        machine={"processor": "X", "cores": "2"},
+        versions={"cepbench": "9.9", "numpy": "8.8"},
+        thumbnails=[Thumbnail("f 1", "f 1", "figures/thumbnails/f 1.png", 720, 300)],
+        anchors={"f 1": "#chart-3"},
     )
 
 
-def test_the_index_says_what_when_and_with_what(tmp_path: Path) -> None:
-    html = index_html(report_of(page(tmp_path)))
+def text_of(report: Report) -> str:
+    return " ".join(read_page(index_html(report, NAVIGATION)).text.split())
+
+
+def test_it_says_what_when_and_with_what() -> None:
+    html = index_html(Report([page()]), NAVIGATION)
     parsed = read_page(html)
     text = " ".join(parsed.text.split())
     for expected in (
-        "Figures", "About Figures", "ran for 1 min 1 s", "2020-03-01 04:59 UTC", "2 min 5 s",
-        f"python {platform.python_version()}",
-        f"cepbench {cep.__version__}", f"numpy {numpy.__version__}", "pyspark",
+        "Figures", "About Figures", "2020-03-01 04:59 UTC, 2 min 5 s in all",
+        "cepbench 9.9, numpy 8.8",
     ):  # fmt: skip
         assert expected in text, expected
-    for name, value in {"profile": "quick", "seed": "17"}.items():
+    for name, value in {"profile": "quick", "seed": "17", "processor": "X"}.items():
         assert f"<dt>{name}</dt><dd>{value}</dd>" in html
     links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
-    assert "figures.html" in links and "figures/a%20b.parquet" in links
+    assert "figures.html" in links and "figures.html#chart-3" in links
     pictures = [attributes["src"] for tag, attributes in parsed.elements if tag == "img"]
-    assert len(pictures) == 1 and pictures[0].startswith("data:image/png;base64,")
+    assert pictures == ["figures/thumbnails/f%201.png"]
 
 
-def test_the_index_loads_nothing_and_forbids_it(tmp_path: Path) -> None:
-    parsed = read_page(index_html(report_of(page(tmp_path))))
+def test_pages_of_several_runs_are_not_taken_for_one() -> None:
+    later = replace(page(), parameters={"profile": "full"}, versions={"numpy": "8.9"})
+    report = Report([page(), later])
+    assert report.profiles == ["quick", "full"] and report.seeds == ["17"]
+    assert report.versions == {} and report.machine == {"processor": "X", "cores": "2"}
+    assert "quick, full" in text_of(report) and "numpy" not in text_of(report)
+
+
+def test_it_loads_files_beside_it_only_and_forbids_others() -> None:
+    parsed = read_page(index_html(Report([page()]), NAVIGATION))
     assert parsed.loads == []
-    assert parsed.scripts == []
+    assert [attributes["src"] for attributes, _ in parsed.scripts] == ["assets/site.js"]
     policies = [a["content"] for tag, a in parsed.elements if "http-equiv" in a]
     assert len(policies) == 1 and policies[0].startswith("default-src 'none'")
 
 
-def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
-    parsed = read_page(index_html(report_of(page(tmp_path, EVIL))))
-    assert parsed.scripts == []
-    assert parsed.text.count(EVIL) == 3  # title, summary, parameter
+def test_names_are_text_and_never_markup() -> None:
+    parsed = read_page(index_html(Report([page(EVIL)]), Navigation.of([Entry(EVIL, "x", "more")])))
+    assert [text for _, text in parsed.scripts] == [""]
+    # Title, summary, the table of runs with the parameter, and the navigation twice.
+    assert parsed.text.count(EVIL) == 6
 
 
-def test_a_report_without_a_notebook_s_words_is_whole() -> None:
-    plain = Page(title="T", summary="", link="t.html", seconds=0.2, parameters={})
-    text = read_page(index_html(report_of(plain))).text
-    assert "ran for 0 s" in text and "files" not in text
+def test_a_report_of_nothing_but_a_page_is_whole() -> None:
+    text = text_of(Report([Page("t", "T")]))
+    assert "Which plan" in text and "profileunknown" in text.replace(" ", "")
+    for missing in ("at a glance", "Beyond", "claimed", "Benchmarks", "run from", "whole exp"):
+        assert missing not in text
 
 
 def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
     assert set(machine()) == {"processor", "cores"}
     assert platform.node() == "" or platform.node() not in "".join(machine().values())
+    assert {"cepbench", "numpy", "pyspark", "python"} <= set(versions())
     assert all(version[0].isdigit() for version in versions().values())
 
 
-def test_the_time_is_in_utc() -> None:
-    report = Report("quick", 0, datetime(2021, 5, 6, 7, 8, tzinfo=UTC), 1.0, ())
-    assert "2021-05-06 07:08 UTC" in index_html(report)
+def judged(**changes: dict[str, object]) -> pd.DataFrame:
+    """The ledger without any results, some claims as given."""
+    table = ledger({}).set_index("id", drop=False)
+    for name, row in changes.items():
+        for column, value in row.items():
+            table.loc[name.replace("_", "-"), column] = value
+    return table
 
 
-@pytest.mark.xdist_group("notebooks")
-def test_the_index_opens_in_a_browser_without_a_network(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text(index_html(report_of(page(tmp_path))), encoding="utf-8")
-    opened = open_page(tmp_path / "index.html")
-    assert opened.console == []
-    assert "About Figures" in opened.html
+def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
+    fast = {"value": 1.5, "low": 1.25, "high": 1.75, "verdict": HOLDS}
+    memory = {"value": 0.741, "low": -0.5, "high": 0.8, "verdict": FAILS}
+    table = judged(join_orders_faster=fast, join_orders_memory=memory)
+    found = headlines(table, lambda claim: f"{claim.results}.html#{claim.id}")
+    statements = {claim.id: claim.statement for claim in claims()}
+    assert [line.claim for line in found] == [
+        statements["join-orders-faster"], statements["join-orders-memory"],
+    ]  # fmt: skip
+    assert found[0].measured.startswith("1.50 times") and found[0].interval == "1.25 to 1.75"
+    assert found[1].measured.startswith("74 %") and found[1].interval == "−50 % to 80 %"
+    assert [line.look for line in found] == ["holds", "fails"]
+    text = text_of(Report([page()], headlines=found))
+    assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75 ✓ holds" in text
 
 
-def test_the_ledger_at_a_glance_is_there_if_there_is_a_ledger(tmp_path: Path) -> None:
-    without = report_of(page(tmp_path))
-    assert "ledger.html" not in index_html(without)
-    html = index_html(replace(without, verdicts={"hold": 12, "do not <b>hold</b>": 3}))
+def test_every_claim_of_the_ledger_has_its_mark() -> None:
+    table = judged(
+        trivial_wins_contiguity={"verdict": HOLDS, "value": 2.0, "low": 2.0, "high": 2.0}
+    )
+    found = verdicts_by_figure(table, lambda claim: "" if claim.figure == "3" else "x.html#y")
+    assert list(found) == list(dict.fromkeys(table["figure"]))
+    assert sum(map(len, found.values())) == len(claims())
+    counted = {"hold": 1, "are <b>open</b>": len(claims()) - 1}
+    html = index_html(Report([page()], verdicts=counted, claims=found), NAVIGATION)
     text = " ".join(read_page(html).text.split())
-    assert "the 15 claims" in text and "12 hold" in text and "3 do not <b>hold</b>" in text
-    assert 'href="ledger.html"' in html
+    assert f"the {len(claims())} claims" in text and "1 hold" in text
+    assert f"{len(claims()) - 1} are <b>open</b>" in text
+    assert html.count('class="open" href="x.html#y"') == sum(
+        claim.figure != "3" for claim in claims()
+    ) - 1  # fmt: skip
+    assert html.count('class="holds" href="x.html#y"') == 1
+    for claim in claims():
+        assert claim.statement in text, claim.id
+    assert found["9"][-2].measured == "2.00" and found["3"][0].verdict == OPEN
 
 
-def test_benchmarks_are_shown_if_there_are_any(tmp_path: Path) -> None:
+def test_a_claim_that_the_ledger_no_longer_has_is_left_out() -> None:
+    table = judged().iloc[:2].replace({"id": {"join-orders-faster": "forgotten"}})
+    assert sum(map(len, verdicts_by_figure(table, lambda claim: "").values())) == 1
+
+
+def test_benchmarks_are_found_if_there_are_any(tmp_path: Path) -> None:
     assert benchmarks_in(tmp_path) == []
     folder = tmp_path / "benchmarks"
     folder.mkdir()
@@ -125,10 +162,7 @@ def test_benchmarks_are_shown_if_there_are_any(tmp_path: Path) -> None:
         ("a b", "A <b>  1.5\n", ["benchmarks/bench_a_b.parquet"]),
         ("c", "no file given\n", []),
     ]
-    without = report_of(page(tmp_path))
-    assert "make bench" not in index_html(without)
-    html = index_html(replace(without, benchmarks=found))
-    assert "A &lt;b&gt;  1.5" in html and 'href="benchmarks/bench_a_b.parquet"' in html
+    assert 'href="benchmarks.html"' in index_html(Report([], benchmarks=found), NAVIGATION)
 
 
 def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) -> None:
@@ -138,17 +172,13 @@ def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) 
     path.write_text(f'cores = 2\nprocessor = "X <1>"\n[hours]\n{hours}\n', encoding="utf-8")
     kept = full_profile(path)
     assert kept is not None and kept.total == (24.0, 18.0, 34.5) and len(EXPERIMENTS) == 3
-    html = index_html(replace(report_of(page(tmp_path)), full_profile=kept))
-    text = " ".join(read_page(html).text.split())
+    text = text_of(Report([], full_profile=kept))
     assert "24.0 hours (95 %: 18.0 to 34.5) on 2 cores (X <1>)" in text
     assert text.count("8.0 hours (6.0 to 11.5)") == 3 and "not estimated" not in text
     last = list(EXPERIMENTS)[-1]
     path.write_text(path.read_text(encoding="utf-8").replace(f"{last} =", f"# {last} ="))
-    html = index_html(replace(report_of(page(tmp_path)), full_profile=full_profile(path)))
-    text = " ".join(read_page(html).text.split())
-    assert "16.0 hours" in text
+    html = index_html(Report([], full_profile=full_profile(path)), NAVIGATION)
+    assert "16.0 hours" in html
     assert f"{EXPERIMENTS[last]} not estimated, and not in this sum" in " ".join(
         html.replace("</dt><dd>", " ").split()
     )
-    without = index_html(replace(report_of(page(tmp_path)), full_profile=None))
-    assert "whole experiment" not in without

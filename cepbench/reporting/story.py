@@ -1,0 +1,244 @@
+"""What the front page tells in numbers. All of them are read from the results of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from cepbench.experiments.cells import OK
+from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, Claim, claims, shown_value
+
+#: Verdict -> class of its look in the style sheet, and a sign, since colour alone says nothing.
+LOOKS = {HOLDS: ("holds", "✓"), FAILS: ("fails", "✗"), OPEN: ("open", "?")}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A claim of the ledger with what became of it.
+
+    Attributes
+    ----------
+    statement : str
+    measured : str
+        Value and interval; a dash if nothing was measured.
+    verdict : str
+    look, sign : str
+        See :data:`LOOKS`.
+    link : str
+        Where the claim is explained; empty if no page of the site does.
+    """
+
+    statement: str
+    measured: str
+    verdict: str
+    look: str
+    sign: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A claim of the paper beside one sentence of what was measured; the rest as in Verdict."""
+
+    claim: str
+    measured: str
+    interval: str
+    verdict: str
+    look: str
+    sign: str
+    link: str
+
+
+def verdicts_by_figure(
+    ledger: pd.DataFrame, link: Callable[[Claim], str]
+) -> dict[str, list[Verdict]]:
+    """Figure of the paper -> its claims, in the order of the ledger.
+
+    Parameters
+    ----------
+    ledger : DataFrame
+        As :func:`cepbench.reporting.ledger.ledger` returns it.
+    link : callable
+        Claim -> where it is explained.
+    """
+    found: dict[str, list[Verdict]] = {}
+    for claim, row in _known(ledger):
+        measured = "–" if pd.isna(row.value) else _with_interval(row)
+        verdict = Verdict(row.statement, measured, row.verdict, *LOOKS[row.verdict], link(claim))
+        found.setdefault(row.figure, []).append(verdict)
+    return found
+
+
+def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Headline]:
+    """Claims that have a ``headline`` in the ledger's file and were measured.
+
+    Parameters
+    ----------
+    ledger, link
+        As in :func:`verdicts_by_figure`.
+    """
+    return [
+        Headline(
+            row.statement,
+            claim.headline.format(
+                value=_minus(shown_value(row.value)), percent=_percent(row.value)
+            ),
+            _interval(row, in_percent="{percent}" in claim.headline),
+            row.verdict,
+            *LOOKS[row.verdict],
+            link(claim),
+        )
+        for claim, row in _known(ledger)
+        if claim.headline and not pd.isna(row.value)
+    ]
+
+
+def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
+    """How much was done, as numbers with what they count; only what some page's results hold.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the site.
+    stems : list of str
+        Notebooks whose ``results.parquet`` are read.
+    """
+    runs = events = 0
+    patterns: set[str] = set()
+    generators: set[str] = set()
+    for table in _results(folder, stems):
+        patterns |= set(table.get("pattern", pd.Series(dtype=str)).dropna())
+        generators |= set(table.get("algorithm", pd.Series(dtype=str)).dropna())
+        if {"status", "seconds", "events"} <= set(table.columns):
+            ended = table[(table["status"] == OK) & table["seconds"].notna()]
+            runs += len(ended)
+            events += int(ended["events"].sum())
+    found = {
+        "runs measured": f"{runs:,}" if runs else "",
+        "events gone through": _large(events) if events else "",
+        "patterns": f"{len(patterns):,}" if patterns else "",
+        "plan generators": f"{len(generators)}" if generators else "",
+    }
+    return [(number, what) for what, number in found.items() if number]
+
+
+def further(folder: Path) -> list[tuple[str, str]]:
+    """One sentence from each notebook that goes beyond the paper, with the notebook's stem.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the site.
+    """
+    makers = {
+        "figure_7_extended": ("distances", _of_distances),
+        "robustness": ("summary", _of_wrong_numbers),
+        "cost_models": ("summary", _of_estimates),
+    }
+    found = []
+    for stem, (name, sentence) in makers.items():
+        path = folder / stem / f"{name}.parquet"
+        text = sentence(pd.read_parquet(path)) if path.exists() else ""
+        if text:
+            found.append((text, stem))
+    return found
+
+
+def _of_distances(table: pd.DataFrame) -> str:
+    """Of the generators that planned the largest patterns the closest one of each kind."""
+    largest = table["largest"].max()
+    far = table[table["largest"] == largest]
+    worst = far.groupby(["plans", "algorithm"])["geometric_mean"].max()
+    best = [worst[plans].idxmin() for plans in ("order", "tree") if plans in worst]
+    named = [
+        f"{algorithm} comes within a factor of {worst[plans][algorithm]:.3f}"
+        for plans, algorithm in zip(("order", "tree"), best, strict=False)
+    ]
+    if not named:
+        return ""
+    return (
+        f"For patterns of up to {largest:.0f} events, on average over the patterns, "
+        f"{' and '.join(named)} of the cheapest plan known of its kind."
+    )
+
+
+def _of_wrong_numbers(table: pd.DataFrame, factor: float = 10.0) -> str:
+    tail = table[
+        (table["metric"] == "regret")
+        & (table["statistic"] == "90th percentile")
+        & (table["factor"] == factor)
+        & table["algorithm"].isin(["DP-LD", "DP-B"])
+    ]
+    if tail.empty:
+        return ""
+    values = zip(tail["value"], tail["algorithm"], strict=True)
+    named = [f"{shown_value(value)} ({algorithm})" for value, algorithm in values]
+    return (
+        f"Planned from rates and selectivities that are wrong by factors of up to {factor:g}, nine "
+        f"of ten plans cost at most {' and '.join(named)} times what they would from the right ones."
+    )
+
+
+def _of_estimates(table: pd.DataFrame) -> str:
+    own = table[table["pattern_set"] == "sequence"].set_index("model")
+    if not {"adjacent", "joint"} <= set(own.index):
+        return ""
+    paper: Any = own.loc["adjacent"]
+    best: Any = own.loc["joint"]
+    return (
+        f"Half of the paper's estimates of the partial matches in sequences are off by more than a "
+        f"factor of {shown_value(paper['median'])}, one in twenty by more than "
+        f"{shown_value(paper['p95'])}; with the order in time exact and conditions measured "
+        f"together by {shown_value(best['median'])} and {shown_value(best['p95'])}."
+    )
+
+
+def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, Any]]:
+    """Rows with their claims; what an older report judged and the ledger no longer has is left out."""
+    by_id = {claim.id: claim for claim in claims()}
+    rows: Iterator[Any] = ledger.itertuples(index=False)
+    for row in rows:
+        if row.id in by_id:
+            yield by_id[row.id], row
+
+
+def _interval(row: Any, *, in_percent: bool = False) -> str:
+    """Empty where there is no spread, as with the longest of all times."""
+    if row.low == row.high:
+        return ""
+    written = _percent if in_percent else shown_value
+    return _minus(f"{written(row.low)} to {written(row.high)}")
+
+
+def _with_interval(row: Any) -> str:
+    value, interval = _minus(shown_value(row.value)), _interval(row)
+    return f"{value} ({interval})" if interval else value
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:
+    wanted = {"pattern", "algorithm", "status", "seconds", "events"}
+    for stem in stems:
+        path = folder / stem / "results.parquet"
+        if path.exists():
+            names = [name for name in pq.read_schema(path).names if name in wanted]
+            yield pd.read_parquet(path, columns=names)
+
+
+def _large(count: int) -> str:
+    for unit, name in ((1e9, "billion"), (1e6, "million")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count:,}"

@@ -1,0 +1,347 @@
+"""A small report, published: every link leads somewhere, and it fits every screen."""
+
+from __future__ import annotations
+
+import io
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from typer.testing import CliRunner
+
+from cepbench.commands.app import app
+from cepbench.errors import ReportError
+from cepbench.figures.static import save_figure
+from cepbench.reporting.downloads import MOST_CELLS, without_outputs
+from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
+from cepbench.reporting.navigation import GROUPS, Navigation, group_of
+from cepbench.reporting.site import NOTEBOOKS, publish_report
+from tests.figures.test_figures import OURS
+from tests.reporting.browser import Browser, browser
+from tests.reporting.offline import Page, read_page
+from tests.reporting.test_pages import chart_output, shown
+
+WIDTHS = (390, 820, 1440)
+RAN = {
+    "parameters": {"profile": "quick", "seed": 3},
+    "start_time": "2026-01-02T03:04:05+00:00",
+    "duration": 61.0,
+    "exception": None,
+}
+INJECTED = new_code_cell("seed = 3", metadata={"tags": ["injected-parameters"]})
+
+
+def write_executed(folder: Path, stem: str, *cells: Any, **metadata: Any) -> None:
+    """A notebook as papermill leaves it."""
+    (folder / stem).mkdir(parents=True, exist_ok=True)
+    own = {"machine": {"processor": "X", "cores": "2"}, "versions": {"cepbench": "9.9"}}
+    notebook = new_notebook(
+        cells=list(cells), metadata={"papermill": RAN, "cepbench": own, **metadata}
+    )
+    nbformat.write(notebook, folder / stem / f"{stem}.ipynb")
+
+
+def drawing() -> tuple[Figure, Any]:
+    figure = Figure(figsize=(9, 3))
+    figure.subplots().plot([1, 2])
+    text = io.StringIO()
+    figure.savefig(text, format="svg")
+    return figure, new_output("display_data", {"image/svg+xml": text.getvalue()})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tutorial, a figure with a chart and wide tables, the ledger, a benchmark, documentation."""
+    folder = tmp_path_factory.mktemp("site")
+    long = "x = " + " + ".join(["a_long_name"] * 40)
+    write_executed(
+        folder,
+        "quickstart",
+        new_markdown_cell("# Quick start"),
+        new_code_cell("seed = 0", metadata={"tags": ["parameters"]}),
+        INJECTED,
+        new_code_cell(long, outputs=[new_output("stream", name="stdout", text=long)]),
+        title="Quick start",
+        summary="How it begins",
+    )
+    figure, output = drawing()
+    table = pd.DataFrame({f"column {k}": [f"value {k}"] * 3 for k in range(30)})
+    verdicts = ledger({})
+    write_executed(
+        folder,
+        "figure_9",
+        new_markdown_cell("# Figure 9\n\nSome `code`.\n\n## Throughput"),
+        new_code_cell("chart", outputs=[chart_output(OURS)]),
+        new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[output]),
+        new_code_cell("figure", outputs=[output, shown(table)]),
+        new_code_cell(
+            "v", outputs=[shown(ledger_for_readers(verdicts[verdicts["figure"] == "9"]))]
+        ),
+        title="Figure 9: strategies",
+        group="paper",
+    )
+    save_figure(figure, folder / "figure_9", "figure_9")
+    table.to_parquet(folder / "figure_9" / "summary.parquet")
+    runs = {"pattern": ["p", "q"], "algorithm": "A", "status": "ok", "seconds": 1.0, "events": 600}
+    pd.DataFrame(runs).to_parquet(folder / "figure_9" / "results.parquet")
+    large = pd.DataFrame({"x": range(MOST_CELLS + 1)})
+    large.to_parquet(folder / "figure_9" / "large.parquet")
+    verdicts["verdict"] = "holds"
+    verdicts[["value", "low", "high"]] = 1.0, 0.5, 1.5
+    write_executed(
+        folder,
+        "ledger",
+        new_markdown_cell("# The ledger"),
+        new_code_cell("v", outputs=[shown(ledger_for_readers(verdicts))]),
+        title="The ledger: all claims",
+        group="ledger",
+    )
+    verdicts.to_parquet(folder / "ledger" / "ledger.parquet")
+    (folder / "benchmarks").mkdir()
+    wide = "A <b> benchmark" + " 1.5" * 100
+    (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "index.html").write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
+    publish_report(folder, say=pytest.fail)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    return {path.name: read_page(path.read_text(encoding="utf-8")) for path in site.glob("*.html")}
+
+
+def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
+    assert set(pages) == {
+        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html",
+    }  # fmt: skip
+    text = " ".join(pages["figure_9.html"].text.split())
+    for expected in (
+        "2026-01-02 03:04 UTC, took 1 min 1 s", "seed = 3", "processor X", "versions cepbench 9.9",
+        "summary: Parquet", "3 rows × 30 columns",
+    ):  # fmt: skip
+        assert expected in text.replace("processorX", "processor X").replace(
+            "versionscepbench", "versions cepbench"
+        ), expected
+
+
+def test_every_link_leads_to_a_page_a_file_or_an_anchor(site: Path, pages: dict[str, Page]) -> None:
+    links = 0
+    for name, page in pages.items():
+        assert page.loads == []
+        for tag, attributes in page.elements:
+            for key in ("href", "src", "data-chart", "aria-labelledby", "aria-controls"):
+                if key not in attributes:
+                    continue
+                address = urlsplit(attributes[key])
+                assert not address.scheme and not address.netloc, (name, attributes[key])
+                is_id = not key.endswith(("href", "src"))
+                target = "" if is_id else unquote(address.path)
+                anchor = address.path if is_id else unquote(address.fragment)
+                assert (site / (target or name)).is_file(), (name, tag, attributes[key])
+                if anchor and (target or name) in pages:
+                    found = [a.get("id") for _, a in pages[target or name].elements]
+                    assert found.count(anchor) == 1, (name, tag, attributes[key])
+                links += 1
+    assert links > 150
+
+
+def test_navigation_is_the_same_on_every_page_and_marks_the_current(
+    pages: dict[str, Page],
+) -> None:
+    order = ["index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html"]
+    for name, page in pages.items():
+        links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
+        listed = [a["href"] for a in links]
+        start = listed.index("index.html", 2)  # after the link to the content and the name
+        assert listed[start : start + 6] == [*order, "docs/index.html"]
+        assert [a["href"] for a in links if a.get("aria-current") == "page"] == [name]
+        turns = {a["rel"]: a["href"] for tag, a in page.elements if tag == "a" and "rel" in a}
+        at = order.index(name)
+        assert turns.get("prev") == (order[at - 1] if at else None)
+        assert turns["next"] == [*order, "docs/index.html"][at + 1]
+
+
+def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2] / "notebooks"
+    for stem in NOTEBOOKS:
+        metadata = nbformat.read(root / f"{stem}.ipynb", as_version=4).metadata
+        assert group_of(metadata, stem) in GROUPS and metadata["title"] and metadata["summary"]
+    assert group_of({}, "x") == "start"
+    with pytest.raises(ReportError, match=r"x\.ipynb.* 'papers'; did you mean 'paper'\?"):
+        group_of({"group": "papers"}, "x")
+    assert Navigation.of([]).neighbours("index.html") == (None, None)
+
+
+def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
+    links = [a for tag, a in pages["index.html"].elements if a.get("class") == "holds"]
+    found = [a["href"] for a in links if a.get("aria-label")]
+    for claim in claims():
+        stem = "figure_9" if claim.figure == "9" else "ledger"  # no other figure has a page
+        assert f"{stem}.html#claim-{claim.id}" in found
+    assert len(found) == len(claims())
+
+
+def test_numbers_of_the_front_page_are_those_of_the_results(pages: dict[str, Page]) -> None:
+    text = " ".join(pages["index.html"].text.split())
+    for expected in (
+        "2 runs measured", "1,200 events gone through", "2 patterns", "1 plan generators",
+        f"the {len(claims())} claims", f"{len(claims())} hold, 0 do not hold",
+        "1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50",
+    ):  # fmt: skip
+        assert expected in text, expected
+
+
+def test_tables_can_be_taken_away_as_text(site: Path) -> None:
+    folder = site / "figure_9"
+    written = pd.read_csv(folder / "summary.csv")
+    pd.testing.assert_frame_equal(written, pd.read_parquet(folder / "summary.parquet"))
+    assert (folder / "results.csv").exists() and not (folder / "large.csv").exists()
+
+
+def test_the_notebook_can_be_taken_away_as_it_was_before_it_was_run(site: Path) -> None:
+    bare = nbformat.read(site / "quickstart" / "quickstart_without_outputs.ipynb", as_version=4)
+    assert [cell.source[:8] for cell in bare.cells] == ["# Quick ", "seed = 0", "x = a_lo"]
+    assert not any(cell.get("outputs") for cell in bare.cells)
+    assert set(bare.metadata) == {"title", "summary"}
+
+
+def test_without_outputs_the_notebooks_of_this_project_are_as_they_are() -> None:
+    root = Path(__file__).resolve().parents[2] / "notebooks"
+    for stem in ("figure_9", "ledger"):
+        before = nbformat.read(root / f"{stem}.ipynb", as_version=4)
+        ran = nbformat.read(root / f"{stem}.ipynb", as_version=4)
+        ran.metadata["papermill"], ran.metadata["cepbench"] = RAN, {}
+        for cell in ran.cells:
+            cell.metadata["papermill"] = {"duration": 1.0}
+            cell.metadata.setdefault("tags", [])
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [new_output("stream", text="x")], 7
+        ran.cells.insert(2, INJECTED)
+        assert without_outputs(ran) == before
+
+
+def test_what_is_gone_from_the_results_is_gone_from_the_site(tmp_path: Path) -> None:
+    cell, other = (new_code_cell("figure", outputs=[drawing()[1]]) for _ in range(2))
+    write_executed(tmp_path, "own", cell, other)
+    publish_report(tmp_path)
+    assert len(list((tmp_path / "own" / "pictures").iterdir())) == 2
+    write_executed(tmp_path, "own", cell)
+    publish_report(tmp_path)
+    assert len(list((tmp_path / "own" / "pictures").iterdir())) == 1
+
+
+def test_a_notebook_that_failed_is_told_and_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    write_executed(tmp_path, "good", new_markdown_cell("# Good"))
+    write_executed(tmp_path, "bad", new_markdown_cell("# Bad"), papermill={"exception": True})
+    publish_report(tmp_path, say=said.append)
+    assert (tmp_path / "good.html").exists() and not (tmp_path / "bad.html").exists()
+    assert said == ["bad: left out, since a cell of it failed; run it again"]
+
+
+def test_nothing_to_publish_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"no executed notebook in .*cepbench report build"):
+        publish_report(tmp_path)
+
+
+def test_the_command_publishes_without_running(tmp_path: Path) -> None:
+    write_executed(tmp_path, "own", new_markdown_cell("# Own"))
+    done = CliRunner().invoke(app, ["report", "build", "--pages-only", "-o", str(tmp_path)])
+    assert done.exit_code == 0 and f"open {tmp_path / 'index.html'}" in done.output
+    assert (tmp_path / "own.html").exists()
+
+
+def test_headings_go_down_one_step_at_a_time_and_pictures_have_words(
+    pages: dict[str, Page],
+) -> None:
+    for name, page in pages.items():
+        in_page = [tag for tag, _ in page.elements]
+        after = in_page.index("main")
+        levels = [int(tag[1]) for tag in in_page[after:] if re.fullmatch("h[1-6]", tag)]
+        assert levels[0] == 1 and levels.count(1) == 1, name
+        assert all(b <= a + 1 for a, b in pairwise(levels)), (name, levels)
+        assert dict(page.elements)["html"]["lang"] == "en"
+        for landmark in ("header", "nav", "main", "footer"):
+            assert landmark in in_page, name
+        assert all("alt" in a for tag, a in page.elements if tag == "img"), name
+        ids = [a["id"] for _, a in page.elements if "id" in a]
+        assert len(ids) == len(set(ids)), name
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Any:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.mark.xdist_group("notebooks")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_the_screen(site: Path, chromium: Browser, width: int) -> None:
+    for name in ("index", "quickstart", "figure_9", "ledger", "benchmarks"):
+        chromium.open(site / f"{name}.html", width)
+        assert chromium.console == [], name
+        wide = chromium.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, (name, wide)
+        assert chromium.evaluate("document.body.scrollWidth") <= width, name
+    chromium.open(site / "figure_9.html", width)
+    over = chromium.evaluate(
+        "[...document.querySelectorAll('svg.marks')].map("
+        "chart => chart.getBoundingClientRect().right - innerWidth)"
+    )
+    assert len(over) == 1 and over[0] <= 0
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_the_switch_shows_the_code_and_the_menu_the_pages(site: Path, chromium: Browser) -> None:
+    chromium.open(site / "figure_9.html", 390)
+    folded = "[...document.querySelectorAll('details.code')].filter(cell => !cell.open).length"
+    cells = chromium.evaluate("document.querySelectorAll('details.code').length")
+    assert chromium.evaluate(folded) == cells == 4
+    chromium.evaluate("document.getElementById('show-code').click()")
+    assert chromium.evaluate(folded) == 0
+    chromium.evaluate("document.getElementById('show-code').click()")
+    assert chromium.evaluate(folded) == cells
+    height = "document.querySelector('nav.pages').getBoundingClientRect().height"
+    assert chromium.evaluate(height) == 0
+    chromium.evaluate("document.getElementById('menu').click()")
+    assert chromium.evaluate(height) > 100
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_paper_has_the_figure_for_print_and_no_navigation(site: Path, chromium: Browser) -> None:
+    chromium.open(site / "figure_9.html", 1000)
+    seen = (
+        "(() => Object.fromEntries(['.has-twin', '.twin', 'nav.pages', 'details.code']"
+        ".map(name => [name, document.querySelector(name).getClientRects().length > 0])))()"
+    )
+    assert chromium.evaluate(seen) == {
+        ".has-twin": True, ".twin": False, "nav.pages": True, "details.code": True,
+    }  # fmt: skip
+    chromium.call("Emulation.setEmulatedMedia", media="print")
+    assert chromium.evaluate(seen) == {
+        ".has-twin": False, ".twin": True, "nav.pages": False, "details.code": False,
+    }  # fmt: skip
+    chromium.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_a_tooltip_says_what_a_bar_is(site: Path, chromium: Browser) -> None:
+    chromium.open(site / "figure_9.html", 1440)
+    chromium.evaluate("document.querySelector('.chart').scrollIntoView()")
+    bar = "document.querySelector('svg.marks .mark-rect path[aria-label]').getBoundingClientRect()"
+    at = {
+        axis: chromium.evaluate(f"{bar}.{axis} + {bar}.{size} * 0.8")
+        for axis, size in (("x", "width"), ("y", "height"))
+    }
+    chromium.call("Input.dispatchMouseEvent", type="mouseMoved", **at)
+    chromium.wait("!!document.querySelector('#vg-tooltip-element.visible')")
+    text = chromium.evaluate("document.querySelector('#vg-tooltip-element').textContent")
+    assert "plan generator" in text
