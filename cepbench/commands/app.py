@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from textwrap import wrap
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -10,6 +12,7 @@ from typer.core import TyperGroup
 
 from cepbench.commands import compare, data, explain, lists, plan, report, run, sweep
 from cepbench.commands.options import GROUP, examples
+from cepbench.commands.output import remark, width
 from cepbench.errors import CepbenchError
 
 #: Commands in the order of a help text: from data to a report, then what there is to choose from.
@@ -34,7 +37,7 @@ class Commands(TyperGroup):
         except CepbenchError as error:
             _fail(str(error))
         except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
+            remark("stopped")
             raise typer.Exit(130) from None
         except OSError as error:
             if error.filename is None:
@@ -43,8 +46,17 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+    remark(f"{typer.style('error:', fg='red', bold=True)} {_broken(message)}")
     raise typer.Exit(1)
+
+
+def _broken(message: str) -> str:
+    """The message in lines as wide as the terminal, but for a pattern with its mark below."""
+    if not sys.stderr.isatty():
+        return message
+    first, *rest = message.splitlines()
+    lines = wrap(f"error: {first}", width(), break_on_hyphens=False)
+    return "\n".join(["\n".join(lines).removeprefix("error: "), *rest])
 
 
 app = typer.Typer(

@@ -27,6 +27,7 @@ from cepbench.commands.options import (
 from cepbench.commands.output import (
     progress,
     say,
+    say_text,
     share_bar,
     shown_bytes,
     write_json,
@@ -140,8 +141,8 @@ def _show(table: Comparison) -> None:
     say()
     spread = (table["events_per_second_max"] / table["events_per_second_min"]).max()
     if spread > NOISY:
-        say(
+        say_text(
             f"Runs of one plan differ up to {spread:.2g}-fold: give more events or --repetitions "
             "before you trust small ratios."
         )
-    say("stored: partial matches at most; compared: pairs whose conditions were tested")
+    say_text("stored: partial matches at most; compared: pairs whose conditions were tested")

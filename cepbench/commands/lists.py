@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepbench.commands.options import JsonOption, PluginOption, examples
-from cepbench.commands.output import progress, say, write_json, write_table
+from cepbench.commands.output import progress, say, say_text, write_json, write_table
 from cepbench.commands.plugins import load_plugins
 from cepbench.papers import ALGORITHMS, REFERENCES
 
@@ -55,7 +55,9 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
         shrink=5,
     )
     say()
-    say("exact: its plan is of least cost among all it chooses from; at most: variables it takes")
+    say_text(
+        "exact: its plan is of least cost among all it chooses from; at most: variables it takes"
+    )
 
 
 def evaluators(json: JsonOption = False) -> None:

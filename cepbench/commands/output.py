@@ -6,8 +6,10 @@ import json
 import math
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from threading import Event, Thread
 from typing import Any
 
@@ -20,6 +22,12 @@ WIDTH = 100
 def say(line: str = "") -> None:
     """A line of what was asked for, to standard output."""
     typer.echo(line)
+
+
+def say_text(text: str) -> None:
+    """A sentence or more of what was asked for, broken into lines as wide as the terminal."""
+    for line in wrap(text, width()):
+        say(line)
 
 
 def remark(line: str) -> None:
@@ -142,7 +150,9 @@ def _cut(text: str, room: int) -> str:
 
 
 @contextmanager
-def progress(doing: str, total: int | None = None, unit: str = "") -> Iterator[Any]:
+def progress(
+    doing: str, total: int | None = None, unit: str = "", *, scaled: bool = False
+) -> Iterator[Any]:
     """Show on standard error what is being done and how far it is, if that is a terminal.
 
     What takes less than a second shows nothing.
@@ -155,6 +165,8 @@ def progress(doing: str, total: int | None = None, unit: str = "") -> Iterator[A
         Steps; without it only the time that has passed is shown.
     unit : str
         What a step is.
+    scaled : bool
+        Whether numbers are shown in thousands and millions.
 
     Yields
     ------
@@ -163,13 +175,14 @@ def progress(doing: str, total: int | None = None, unit: str = "") -> Iterator[A
     """
     from tqdm import tqdm
 
+    began = time.monotonic()
     if not sys.stderr.isatty():
         with tqdm(disable=True) as bar:
             yield bar
         return
     form = "{desc}: {elapsed}" if total is None else None
     with tqdm(
-        desc=doing, total=total, unit=unit, unit_scale=True, leave=False, delay=1.0,
+        desc=doing, total=total, unit=unit, unit_scale=scaled, leave=False, delay=1.0,
         dynamic_ncols=True, bar_format=form, file=sys.stderr,
     ) as bar:  # fmt: skip
         ended = Event()
@@ -186,3 +199,5 @@ def progress(doing: str, total: int | None = None, unit: str = "") -> Iterator[A
         finally:
             ended.set()
             ticking.join()
+            if time.monotonic() - began > 1.0:
+                bar.clear()  # tqdm itself does so only after an update

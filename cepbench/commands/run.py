@@ -27,7 +27,7 @@ from cepbench.commands.options import (
     StatisticsOption,
     examples,
 )
-from cepbench.commands.output import progress, say, shown_bytes, write_json, write_table
+from cepbench.commands.output import progress, say, say_text, shown_bytes, write_json, write_table
 from cepbench.commands.planning import plan_with
 from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
@@ -131,12 +131,14 @@ def run(
     if json:
         write_json(told)
         return
-    say(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator}")
+    say_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator}")
     say(f"  {planned.text}")
     say()
     _tell(metrics)
     if told["stopped_by_limit"]:
-        say(f"Stopped after {written:,} matches; the numbers are those of the events until then.")
+        say_text(
+            f"Stopped after {written:,} matches; the numbers are those of the events until then."
+        )
     if output is not None:
         say(f"{written:,} matches are in {output}.")
     elif first is not None and first.num_rows:
@@ -183,7 +185,7 @@ class _Found:
         """Write matches; the first of them, and how many there were until the limit."""
         first, rows = self._schema.empty_table(), 0
         with ExitStack() as stack:
-            self._bar = stack.enter_context(progress("events", len(self._stream)))
+            self._bar = stack.enter_context(progress("events", len(self._stream), scaled=True))
             write = stack.enter_context(match_writer(file, self._schema)) if file else None
             for table in self._limited():
                 if write is not None:
@@ -221,7 +223,7 @@ def _counted(
 
     check_types(pattern, stream)
     detector = Detector(pattern, plan, evaluator=evaluator, output="count")
-    with progress("events", len(stream)) as bar:
+    with progress("events", len(stream), scaled=True) as bar:
         for batch in stream.batches(_EVENTS):
             detector.push(batch)
             bar.update(len(batch))

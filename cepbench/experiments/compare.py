@@ -112,7 +112,7 @@ def compare(
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
     told : callable, optional
-        Called with how many runs are finished and of how many, after each; for a progress bar.
+        Called with how many runs are finished and of how many, first with 0; for a progress bar.
 
     Returns
     -------
@@ -158,6 +158,7 @@ def compare(
 def _telling(
     rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
 ) -> Iterator[dict[str, Any]]:
+    told(0, total)
     for number, row in enumerate(rows, start=1):
         told(number, total)
         yield row
