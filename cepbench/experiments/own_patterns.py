@@ -7,10 +7,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from cepbench.errors import ExperimentError, PatternError
+from cepbench.datasets.catalogue import folders
+from cepbench.datasets.library import read_library
+from cepbench.errors import DatasetError, ExperimentError, PatternError
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
+from cepbench.streams.nasdaq_files import KIND
 
 #: The pattern set of such patterns in results.
 OWN = "own"
@@ -39,6 +42,35 @@ def checked_patterns(patterns: Any) -> tuple[tuple[str, str], ...]:
         )
     pairs = list(patterns.items() if isinstance(patterns, Mapping) else patterns)
     return tuple((_name(name), _normal_form(name, text)) for name, text in pairs)
+
+
+def library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
+    """Patterns of the library that comes with a data set, by their names there.
+
+    Parameters
+    ----------
+    names : sequence of str
+    data : str or mapping
+        The name of a data set, such as ``nasdaq-style/quick``; or the parameters of a generated
+        stream, which the library of ``nasdaq-style`` fits.
+
+    Raises
+    ------
+    ExperimentError
+        If the data is none of the catalogue, or its library has no such pattern.
+    """
+    known = folders()
+    named = data.strip("/").partition("/")[0] if isinstance(data, str) else KIND
+    if named not in known:
+        raise ExperimentError(
+            f"own_patterns names patterns of a library, and {data!r} is no data set of the "
+            "catalogue; write their texts, as in [own_patterns] and then name = 'PATTERN …'"
+        )
+    library = read_library(known[named], named)
+    try:
+        return {str(name): library.entry(str(name)).text for name in names}
+    except DatasetError as error:
+        raise ExperimentError(str(error)) from error
 
 
 def own_specs(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepbench.errors import CepbenchError, ExperimentError
 from cepbench.experiments.configuration import SweepConfig
+from cepbench.experiments.own_patterns import library_patterns
 
 if TYPE_CHECKING:
     from cepbench.experiments.cells import Cell
@@ -207,6 +208,11 @@ def read_sweep(
             f"{path} names no data: write the name of a data set, a path, or such as "
             "data = {identifiers = 120, days = 10} for a stream that is generated"
         )
+    if isinstance(values.get("own_patterns"), list):
+        try:
+            values["own_patterns"] = library_patterns(values["own_patterns"], values["data"])
+        except ExperimentError as error:
+            raise file.told("own_patterns", places, str(error)) from error
     _check(file, values, places)
     own = values.get("own_patterns") and not values.get("pattern_sets")
     for key in _OF_DRAWING:

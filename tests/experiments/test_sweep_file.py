@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cepbench as cep
 from cepbench.errors import ExperimentError
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.sweep_file import (
@@ -117,6 +118,22 @@ def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
     bare = read_sweep(write(tmp_path, 'data = "d"\npattern_sets = ["kleene"]'))
     assert (bare.profile, bare.profiles, bare.title) == (None, (), "mine")
     assert bare.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
+
+
+def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:
+    library = cep.open_dataset("nasdaq-style/sample").patterns
+    for data in ('"nasdaq-style/quick"', "{identifiers = 12, days = 1}"):
+        path = write(tmp_path, f'data = {data}\nown_patterns = ["four-stocks", "kleene"]')
+        config = read_sweep(path).config("x")
+        assert dict(config.own_patterns) == {
+            name: str(library[name]) for name in ("four-stocks", "kleene")
+        }
+    for data, names, message in (
+        ('"nasdaq-style"', '["for-stocks"]', "line 2: .*no pattern 'for-stocks'.*four-stocks"),
+        ('"here.parquet"', '["kleene"]', r"line 2: .*'here\.parquet' is no data set of the cata"),
+    ):
+        with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
+            read_sweep(write(tmp_path, f"data = {data}\nown_patterns = {names}"))
 
 
 def test_the_papers_sweeps_are_files() -> None:
