@@ -81,7 +81,7 @@ format: $(BUILT)  ## mend what lint says of style and notebooks
 	$(NBSTRIPOUT) $(NOTEBOOKS)
 
 lab: $(BUILT)  ## the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. notebooks/quickstart.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/explore.ipynb
 
 # What they printed and measured goes where the next report shows it.
 bench: $(BUILT)  ## the benchmarks: ratios against other engines in one run

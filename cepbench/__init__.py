@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext cepbench`` brings the cell magic ``%%cep``; ``%%cep?`` says what it can do."""
+    """``%load_ext cepbench`` brings the cell magic ``%%cep``, and charts without a network."""
     from cepbench.exploration.magic import load
 
     load(shell)

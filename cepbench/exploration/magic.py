@@ -20,6 +20,7 @@ from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.explanations.explain import explain
+from cepbench.figures.interactive import use_offline_charts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
@@ -185,5 +186,6 @@ def _near(name: str, names: Mapping[str, Any]) -> str:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magic; ``%load_ext cepbench`` does."""
+    """Register the magic, and charts that need no network; ``%load_ext cepbench`` does."""
+    use_offline_charts()
     shell.register_magic_function(cep, "line_cell", "cep")  # type: ignore[arg-type]

@@ -26,6 +26,8 @@ from cepbench.reporting.shell import TEMPLATES, render
 #: Folder of the pictures that a page shows, within that of the notebook's results.
 PICTURES = "pictures"
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _SAVED = re.compile(r"save_figure\(\s*[^,()]+,\s*[^,()]+,\s*(f?)\"([^\"]+)\"")
 _IDS = re.compile(r"""\sid=["']([^"']+)["']""")
@@ -196,6 +198,9 @@ class _Prepared:
                 output = self._picture(data, cell.source, stems)
             elif "text/markdown" in data:
                 self._waiting = []
+            elif _WIDGET in data and "text/html" in data:
+                # A widget without a kernel is an empty place; this is what stands for it.
+                del data[_WIDGET]
             outputs.append(output)
         cell.outputs = outputs
 
