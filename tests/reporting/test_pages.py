@@ -110,6 +110,15 @@ def test_every_chart_is_there_once_and_says_what_it_is(page: str) -> None:
     assert len(page) < 100_000
 
 
+def test_a_widget_leaves_the_picture_that_stands_for_it() -> None:
+    view = {"model_id": "1", "version_major": 2, "version_minor": 0}
+    widget = "application/vnd.jupyter.widget-view+json"
+    html = html_of(
+        notebook_of(new_output("display_data", {widget: view, "text/html": "<p>a picture</p>"}))
+    )
+    assert "<p>a picture</p>" in html and widget not in html
+
+
 def test_a_page_without_charts_loads_no_vega() -> None:
     html = html_of(notebook_of(new_output("stream", name="stdout", text="some text")))
     assert "some text" in html and "vega" not in html.lower()
