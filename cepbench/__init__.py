@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from cepbench.evaluators.evaluate import evaluate as evaluate
     from cepbench.evaluators.match_batches import match_batches as match_batches
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
+    from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
     from cepbench.experiments.compare import compare as compare
+    from cepbench.experiments.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.experiments.generator_checks import check_generator as check_generator
     from cepbench.explanations.explain import explain as explain
     from cepbench.exploration.explore import explore as explore
@@ -58,6 +60,7 @@ _HOMES = {
     "Statistics": "cepbench.statistics.model",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
+    "check_evaluator": "cepbench.experiments.evaluator_checks",
     "check_generator": "cepbench.experiments.generator_checks",
     "compare": "cepbench.experiments.compare",
     "evaluate": "cepbench.evaluators.evaluate",
@@ -69,6 +72,7 @@ _HOMES = {
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
+    "plan_evaluator": "cepbench.evaluators.registry",
     "plan_generator": "cepbench.planners.registry",
     "plans_side_by_side": "cepbench.exploration.side_by_side",
     "predicate_graph": "cepbench.exploration.predicate_graph",

@@ -97,13 +97,17 @@ class Detector:
                 f"partial_match_limit must be positive, not {partial_match_limit}"
             )
         branches = pattern.branches()
-        _check_parts(plan, branches)
+        check_parts(plan, branches)
         if len(branches) > 1 and "branch" in pattern.positive_names:
             raise EvaluationError(
                 "under OR, the table of matches has a column 'branch' of its own; rename the "
                 "variable 'branch'"
             )
         chosen = evaluator_for(plan, evaluator)
+        if chosen.run is not None:
+            raise EvaluationError(
+                f"the evaluator {chosen.name} takes whole streams, not batches; use cep.evaluate"
+            )
         self.pattern = pattern
         self.plan = plan
         self.evaluator = chosen.name
@@ -365,8 +369,14 @@ class Detector:
             raise EvaluationError(f"this detector {self._ended}; make a new one")
 
 
-def _check_parts(plan: Plan | UnionPlan, branches: Sequence[Pattern]) -> None:
-    """See that there is a plan for each branch, over its variables."""
+def check_parts(plan: Plan | UnionPlan, branches: Sequence[Pattern]) -> None:
+    """See that there is a plan for each branch, over its variables.
+
+    Raises
+    ------
+    PlanError
+        If not.
+    """
     if len(plan.parts) != len(branches):
         wanted = (
             "a UnionPlan with a plan for each"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.evaluators.own import evaluated_by
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Result
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import Plan, UnionPlan
@@ -36,7 +38,8 @@ def evaluate(
         Whether to keep the matches or just to count them. What is kept can be had as a sorted
         DataFrame, ``Result.matches``, or as it was found, ``Result.arrow``, whichever is named.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error.
+        How many partial matches may be stored before the run ends with an error; an evaluator of
+        one's own does not know of it.
     latency : bool
         Whether to measure when each match is reported, see :class:`Detector`.
     node_times : bool
@@ -56,6 +59,9 @@ def evaluate(
         If more partial matches would have to be stored than allowed.
     """
     check_types(pattern, stream)
+    chosen = evaluator_for(plan, evaluator)
+    if chosen.run is not None:
+        return evaluated_by(chosen, pattern, stream, plan, output, latency or node_times)
     detector = Detector(
         pattern,
         plan,

@@ -23,6 +23,8 @@ from cepbench.plans.model import Plan, UnionPlan
 class Metrics:
     """What an evaluation took [kolchinsky2018]_, section 6.2.
 
+    An evaluator of a user's own has the first three; the others are NaN.
+
     Attributes
     ----------
     seconds : float
@@ -52,12 +54,12 @@ class Metrics:
     seconds: float
     events: int
     matches: int
-    partial_matches_created: int
+    partial_matches_created: int | float
     mean_partial_matches: float
-    peak_partial_matches: int
-    peak_buffered_events: int
-    peak_bytes: int
-    comparisons: int
+    peak_partial_matches: int | float
+    peak_buffered_events: int | float
+    peak_bytes: int | float
+    comparisons: int | float
     latency: Latency | None = None
 
     @property
@@ -98,8 +100,8 @@ class Result:
     plan : OrderPlan, TreePlan or UnionPlan
     evaluator : str
     metrics : Metrics
-    node_table : NodeTable
-        What was counted at the nodes of the plan; :attr:`nodes` shows it.
+    node_table : NodeTable or None
+        What was counted at the nodes of the plan; :attr:`nodes` shows it. None if nothing was.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
     """
@@ -108,7 +110,7 @@ class Result:
     plan: Plan | UnionPlan
     evaluator: str
     metrics: Metrics
-    node_table: NodeTable = field(repr=False)
+    node_table: NodeTable | None = field(repr=False)
     found: tuple[BranchMatches, ...] | None = field(repr=False)
 
     @property
@@ -118,7 +120,18 @@ class Result:
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row a node of the plan; see :meth:`Detector.node_metrics`."""
+        """One row a node of the plan; see :meth:`Detector.node_metrics`.
+
+        Raises
+        ------
+        EvaluationError
+            If the evaluator is a user's own, which counts nothing at nodes.
+        """
+        if self.node_table is None:
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} counts nothing at the nodes of a plan; "
+                'evaluate or explain with evaluator="tree"'
+            )
         return self.node_table.frame()
 
     @cached_property

@@ -195,9 +195,9 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
         (f"{1e3 * row['plan_seconds']:.2f} ms", ""),
         (f"{speed:,.0f}", bar),
         (f"{least:,.0f} – {most:,.0f}", ""),
-        (f"{row['peak_partial_matches']:,}", ""),
+        (_counted(row["peak_partial_matches"]), ""),
         (_bytes(row["peak_bytes"]), ""),
-        (f"{row['comparisons']:,}", ""),
+        (_counted(row["comparisons"]), ""),
         (f"{row['matches']:,}", ""),
     ):
         cells.append(f'<td style="text-align:right;{style}">{text}</td>')
@@ -208,7 +208,13 @@ def _align(is_number: bool) -> str:
     return "right" if is_number else "left"
 
 
+def _counted(number: float) -> str:
+    return "" if bool(pd.isna(number)) else f"{number:,.0f}"
+
+
 def _bytes(number: float) -> str:
+    if bool(pd.isna(number)):
+        return ""
     for unit in ("B", "kB", "MB"):
         if number < 1000:
             return f"{number:.3g} {unit}"

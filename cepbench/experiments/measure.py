@@ -372,17 +372,21 @@ def _run(
 ) -> dict[str, Any]:
     try:
         result = evaluate(pattern, stream, plan, evaluator=evaluator, **options)
-        measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
+        measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
         if latency:
             timed = evaluate(pattern, stream, plan, evaluator=evaluator, latency=True, **options)
-            found = timed.metrics.to_dict()
-            # NaN, for a pattern without a match, is no JSON.
-            measured |= {k: found[k] if found[k] == found[k] else None for k in LATENCY}
+            found = _known(timed.metrics.to_dict())
+            measured |= {k: found[k] for k in LATENCY}
     except PartialMatchLimitError as error:
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
     return {"status": OK, "reason": None, **measured}
+
+
+def _known(metrics: dict[str, float]) -> dict[str, float | None]:
+    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
+    return {k: v if v == v else None for k, v in metrics.items()}
 
 
 def _reason(error: BaseException) -> str:
