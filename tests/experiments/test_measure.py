@@ -189,7 +189,9 @@ def test_refusals_limits_and_failures_are_rows(
     rows = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=1))
     assert list(rows["status"]) == [REFUSED, ERROR, OK]
     assert "PlanningRefusedError: SMALL-ONLY takes at most 2" in rows["reason"].iloc[0]
-    assert "BROKEN returned has 2 times index 1" in rows["reason"].iloc[1]
+    assert (
+        "BROKEN returned ((0, 1), 1) for 3 events: 1 ('b') appears twice" in rows["reason"].iloc[1]
+    )
     assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
 
     limited = results_frame(
