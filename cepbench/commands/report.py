@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from cepbench.commands.completion import complete_notebooks, complete_profiles
 from cepbench.commands.options import GROUP, JsonOption, SeedOption, examples
-from cepbench.commands.output import remark, say, write_json
+from cepbench.commands.output import progress, remark, say, write_json
 from cepbench.errors import ReportError
 
 app = typer.Typer(help="The report: every notebook run and published.", **GROUP)
@@ -70,17 +71,25 @@ def build(
             f"there is no folder {notebooks} with notebooks; run this in a checkout of cepbench, "
             "or name it by --notebooks"
         )
-    index = build_report(
-        output,
-        profile=profile,
-        seed=seed,
-        notebooks=notebooks,
-        stems=only or NOTEBOOKS,
-        parameters={"fresh": True} if fresh else None,
-        say=remark,
-    )
+    stems = list(dict.fromkeys(only)) if only else list(NOTEBOOKS)
+    with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
+
+        def told(line: str) -> None:
+            bar.write(line, file=sys.stderr)
+            stem, _, what = line.partition(": ")
+            bar.update(stem in stems and what.endswith(" s"))
+
+        index = build_report(
+            output,
+            profile=profile,
+            seed=seed,
+            notebooks=notebooks,
+            stems=stems,
+            parameters={"fresh": True} if fresh else None,
+            say=told,
+        )
     if json:
-        write_json({"index": index, "notebooks": list(only or NOTEBOOKS), "profile": profile})
+        write_json({"index": index, "notebooks": stems, "profile": profile})
     else:
         say(f"open {index}")
 

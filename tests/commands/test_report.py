@@ -39,7 +39,7 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
             "profile": "quick",
             "seed": 0,
             "notebooks": Path("notebooks"),
-            "stems": site.NOTEBOOKS,
+            "stems": list(site.NOTEBOOKS),
             "parameters": None,
         }
     ]
