@@ -11,9 +11,9 @@ How a group of commands comes in, ``data`` for instance:
 
 What every command keeps:
 
-- Modules of this room load nothing but the standard library, typer, ``cepbench.errors`` and each
+- Modules with commands load nothing but the standard library, typer, ``cepbench.errors`` and each
   other: ``--help`` and tab completion stay quick. What a command needs it imports inside its
-  function; a test sees to both.
+  function; a test sees to that.
 - What was asked for goes to standard output by :mod:`cepbench.commands.output`, all else
   (progress, remarks) to standard error. With ``--json`` standard output is one JSON document.
 - Errors are those of :mod:`cepbench.errors`; ``app.py`` is the one place that shows them and

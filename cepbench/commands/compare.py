@@ -124,9 +124,9 @@ def _show(table: Comparison) -> None:
                 f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
                 f"{speed:,.0f}",
                 share_bar(speed / fastest),
-                f"{int(row['peak_partial_matches']):,}",
-                shown_bytes(row["peak_bytes"]),
-                f"{int(row['comparisons']):,}",
+                _counted(row["peak_partial_matches"]),
+                "" if _is_missing(row["peak_bytes"]) else shown_bytes(row["peak_bytes"]),
+                _counted(row["comparisons"]),
                 f"{int(row['matches']):,}",
                 row["plan"],
             ]
@@ -146,3 +146,12 @@ def _show(table: Comparison) -> None:
             "before you trust small ratios."
         )
     say_text("stored: partial matches at most; compared: pairs whose conditions were tested")
+
+
+def _counted(number: float | None) -> str:
+    return "" if number is None or _is_missing(number) else f"{number:,.0f}"
+
+
+def _is_missing(number: float | None) -> bool:
+    """Whether it was not measured, as by an evaluator of one's own."""
+    return number is None or math.isnan(number)

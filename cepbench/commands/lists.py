@@ -60,18 +60,24 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     )
 
 
-def evaluators(json: JsonOption = False) -> None:
+def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List the evaluators, with their sources."""
     with progress("loading evaluators"):
         from cepbench.evaluators.registry import EVALUATORS
+    load_plugins(plugin)
     rows = [
-        {"name": entry.name, "kind": entry.plans, "source": _source(entry.name, entry.source)}
+        {
+            "name": entry.name,
+            "kind": entry.plans,
+            "source": _source(entry.name, entry.source),
+            "own": entry.run is not None,
+        }
         for entry in EVALUATORS.values()
     ]
     if json:
         write_json(rows)
         return
-    write_table((list(row.values()) for row in rows), ["name", "made for", "source"], shrink=2)
+    write_table((list(row.values())[:3] for row in rows), ["name", "made for", "source"], shrink=2)
 
 
 def _source(name: str, said: str) -> str:

@@ -100,7 +100,7 @@ PluginOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE.py",
-        help="A Python file with plan generators of your own; may be repeated.",
+        help="A Python file with plan generators or evaluators of your own; may be repeated.",
     ),
 ]
 GeneratorOption = Annotated[

@@ -1,4 +1,4 @@
-"""Files with plan generators of one's own, for ``--plugin``."""
+"""Files with plan generators and evaluators of one's own, for ``--plugin``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from cepbench.errors import PlanGeneratorError
 
 
 def load_plugins(files: Iterable[Path] | None) -> None:
-    """Run Python files that register plan generators.
+    """Run Python files that register plan generators or evaluators.
 
     Raises
     ------
     PlanGeneratorError
-        If a file is missing or fails, or registers none.
+        If a file is missing or fails, or registers neither.
     """
     for file in files or ():
+        from cepbench.evaluators.registry import EVALUATORS
         from cepbench.planners.registry import PLAN_GENERATORS
 
-        before = dict(PLAN_GENERATORS)
+        before = dict(PLAN_GENERATORS), dict(EVALUATORS)
         _run(file)
-        if dict(PLAN_GENERATORS) == before:
+        if (dict(PLAN_GENERATORS), dict(EVALUATORS)) == before:
             raise PlanGeneratorError(
-                f"{file} registers no plan generator; write "
-                '@cepbench.plan_generator("MY-IDEA", plans="order") above its function'
+                f"{file} registers neither a plan generator nor an evaluator; write "
+                '@cepbench.plan_generator("MY-IDEA", plans="order") or '
+                '@cepbench.plan_evaluator("my-engine") above its function'
             )
 
 

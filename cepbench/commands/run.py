@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepbench.commands.inputs import read_pattern, read_statistics, source_of
-from cepbench.commands.match_files import check_ending, match_writer
+from cepbench.commands.match_files import check_ending
 from cepbench.commands.options import (
     COLUMNS,
     ColumnsOption,
@@ -27,7 +27,7 @@ from cepbench.commands.options import (
     StatisticsOption,
     examples,
 )
-from cepbench.commands.output import progress, say, say_text, shown_bytes, write_json, write_table
+from cepbench.commands.output import say, say_text, shown_bytes, write_json, write_table
 from cepbench.commands.planning import plan_with
 from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
@@ -37,20 +37,12 @@ if TYPE_CHECKING:
 
     from cepbench.evaluators.result import Metrics
     from cepbench.patterns.model import Pattern
-    from cepbench.plans.model import AnyPlan
-    from cepbench.streams.event_stream import EventStream
 
 EXAMPLES = examples(
     "cepbench run --pattern-name four-stocks --data nasdaq-style/sample",
     "cepbench run --pattern-name four-stocks --data nasdaq-style/sample \\\n"
     "    --generator DP-B --output matches.parquet --attribute price",
 )
-
-#: Matches that are shown if none are written.
-SHOWN = 5
-
-#: Matches of a batch, and events between two steps of the progress bar where none are kept.
-_ROWS, _EVENTS = 250_000, 1 << 18
 
 
 def run(
@@ -103,25 +95,28 @@ def run(
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
     load_plugins(plugin)
+
+    from cepbench.commands.matching import Job
+    from cepbench.evaluators.registry import evaluator_for
+
     stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
     planned = plan_with(generator, asked, known, seed=seed)
     if planned.plan is None:
         raise PlanGeneratorError(planned.reason)
-    _warm_up(asked, stream, planned.plan, evaluator, output="count" if count else "arrow")
+    its_evaluator = evaluator_for(planned.plan, evaluator)
+    job = Job(asked, stream, planned.plan, its_evaluator)
+    job.warm_up()
     if count:
-        metrics, its_evaluator = _counted(asked, stream, planned.plan, evaluator)
-        first, written = None, 0
+        metrics, first, written = job.counted(), None, 0
     else:
-        found = _Found(asked, stream, planned.plan, evaluator, attribute or [], limit)
-        first, written = found.written(output)
-        metrics, its_evaluator = found.metrics(), found.evaluator
+        metrics, first, written = job.written(output, attribute or [], limit)
     told = {
         "pattern": str(asked),
         "generator": planned.generator,
         "plan": planned.text,
         "cost": planned.plan.cost,
-        "evaluator": its_evaluator,
+        "evaluator": its_evaluator.name,
         "metrics": {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")},
         "stopped_by_limit": limit is not None and written >= limit,
         "output": output,
@@ -131,7 +126,7 @@ def run(
     if json:
         write_json(told)
         return
-    say_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator}")
+    say_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator.name}")
     say(f"  {planned.text}")
     say()
     _tell(metrics)
@@ -146,112 +141,19 @@ def run(
         _show_matches(asked, first)
 
 
-class _Found:
-    """Matches of one plan, batch by batch."""
-
-    def __init__(
-        self,
-        pattern: Pattern,
-        stream: EventStream,
-        plan: AnyPlan,
-        evaluator: str | None,
-        attributes: Iterable[str],
-        limit: int | None,
-    ) -> None:
-        from cepbench.evaluators.arrow_matches import match_schema, with_events
-        from cepbench.evaluators.match_batches import match_batches
-        from cepbench.evaluators.registry import evaluator_for
-
-        self.evaluator = evaluator_for(plan, evaluator).name
-        self._stream = stream
-        self._bar: Any = None
-        names = ["time", *attributes]
-        self._joined = lambda table: with_events(table, stream, names)
-        self._schema = self._joined(match_schema(pattern).empty_table()).schema
-        self._batches = match_batches(
-            pattern,
-            stream,
-            plan,
-            rows=min(limit or _ROWS, _ROWS),
-            evaluator=self.evaluator,
-            told=self._told,
-        )
-        self._limit = limit
-
-    def metrics(self) -> Metrics:
-        return self._batches.metrics()
-
-    def written(self, file: Path | None) -> tuple[pa.Table, int]:
-        """Write matches; the first of them, and how many there were until the limit."""
-        first, rows = self._schema.empty_table(), 0
-        with ExitStack() as stack:
-            self._bar = stack.enter_context(progress("events", len(self._stream), scaled=True))
-            write = stack.enter_context(match_writer(file, self._schema)) if file else None
-            for table in self._limited():
-                if write is not None:
-                    write(self._joined(table))
-                if first.num_rows < SHOWN:
-                    head = table[: SHOWN - first.num_rows]
-                    first = self._appended(first, self._joined(head))
-                rows += table.num_rows
-        return first, rows
-
-    def _limited(self) -> Iterator[pa.Table]:
-        left = self._limit
-        for table in self._batches:
-            yield table if left is None else table[:left]
-            if left is not None:
-                left -= table.num_rows
-                if left <= 0:
-                    return
-
-    def _told(self, events: int) -> None:
-        self._bar.update(min(events, len(self._stream)) - self._bar.n)
-
-    @staticmethod
-    def _appended(one: pa.Table, other: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        return pa.concat_tables([one, other]).unify_dictionaries()
-
-
-def _counted(
-    pattern: Pattern, stream: EventStream, plan: AnyPlan, evaluator: str | None
-) -> tuple[Metrics, str]:
-    from cepbench.evaluators.detector import Detector
-    from cepbench.streams.fit import check_types
-
-    check_types(pattern, stream)
-    detector = Detector(pattern, plan, evaluator=evaluator, output="count")
-    with progress("events", len(stream), scaled=True) as bar:
-        for batch in stream.batches(_EVENTS):
-            detector.push(batch)
-            bar.update(len(batch))
-        detector.flush()
-    return detector.metrics(), detector.evaluator
-
-
-def _warm_up(
-    pattern: Pattern, stream: EventStream, plan: AnyPlan, evaluator: str | None, output: str
-) -> None:
-    """Run the beginning, so that loading compiled code is not part of the throughput."""
-    from cepbench.evaluators.evaluate import evaluate
-    from cepbench.experiments.measure import WARM_UP_EVENTS
-
-    with progress("warming up"):
-        evaluate(pattern, stream[:WARM_UP_EVENTS], plan, evaluator=evaluator, output=output)
-
-
 def _tell(metrics: Metrics) -> None:
     lines = {
         "matches": f"{metrics.matches:,}",
         "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
         "throughput": f"{metrics.events_per_second:,.0f} events per second",
-        "memory": f"{shown_bytes(metrics.peak_bytes)} for events and partial matches, at most",
-        "partial matches": f"{metrics.partial_matches_created:,} created, "
-        f"{metrics.peak_partial_matches:,} stored at most",
-        "comparisons": f"{metrics.comparisons:,}",
     }
+    if not math.isnan(metrics.peak_bytes):  # an evaluator of one's own does not tell
+        lines |= {
+            "memory": f"{shown_bytes(metrics.peak_bytes)} for events and partial matches, at most",
+            "partial matches": f"{metrics.partial_matches_created:,} created, "
+            f"{metrics.peak_partial_matches:,} stored at most",
+            "comparisons": f"{metrics.comparisons:,}",
+        }
     for name, text in lines.items():
         say(f"{name + ':':<17}{text}")
 

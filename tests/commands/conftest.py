@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepbench.commands.app import app
-from cepbench.planners import registry
+from cepbench.evaluators import registry as evaluators
+from cepbench.planners import registry as generators
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,7 +71,9 @@ def data(tmp_path: Path, frame: pd.DataFrame) -> str:
 
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
-    before = dict(registry._GENERATORS)
+    registries = (generators._GENERATORS, evaluators._EVALUATORS)
+    before = [dict(registry) for registry in registries]
     yield
-    registry._GENERATORS.clear()
-    registry._GENERATORS.update(before)
+    for registry, entries in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(entries)

@@ -17,7 +17,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.commands import compare as compare_module
-from cepbench.commands import run as run_module
+from cepbench.commands import matching
 from cepbench.commands.output import write_json
 from cepbench.planners.registry import default_generators
 from tests.naive.matcher import naive_matches
@@ -142,7 +142,7 @@ READERS = {
 def test_matches_are_written(
     ending: str, rows: int, told, tmp_path, data, frame, expected, monkeypatch
 ) -> None:
-    monkeypatch.setattr(run_module, "_ROWS", rows)  # several batches, or one
+    monkeypatch.setattr(matching, "_ROWS", rows)  # several batches, or one
     file = tmp_path / "new" / f"matches{ending}"
     words = ["run", PATTERN, "--data", data, "-o", str(file), "--attribute", "name"]
     document = told(words)
@@ -184,7 +184,7 @@ def test_counting_finds_as_many(told, data, expected) -> None:
 def test_the_first_matches_are_shown_by_their_times(run, told, data, frame, expected) -> None:
     document = told(["run", PATTERN, "--data", data])
     first = document["first_matches"]
-    assert len(first) == run_module.SHOWN
+    assert len(first) == matching.SHOWN
     assert {(row["a"], row["b"], row["c"]) for row in first} <= expected
     lines = run(["run", PATTERN, "--data", data]).stdout.splitlines()
     heads = lines.index(next(line for line in lines if line.startswith("a: A")))
@@ -292,6 +292,38 @@ def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
     assert rows[-1]["plan"] == "c, a, b"
     for command in ("plan", "run", "explain"):
         assert "MY-IDEA" in run([command, PATTERN, "--data", data, "-g", "MY-IDEA", *own]).stdout
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_an_evaluator_of_ones_own_runs(
+    limit, run, told, tmp_path, data, expected, monkeypatch
+) -> None:
+    monkeypatch.setattr(matching, "_ROWS", 7)
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        '@cep.plan_evaluator("my-engine", source="a dream")\n'
+        "def my_engine(pattern, stream, plan):\n"
+        '    return cep.evaluate(pattern, stream, plan, evaluator="tree").matches\n'
+    )
+    file = tmp_path / "matches.parquet"
+    words = ["run", PATTERN, "--data", data, "--evaluator", "my-engine", "--plugin", str(plugin)]
+    limited = ["--limit", str(limit)] if limit else []
+    document = told([*words, "--output", str(file), *limited])
+    found = {(row["a"], row["b"], row["c"]) for row in pq.read_table(file).to_pylist()}
+    assert document["evaluator"] == "my-engine"
+    assert document["metrics"]["peak_bytes"] is None
+    assert found <= expected
+    assert len(found) == document["written"] == (limit or len(expected))
+    if limit is None:
+        assert told([*words, "--count"])["metrics"]["matches"] == len(expected)
+        assert "memory" not in run(words).stdout
+        names = [row["name"] for row in told(["evaluators", "--plugin", str(plugin)]) if row["own"]]
+        assert names == ["my-engine"]
+        compared = ["compare", *words[1:], "--evaluator", "tree", "--repetitions", "1"]
+        shown = run([*compared, "-g", "DP-B"]).stdout
+        assert "my-engine" in shown
+        assert "nan" not in shown
 
 
 def test_patterns_come_from_files_standard_input_and_libraries(told, tmp_path, data) -> None:

@@ -1,0 +1,136 @@
+"""A plan run for ``cepbench run``: matches counted, or written batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from cepbench.commands.match_files import match_writer
+from cepbench.commands.output import progress
+from cepbench.evaluators.arrow_matches import match_schema, with_events
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.match_batches import match_batches
+from cepbench.evaluators.registry import Evaluator
+from cepbench.evaluators.result import Metrics, Result
+from cepbench.experiments.measure import WARM_UP_EVENTS
+from cepbench.patterns.model import Pattern
+from cepbench.plans.model import AnyPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+
+#: Matches that are kept to be shown.
+SHOWN = 5
+
+#: Matches of a batch, and events between two steps of the progress bar where none are kept.
+_ROWS, _EVENTS = 250_000, 1 << 18
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run."""
+
+    pattern: Pattern
+    stream: EventStream
+    plan: AnyPlan
+    evaluator: Evaluator
+
+    def warm_up(self) -> None:
+        """Run the beginning, so that loading compiled code is not part of the throughput."""
+        with progress("warming up"):
+            for output in ("count", "arrow"):
+                self._evaluated(self.stream[:WARM_UP_EVENTS], output)
+
+    def counted(self) -> Metrics:
+        """Count all matches."""
+        if self.evaluator.run is not None:
+            with progress(f"running {self.evaluator.name}"):
+                return self._evaluated(self.stream, "count").metrics
+        check_types(self.pattern, self.stream)
+        detector = Detector(self.pattern, self.plan, evaluator=self.evaluator.name, output="count")
+        with progress("events", len(self.stream), scaled=True) as bar:
+            for batch in self.stream.batches(_EVENTS):
+                detector.push(batch)
+                bar.update(len(batch))
+            detector.flush()
+        return detector.metrics()
+
+    def written(
+        self, file: Path | None, attributes: Sequence[str], limit: int | None
+    ) -> tuple[Metrics, pa.Table, int]:
+        """Write matches with the times and some attributes of their events.
+
+        Parameters
+        ----------
+        file : Path or None
+            None to write none, only to find them.
+        attributes : sequence of str
+        limit : int or None
+            Where to stop.
+
+        Returns
+        -------
+        metrics : Metrics
+            Of what was run until then.
+        first : pyarrow.Table
+            The first :data:`SHOWN` matches.
+        rows : int
+            How many there were until the limit.
+        """
+        names = ["time", *attributes]
+
+        def joined(table: pa.Table) -> pa.Table:
+            return with_events(table, self.stream, names)
+
+        first, rows = joined(match_schema(self.pattern).empty_table()), 0
+        with ExitStack() as stack:
+            bar = stack.enter_context(progress("events", len(self.stream), scaled=True))
+            metrics, batches = self._batches(
+                min(limit or _ROWS, _ROWS), lambda events: bar.update(events - bar.n)
+            )
+            write = stack.enter_context(match_writer(file, first.schema)) if file else None
+            for table in batches if limit is None else _limited(batches, limit):
+                if write is not None:
+                    write(joined(table))
+                if first.num_rows < SHOWN:
+                    head = joined(table[: SHOWN - first.num_rows])
+                    first = pa.concat_tables([first, head]).unify_dictionaries()
+                rows += table.num_rows
+        return metrics(), first, rows
+
+    def _batches(
+        self, rows: int, told: Callable[[int], object]
+    ) -> tuple[Callable[[], Metrics], Iterator[pa.Table]]:
+        """What has been measured so far, and the matches in pieces."""
+        if self.evaluator.run is None:
+            found = match_batches(
+                self.pattern,
+                self.stream,
+                self.plan,
+                rows=rows,
+                evaluator=self.evaluator.name,
+                told=told,
+            )
+            return found.metrics, found
+        result = self._evaluated(self.stream, "arrow")
+        told(len(self.stream))
+        table = result.arrow
+        pieces = (table.slice(at, rows) for at in range(0, table.num_rows, rows))
+        return lambda: result.metrics, pieces
+
+    def _evaluated(self, stream: EventStream, output: str) -> Result:
+        return evaluate(
+            self.pattern, stream, self.plan, evaluator=self.evaluator.name, output=output
+        )
+
+
+def _limited(tables: Iterator[pa.Table], limit: int) -> Iterator[pa.Table]:
+    for table in tables:
+        yield table[:limit]
+        limit -= table.num_rows
+        if limit <= 0:
+            return
