@@ -24,7 +24,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	then echo $$python; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test report sweep lint format lab bench clean
+.PHONY: help env test report docs sweep lint format lab bench clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -62,6 +62,11 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 
 report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (hours)
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
+
+# The report's front page links to it where it is there; it needs no network.
+docs: $(BUILT)  ## the documentation with the reference, as pages: reports/docs/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs docs reports/docs
+	@echo "open reports/docs/index.html"
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
 sweep: $(BUILT)  ## a sweep, SWEEP=FILE; else those of the report: estimated, resumed if killed

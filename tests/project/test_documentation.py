@@ -1,0 +1,123 @@
+"""The pages of the documentation: what they show works, what they link is there, they build."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cepbench.papers import REFERENCES
+from tests.reporting.offline import read_page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+#: How-to pages whose code is run from top to bottom, each in a Python of its own.
+SHOWN = ("own_generator", "own_evaluator")
+
+
+@pytest.mark.parametrize("stem", SHOWN)
+def test_the_code_of_a_how_to_page_runs(stem: str) -> None:
+    text = (DOCS / f"{stem}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) > 2
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-W", "error", "-c", "\n".join(blocks)],
+        capture_output=True, encoding="utf-8", cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "passed" in done.stdout and "FAILED" not in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_is_in_the_contents(page: Path) -> None:
+    contents = (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
+    assert page.stem in contents or page.stem == "index"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / link).exists(), link
+    for path in re.findall(r"`((?:notebooks|tests|docs|cepbench|benchmarks)/[\w./]*)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_reference_has_every_room() -> None:
+    listed = set(
+        re.findall(
+            r"^_generated/(\w+)$", (DOCS / "reference" / "index.md").read_text("utf-8"), re.M
+        )
+    )
+    rooms = {path.parent.name for path in (ROOT / "cepbench").glob("*/__init__.py")}
+    assert listed == rooms - {"kernels"} | {"errors"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages with two rooms of the reference; ``make docs`` reads all docstrings."""
+    folder = tmp_path_factory.mktemp("docs")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html",
+         "-D", "rooms=plans,planners", "-d", str(folder / "read"), str(DOCS), str(folder / "html")],
+        capture_output=True, encoding="utf-8", cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder / "html"
+
+
+def test_the_pages_build_without_a_warning(built: Path) -> None:
+    assert {path.stem for path in built.glob("*.html")} >= {page.stem for page in PAGES}
+    planners = (built / "reference" / "_generated" / "planners.html").read_text(encoding="utf-8")
+    assert 'id="cepbench.planners.registry.plan_generator"' in planners
+    names = read_page((built / "reference" / "index.html").read_text(encoding="utf-8")).text
+    for name in ("check_generator", "EventStream", "compare"):
+        assert name in names
+    cited = read_page((built / "reference" / "bibliography.html").read_text("utf-8")).text
+    for reference in REFERENCES.values():
+        assert reference.title in " ".join(cited.split())
+
+
+def test_the_pages_need_no_network(built: Path) -> None:
+    for path in built.rglob("*.html"):
+        page = read_page(path.read_text(encoding="utf-8"))
+        for tag, attributes in page.elements:
+            loaded = attributes.get("src" if tag in ("script", "img", "iframe") else "href", "")
+            if tag in ("script", "img", "iframe", "link"):
+                assert not re.match(r"(?:https?:)?//", loaded or ""), f"{path.name}: {loaded}"
+
+
+def test_the_citation_file_is_valid_and_cites_the_five_papers() -> None:
+    found = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= found.keys()
+    assert found["cff-version"] == "1.2.0" and found["type"] == "software"
+    titles = {reference["title"] for reference in found["references"]}
+    for key in ("kolchinsky2018", "mei2009", "agrawal2008", "qi2014", "liu2011"):
+        assert REFERENCES[key].title in titles, key
+    for reference in found["references"]:
+        assert reference["type"] in {"article", "conference-paper"}
+        assert reference["authors"] and all(
+            {"family-names", "given-names"} <= author.keys() for author in reference["authors"]
+        )
+        assert reference["start"] < reference["end"]
+        assert ("journal" in reference) != ("conference" in reference)
+        if "doi" in reference:
+            assert re.fullmatch(r"10\.\d{4,9}/\S+", reference["doi"])
+
+
+def test_the_change_log_begins_with_what_is_not_released() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", text, re.MULTILINE)
+    assert versions[0] == ("Unreleased", "")
+    for _, day in versions[1:]:
+        assert date.fromisoformat(day)
+    kinds = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
