@@ -9,7 +9,7 @@ import typer
 
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import remark, say, shown_bytes, write_json, write_table
+from cepbench.commands.output import progress, remark, say, shown_bytes, write_json, write_table
 from cepbench.commands.plugins import load_plugins
 from cepbench.errors import ExperimentError
 
@@ -210,13 +210,14 @@ def compare(
     """
     from cepbench.experiments.sweep_comparison import METRICS, compare_sweeps
 
-    found = compare_sweeps(
-        _results(first, folder),
-        _results(second, folder),
-        metrics=metric or METRICS,
-        by=by or (),
-        seed=seed,
-    )
+    with progress("comparing"):
+        found = compare_sweeps(
+            _results(first, folder),
+            _results(second, folder),
+            metrics=metric or METRICS,
+            by=by or (),
+            seed=seed,
+        )
     if not json:
         say(found.describe())
         return
@@ -252,8 +253,10 @@ def _read(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise ExperimentError(f"two sweeps are called {twice}; run one after the other")
+    with progress("loading evaluators"):
+        for sweep in sweeps:
+            sweep.cells()
     for sweep in sweeps:
-        sweep.cells()
         remark(sweep.describe())
     return sweeps
 
@@ -340,7 +343,7 @@ def _show(told: dict[str, Any]) -> None:
         ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of"],
         right=["events/s", "memory"],
     )  # fmt: skip
-    say("events/s and memory: medians over so many patterns, each of its repetitions' median")
+    say("events/s, memory: medians over the patterns, of which each counts by its median run")
 
 
 def _results(named: str, folder: Path) -> Path:
