@@ -1,14 +1,15 @@
 """Two sweeps side by side: which differences are real.
 
 A pattern that both sweeps ran is one pair for a plan generator, evaluator, strategy and weight of
-latency. Two things are asked of a difference before it is called real: the 95 % bootstrap interval
-of the geometric mean over the patterns lies on one side of 1, and a sign-flip test stays significant
-after the correction of Benjamini and Hochberg for all rows of one metric, so that of the
-differences that are called real no more than 5 % are expected to be chance, and between two sweeps
-of the same thing there is any at all in no more than 5 % of cases.
+latency. A difference is called real if the 95 % bootstrap interval of its geometric mean over the
+patterns leaves out 1, and a sign-flip test stays significant after the correction of Benjamini and
+Hochberg for all rows of one metric: of the differences that are called real no more than 5 % are
+expected to be chance, and between two sweeps of the same thing there is any at all in no more than
+5 % of cases.
 
-What pairs cannot see is a machine that was slower on the whole while one of the sweeps ran. Times
-must therefore differ by more than 5 % besides, and what all generators have in common is told.
+A machine is faster on one day than on another, which would be found to be very significant. Times
+are therefore judged beside what the runs of a pattern have in common; see
+:mod:`cepbench.experiments.common_change`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
+from cepbench.experiments.common_change import LEAST_RUNS, common_change
 from cepbench.experiments.significance import adjusted, sign_flip_p_values
 from cepbench.experiments.summary import (
     RESAMPLES,
@@ -58,7 +60,7 @@ LEAST_PAIRS = 6
 #: How often a difference may be called real where there is none.
 LEVEL = 0.05
 
-#: Differences of times up to this factor are left to the machine.
+#: Differences of times up to this factor are called none.
 NEGLIGIBLE = 1.05
 
 BETTER, WORSE, SAME, TOO_FEW = "better", "worse", "no real difference", "too few pairs"
@@ -84,9 +86,11 @@ class SweepComparison:
     ratios : DataFrame
         A row a metric, group and run (plan generator, evaluator, strategy, weight of latency):
         the columns asked for by ``by``, those of the run, ``metric``, ``value`` (geometric mean of
-        second / first), ``low``, ``high`` (95 % bootstrap over patterns), ``pairs``, ``left_out``
-        (patterns of both that did not end well in one of them), ``p`` (sign-flip test),
-        ``p_adjusted`` (Benjamini and Hochberg) and ``verdict``.
+        second / first), ``low``, ``high`` (95 % bootstrap over patterns); ``common``, the part of
+        it that most runs of the same patterns share, and ``beside``, ``beside_low``,
+        ``beside_high``, what is left, both missing for what no clock gives; ``pairs``,
+        ``left_out`` (patterns of both that did not end well in one of them), ``p`` (sign-flip
+        test), ``p_adjusted`` (Benjamini and Hochberg) and ``verdict``.
     differences : DataFrame
         Configuration, data and provenance that differ: ``key``, ``first``, ``second``.
     only_first, only_second : DataFrame
@@ -133,7 +137,8 @@ class SweepComparison:
                     f"{patterns:,} patterns."
                 )
         for metric, rows in self.ratios.groupby("metric", sort=False):
-            lines += ["", f"{str(metric).replace('_', ' ')}:"]
+            parts = " = common to most runs × beside it" if rows["common"].notna().any() else ""
+            lines += ["", f"{str(metric).replace('_', ' ')}{parts}:"]
             heading = ""
             for row in rows.to_dict("records"):
                 if _group(row) != heading:
@@ -152,15 +157,17 @@ class SweepComparison:
             "the patterns stays below 5 % after the correction for all rows of its metric "
             f"(Benjamini and Hochberg), and times differ by more than {NEGLIGIBLE - 1:.0%}."
         ]
-        for metric, rows in self.ratios.groupby("metric", sort=False):
-            values = np.log(rows["value"].to_numpy(float))
-            values = values[np.isfinite(values)]
-            if metric in _TIMES and len(values):
-                found.append(
-                    f"All rows of {str(metric).replace('_', ' ')} together: "
-                    f"{math.exp(float(values.mean())):.3f}. What all have in common may be the "
-                    "machine's: only sweeps that took turns tell it apart."
-                )
+        times = self.ratios[self.ratios["metric"].isin(_TIMES)]
+        if times["common"].notna().any():
+            found.append(
+                "Times are judged beside what most runs of the same pattern have in common. That "
+                "part may be the machine's or the engine's; two sweeps cannot tell."
+            )
+        if times["common"].isna().any():
+            found.append(
+                f"With fewer than {LEAST_RUNS} generators a faster machine looks like a faster "
+                "run: take such times with care."
+            )
         return found
 
 
@@ -231,12 +238,18 @@ def compare_sweeps(
             f"{called[0]} and {called[1]} have no pattern and run in common; were they drawn with "
             "other seeds, or on other data?"
         )
+    logs = {metric: _log_ratios(both, column)
+            for metric, column in zip(metrics, stored, strict=True)}  # fmt: skip
+    common = {metric: _common(both, logs[metric], metric) for metric in metrics}
     rows = []
-    for key, group in groups_of(both, by):
+    for key, group in groups_of(both.assign(row=np.arange(len(both))), by):
         for run, cells in group.groupby(RUN, sort=False):
             named = {**key, **dict(zip(RUN, run, strict=True))}
-            for metric, column in zip(metrics, stored, strict=True):
-                rows.append({**named, "metric": metric, "logs": _log_ratios(cells, column)})
+            at = cells["row"].to_numpy()
+            rows += [
+                {**named, "metric": metric, "logs": logs[metric][at], "common": common[metric][at]}
+                for metric in metrics
+            ]
     ratios = _judged(rows, [*by, *RUN], seed, resamples)
     return SweepComparison(
         names=called,
@@ -251,13 +264,22 @@ def compare_sweeps(
 
 def verdict_words(metric: str, verdict: str) -> str:
     """A verdict in the words of its metric, such as ``faster``."""
-    words = dict(zip((BETTER, WORSE), _WORDS.get(metric, (BETTER, WORSE)), strict=True))
-    return words.get(verdict, verdict)
+    better, worse = _WORDS.get(metric, (BETTER, WORSE))
+    return {BETTER: better, WORSE: worse}.get(verdict, verdict)
 
 
 def _names(first: Any, second: Any) -> tuple[str, str]:
     one, other = name_of(first, "the first sweep"), name_of(second, "the second sweep")
     return (f"{one} (first)", f"{other} (second)") if one == other else (one, other)
+
+
+def _common(both: pd.DataFrame, logs: np.ndarray, metric: str) -> np.ndarray:
+    """What each row has in common with others of its pattern; NaN for what no clock gives."""
+    if metric not in _TIMES:
+        return np.full(len(both), np.nan)
+    pattern = both.groupby(["pattern_set", "size", "pattern_id"]).ngroup().to_numpy()
+    run = both.groupby(RUN).ngroup().to_numpy()
+    return common_change(pattern, run, logs)
 
 
 def _judged(
@@ -267,31 +289,49 @@ def _judged(
     found = []
     for metric in dict.fromkeys(row["metric"] for row in rows):
         own = [row for row in rows if row["metric"] == metric]
-        logs = [row["logs"][~np.isnan(row["logs"])] for row in own]
-        p = sign_flip_p_values(logs, seed=seed)
-        tested = [k for k in range(len(own)) if len(logs[k]) >= LEAST_PAIRS]
+        logs = [_known(row["logs"]) for row in own]
+        beside = [_known(row["logs"] - row["common"]) for row in own]
+        judged = [left if len(left) else whole for left, whole in zip(beside, logs, strict=True)]
+        p = sign_flip_p_values(judged, seed=seed)
+        tested = [k for k in range(len(own)) if len(judged[k]) >= LEAST_PAIRS]
         p_adjusted = np.full(len(own), np.nan)
         p_adjusted[tested] = adjusted(p[tested])
         for k, row in enumerate(own):
-            group = tuple(str(row[name]) for name in named)
-            mean = with_interval(logs[k], np.mean, seed, resamples, *group, metric)
-            ratio = {name: float(np.exp(value)) for name, value in mean.items()}
+            group = [str(row[name]) for name in named]
+            ratio, left = (
+                {
+                    name: float(np.exp(value))
+                    for name, value in with_interval(
+                        sample, np.mean, seed, resamples, *group, metric
+                    ).items()
+                }
+                for sample in (logs[k], beside[k])
+            )
             found.append(
                 {
                     **{name: row[name] for name in named},
                     "metric": metric,
                     **ratio,
+                    "common": ratio["value"] / left["value"],
+                    "beside": left["value"],
+                    "beside_low": left["low"],
+                    "beside_high": left["high"],
                     "pairs": len(logs[k]),
                     "left_out": len(row["logs"]) - len(logs[k]),
                     "p": p[k],
                     "p_adjusted": p_adjusted[k],
                     "verdict": _verdict(
-                        metric, ratio, len(logs[k]), p[k], p_adjusted[k], len(tested)
+                        metric, left if len(beside[k]) else ratio, len(judged[k]), p[k],
+                        p_adjusted[k], len(tested),
                     ),
                 }
-            )
+            )  # fmt: skip
     table = pd.DataFrame(found)
     return table.astype({"size": "Int64"}) if "size" in table else table
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values[~np.isnan(values)])
 
 
 def _verdict(
@@ -353,6 +393,9 @@ def _line(row: Mapping[Any, Any]) -> str:
     run += f" {row['strategy']}" if row["strategy"] != "any" else ""
     run += f" α={row['alpha']:g}" if row["alpha"] else ""
     value = f"{row['value']:7.3f} ({row['low']:.3f} to {row['high']:.3f})"
+    if not math.isnan(row["common"]):
+        value += f" = {row['common']:.3f} × {row['beside']:.3f}"
+        value += f" ({row['beside_low']:.3f} to {row['beside_high']:.3f})"
     left_out = f", {row['left_out']} left out" if row["left_out"] else ""
     words = verdict_words(row["metric"], row["verdict"])
     return f"  {run:<24}{value}  {words}; {row['pairs']} pairs{left_out}"

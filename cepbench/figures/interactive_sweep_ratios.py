@@ -40,6 +40,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
         alt.Tooltip("value:Q", title="second / first", format=".3f"),
         alt.Tooltip("low:Q", title="95 % from", format=".3f"),
         alt.Tooltip("high:Q", title="to", format=".3f"),
+        alt.Tooltip("common:Q", title="common to most runs", format=".3f"),
         alt.Tooltip("pairs:Q", title="patterns"),
         alt.Tooltip("verdict:N"),
     ]
@@ -62,8 +63,11 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
                 "datum.real", alt.Color("label:N", legend=None, scale=colour), alt.value("white")
             ),
         )
+        common = base.mark_tick(thickness=2, size=16).encode(
+            x=x("common"), color=alt.value("#777777")
+        )
         panels.append(
-            alt.layer(one, span, marks).properties(
+            alt.layer(one, common, span, marks).properties(
                 title=panel, width=260, height=max(60, 22 * len(labels))
             )
         )

@@ -39,7 +39,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
     low, high = sweep_ratio_ends(rows)
     with _look():
         figure = Figure(
-            figsize=(2.6 * len(panels) + 2.4, 0.26 * len(labels) + 1.3), layout="constrained"
+            figsize=(2.6 * len(panels) + 3.0, 0.26 * len(labels) + 1.3), layout="constrained"
         )
         grid = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
         for axes, panel in zip(grid, panels, strict=True):
@@ -47,6 +47,9 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
             for row in rows[rows["panel"] == panel].to_dict("records"):
                 style = style_of(row["algorithm"], row["kind"])
                 y = place[row["label"]]
+                axes.plot(
+                    row["common"], y, "|", color="#777777", markersize=14, markeredgewidth=1.6
+                )
                 axes.plot([row["low"], row["high"]], [y, y], color=style.colour, linewidth=1.4)
                 axes.plot(
                     row["value"], y, linestyle="none", marker=style.mark.matplotlib, markersize=7,
@@ -63,5 +66,5 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
             axes.set_title(panel)
         grid[0].set_yticks(list(place.values()), labels)
         figure.suptitle(sweep_ratio_title(metric), x=0.01, ha="left", fontsize=11)
-        figure.supxlabel(f"ratio, geometric mean ({LEGEND})", fontsize=9)
+        figure.supxlabel(f"ratio, geometric mean ({LEGEND})", fontsize=8)
         return figure

@@ -9,7 +9,7 @@ from cepbench.experiments.sweep_comparison import SAME, TOO_FEW, verdict_words
 from cepbench.figures.rows import quantity_of
 
 #: What the marks are.
-LEGEND = "filled: a real difference; lines: 95 % intervals"
+LEGEND = "filled: a real difference; lines: 95 % intervals; grey: what most runs have in common"
 
 #: Columns that tell runs of one generator apart, where there are several.
 _VARIANTS = ("evaluator", "strategy", "alpha")
@@ -28,7 +28,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``panel`` (pattern set and size; empty where nothing is grouped), ``label`` (the
-        run), ``algorithm``, ``kind``, ``value``, ``low``, ``high``, ``pairs``, ``real`` and
+        run), ``algorithm``, ``kind``, ``value``, ``low``, ``high``, ``common``, ``pairs``, ``real`` and
         ``verdict`` in words; in the order of ``ratios``.
 
     Raises
@@ -61,7 +61,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
             "label": label,
             "algorithm": chosen["algorithm"],
             "kind": chosen["plans"],
-            **{name: chosen[name].astype(float) for name in ("value", "low", "high")},
+            **{name: chosen[name].astype(float) for name in ("value", "low", "high", "common")},
             "pairs": chosen["pairs"].astype(int),
             "real": ~chosen["verdict"].isin([SAME, TOO_FEW]),
             "verdict": [verdict_words(metric, verdict) for verdict in chosen["verdict"]],
@@ -77,5 +77,6 @@ def sweep_ratio_title(metric: str) -> str:
 
 def sweep_ratio_ends(rows: pd.DataFrame) -> tuple[float, float]:
     """Ends of the logarithmic axis: 1 in the middle, so that gains and losses are seen alike."""
-    far = max(float(rows["high"].max()), 1 / float(rows["low"].min()), 1.05) ** 1.1
+    ends = rows[["low", "high", "common"]].stack()
+    far = max(float(ends.max()), 1 / float(ends.min()), 1.05) ** 1.1
     return 1 / far, far

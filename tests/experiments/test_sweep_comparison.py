@@ -135,7 +135,10 @@ def test_costs_beyond_any_float_are_compared() -> None:
 
 
 def test_two_sweeps_of_the_same_thing_differ_no_more_often_than_chance() -> None:
-    """Noise of 30 %, so that differences beyond what is negligible are common by chance."""
+    """Noise of 30 %, so that differences beyond what is negligible are common by chance.
+
+    And machines of different speed, which would make all of them significant.
+    """
     runs = [(f"G{k}", "order", "lazy-nfa") for k in range(8)]
     truth = made_up_sweep(1, patterns=12, noise=0, runs=runs, repetitions=1)
     rng = np.random.default_rng(8)
@@ -145,8 +148,10 @@ def test_two_sweeps_of_the_same_thing_differ_no_more_often_than_chance() -> None
             truth.assign(
                 events_per_second=truth["events_per_second"]
                 * np.exp(rng.normal(0, 0.3, size=len(truth)))
+                # What the machine does to all runs of a pattern; they stand one after the other.
+                * np.repeat(np.exp(rng.normal(machine, 0.2, size=12)), len(runs))
             )
-            for _ in range(2)
+            for machine in rng.normal(0, 0.5, size=2)
         )
         found = compare_sweeps(one, other, metrics=["events_per_second"], resamples=100)
         some += (found.ratios["verdict"] != SAME).any()
@@ -200,8 +205,28 @@ def test_small_differences_of_times_are_the_machines_but_not_those_of_counts() -
     rows = compare_sweeps(first, second, resamples=100)
     verdicts = rows.ratios.groupby("metric")["verdict"].unique().map(list)
     assert verdicts["events_per_second"] == [SAME] and verdicts["peak_bytes"] == [WORSE]
-    # But it is told, as all rows have it.
-    assert "All rows of events per second together: 1.030" in rows.describe()
+    # But it is told.
+    assert "1.030 (1.030 to 1.030) = 1.030 × 1.000 (1.000 to 1.000)" in rows.describe()
+
+
+def test_a_machine_that_is_faster_on_the_whole_is_no_difference_of_a_generator() -> None:
+    first, second = made_up_sweep(1, patterns=20), made_up_sweep(2, patterns=20)
+    # By 30 % in all, and by more on some patterns than on others.
+    machine = np.exp(np.random.default_rng(5).normal(0.26, 0.1, size=20))
+    second["events_per_second"] *= machine[second["pattern_id"].str.split("-").str[2].astype(int)]
+    fast = compare_sweeps(first, second, metrics=["events_per_second"]).ratios
+    assert (fast["low"] > 1.15).all() and (fast["common"] > 1.2).all()
+    assert set(fast["verdict"]) == {SAME}
+    assert list(fast["common"] * fast["beside"]) == pytest.approx(list(fast["value"]))
+    # A generator that gained besides is found all the same.
+    second.loc[second["algorithm"] == "DP-B", "events_per_second"] *= 1.25
+    verdicts = compare_sweeps(first, second, metrics=["events_per_second"]).ratios["verdict"]
+    assert list(verdicts) == [SAME, SAME, BETTER]
+    # With two generators alone nobody knows, and that is said.
+    two = [table[table["algorithm"] != "DP-B"] for table in (first, second)]
+    found = compare_sweeps(*two, metrics=["events_per_second"])
+    assert set(found.ratios["verdict"]) == {BETTER} and found.ratios["common"].isna().all()
+    assert "a faster machine looks like a faster run" in found.describe()
 
 
 def test_what_only_one_has_and_what_differs_is_told_first() -> None:

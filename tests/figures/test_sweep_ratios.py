@@ -27,6 +27,7 @@ def made_up_ratios(**grouped: Any) -> pd.DataFrame:
                 **grouped, "algorithm": name, "plans": plans, "evaluator": "tree",
                 "strategy": strategy, "alpha": 0.0, "metric": "events_per_second",
                 "value": 0.8 + 0.2 * rank, "low": 0.7 + 0.2 * rank, "high": 0.95 + 0.2 * rank,
+                "common": 0.9 + rank / 10,
                 "pairs": 10 + rank, "verdict": verdict,
             }
             for rank, (name, plans, strategy, verdict) in enumerate(RUNS)
@@ -44,6 +45,8 @@ def test_rows_are_labelled_by_what_tells_them_apart() -> None:
     assert list(sweep_ratio_rows(one, "events_per_second")["label"]) == ["EFREQ", "DP-LD", "DP-B"]
     low, high = sweep_ratio_ends(rows)
     assert low < rows["low"].min() < rows["high"].max() < high and low * high == pytest.approx(1)
+    assert sweep_ratio_ends(rows.assign(common=float("nan"))) == (low, high)
+    assert sweep_ratio_ends(rows.assign(common=9.0))[1] > 9
     with pytest.raises(ExperimentError, match="no ratios of 'peak_bytes'"):
         sweep_ratio_rows(made_up_ratios(), "peak_bytes")
 
@@ -61,7 +64,9 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
     assert panels == ["sequence size 3", "sequence all sizes", "kleene size 4"]
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     for axes, panel in zip(figure.axes, panels, strict=True):
-        marks = [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+        marked = [line for line in axes.lines if line.get_marker() not in ("None", "", None)]
+        marks = [line for line in marked if line.get_marker() != "|"]
+        common = [float(line.get_xdata()[0]) for line in marked if line.get_marker() == "|"]
         own = rows[rows["panel"] == panel].to_dict("records")
         assert len(marks) == len(own) == 4
         for line, row in zip(marks, own, strict=True):
@@ -71,6 +76,7 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
             assert matplotlib.colors.to_hex(line.get_markeredgecolor()).upper() == colour
             filled = matplotlib.colors.to_hex(line.get_markerfacecolor()).upper()
             assert filled == (colour if row["real"] else "#FFFFFF")
+        assert common == [row["common"] for row in own]
         spans = {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
         assert {(row["low"], row["high"]) for row in own} <= spans
 
@@ -84,6 +90,6 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
         carried.sort_values(key)[rows.columns].reset_index(drop=True),
         rows.sort_values(key).reset_index(drop=True),
     )
-    scales = [found["scale"] for found in encodings_in(chart, "color")]
+    scales = [found["scale"] for found in encodings_in(chart, "color") if "scale" in found]
     assert scales and all(scale["domain"] == scales[0]["domain"] for scale in scales)
     assert scales[0]["range"][0] == style_of("EFREQ", "order").colour

@@ -1,0 +1,53 @@
+"""What all runs of a pattern have in common between two sweeps: the machine's part, or the engine's.
+
+All runs of one pattern take turns within a sweep, so a machine that is slower while a pattern is
+measured is slower for all of them. The steadiest half of the runs, those whose change is nearest to
+the middle of all, says by how much. Which runs these are is found over all patterns: the median of
+each pattern by itself would lean away from a run that changed, by the noise of one pattern.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+#: With fewer runs there is no telling which of them changed.
+LEAST_RUNS = 3
+
+
+def common_change(patterns: np.ndarray, runs: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """For each pattern and run, the mean change of the steadiest half of the *other* runs.
+
+    Parameters
+    ----------
+    patterns, runs : ndarray of int, shape (n,)
+        Of each change; no pattern has a run twice.
+    logs : ndarray of float, shape (n,)
+        Logarithms of second / first; NaN where there is none.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        NaN everywhere if there are fewer than :data:`LEAST_RUNS` runs, and for a pattern that no
+        other of the steadiest runs has a change of.
+    """
+    wide = pd.DataFrame({"pattern": patterns, "run": runs, "log": logs}).pivot(
+        index="pattern", columns="run", values="log"
+    )
+    wide = wide.dropna(axis="columns", how="all")
+    if wide.shape[1] < LEAST_RUNS:
+        return np.full(len(logs), np.nan)
+    # Beside the pattern's own median, as patterns that a run has not may be the slowed down ones.
+    centres = wide.sub(wide.median(axis="columns"), axis="index").median()
+    far = (centres - centres.median()).abs().sort_values(kind="stable")
+    steady = wide[far.index[: math.ceil(len(far) / 2)]]
+    sums, counts = (
+        steady.sum(axis="columns").loc[patterns],
+        steady.count(axis="columns").loc[patterns],
+    )
+    own = np.isin(runs, steady.columns) & ~np.isnan(logs)
+    others = counts.to_numpy() - own
+    total = sums.to_numpy() - np.where(own, logs, 0.0)
+    return np.where(others > 0, total / np.maximum(others, 1), np.nan)
