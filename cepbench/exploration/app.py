@@ -12,7 +12,6 @@ from cepbench.datasets.dataset import Dataset
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.result import Result
 from cepbench.experiments.compare import Comparison
-from cepbench.exploration.charts import rates_chart
 from cepbench.exploration.coalesced import Coalesced
 from cepbench.exploration.controls import Controls
 from cepbench.exploration.predicate_graph import predicate_graph
@@ -358,6 +357,9 @@ class Explorer:
             return
         self._stale.discard(tab)
         if tab == "Data":
+            # Altair takes seconds to import, and the app opens with another tab.
+            from cepbench.exploration.charts import rates_chart
+
             chart = rates_chart(rates_over_time(self.stream, self._shown_types(), self.every.value))
             show_chart(self._rates, chart)
         elif tab == "Pattern":

@@ -14,7 +14,6 @@ from cepbench.evaluators.result import Result
 from cepbench.experiments.cells import OK
 from cepbench.experiments.compare import Comparison, compare
 from cepbench.explanations.explain import explain
-from cepbench.exploration.charts import comparison_bars
 from cepbench.exploration.shown import error_html, show, show_chart
 from cepbench.exploration.side_by_side import SideBySide
 from cepbench.exploration.timeline import match_timeline
@@ -133,6 +132,8 @@ class RunPanel:
             self.message.value = "<p>No plan came to its end; the table says why.</p>"
             self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
             return
+        from cepbench.exploration.charts import comparison_bars  # imports altair: seconds
+
         show_chart(self.bars, comparison_bars(comparison))
         best = str(fine.loc[fine["events_per_second"].idxmax(), "algorithm"])
         count = int(fine["matches"].iloc[0])

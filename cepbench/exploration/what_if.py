@@ -128,7 +128,10 @@ def what_if(
         "generators": generators, "seed": seed, "time_selectivity": time_selectivity,
     }  # fmt: skip
     first = before or plans_side_by_side(pattern, statistics, **options)
-    after = plans_side_by_side(changed_pattern, changed, alpha=alpha, last=last, **options)
+    if changed_pattern == pattern and changed == statistics and not alpha and last is None:
+        after = first
+    else:
+        after = plans_side_by_side(changed_pattern, changed, alpha=alpha, last=last, **options)
     problems = branch_problems(changed_pattern, changed, time_selectivity, alpha, last)
     table = after.table.assign(**_against(first, after, problems))
     return WhatIf(changed_pattern, changed, first, after, table)
