@@ -29,7 +29,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 _TABS = ("Data", "Pattern", "Plans", "Run")
-_EVERY = {"by itself": None, "1 minute": "1 minute", "5 minutes": "5 minutes",
+_EVERY = {"automatic": None, "1 minute": "1 minute", "5 minutes": "5 minutes",
           "20 minutes": "20 minutes", "1 hour": "1 hour"}  # fmt: skip
 
 #: Seconds that changes are collected for: of sliders, and of a text that is typed.
@@ -159,7 +159,7 @@ class Explorer:
         self.text = widgets.Textarea(
             description="pattern",
             continuous_update=True,
-            layout={"width": "98%", "height": "7.5rem"},
+            layout={"width": "98%", "height": "6rem"},
         )
         self._about, self._message = widgets.HTML(), widgets.HTML()
         self._has_error = False
@@ -287,6 +287,9 @@ class Explorer:
         self._pattern = self._statistics = self._what_if = self._controls = None
         self._sliders.children = ()
         self._runs.forget()
+        name = self.library.value
+        if name is not None and self._library[name][0] != self.text.value:
+            self.library.value = None  # so that it can be chosen again
         try:
             pattern = parse(self.text.value)
             self._statistics = measure_statistics(pattern, self.stream, seed=self._seed)

@@ -141,7 +141,7 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
         last = name == names[-1]
         x = _time(datetimes, domain, labels=last)
         y = alt.Y("value:Q", title=name, scale=alt.Scale(zero=False, padding=14),
-                  axis=alt.Axis(tickCount=3, titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
+                  axis=alt.Axis(tickCount=3, format=".6~g", titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
         curve = found.curves[found.curves["type"] == name]
         events = found.events[found.events["type"] == name]
         tooltip = [

@@ -75,7 +75,8 @@ class Controls:
     def changes(self) -> dict[str, Any]:
         """What the sliders say otherwise than the measurements, as ``cep.what_if`` takes it."""
         moved = {
-            key: slider.value
+            # Powers of ten are hardly ever whole: nobody means 2.0000000000000004 minutes.
+            key: float(f"{slider.value:.4g}")
             for key, slider in self.sliders.items()
             if slider.value != self._first[key]
         }

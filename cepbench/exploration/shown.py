@@ -13,7 +13,10 @@ from cepbench.errors import CepbenchError
 if TYPE_CHECKING:
     import altair as alt
 
-_RED = "border-left:4px solid #d55e00;padding:4px 8px;margin:4px 0;white-space:pre-wrap"
+_RED = (
+    "border-left:4px solid #d55e00;padding:4px 8px;margin:4px 0;white-space:pre-wrap;"
+    "word-break:normal;overflow-wrap:break-word"
+)
 
 
 def error_html(error: Exception) -> str:

@@ -71,7 +71,7 @@ def panels_html(panels: Sequence[Panel]) -> str:
         "Numbers: partial matches expected to coexist within a window; the thicker a line, the "
         "more (logarithmic, one scale for all). Costs are compared among plans of one kind."
     )
-    return f'<div class="cep-side-by-side">{"".join(sections)}<p><small>{note}</small></p></div>'
+    return f'<div class="cep-side-by-side" style="line-height:1.4">{"".join(sections)}<p><small>{note}</small></p></div>'
 
 
 def _panel(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> str:

@@ -69,6 +69,7 @@ def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
     )  # fmt: skip
     assert app.what_if.statistics.rates["c"] == pytest.approx(4.0)
     pd.testing.assert_frame_equal(app.what_if.table, twin.table)
+    assert str(app.plans.pattern).endswith("WITHIN 40 seconds")
     assert app._side_by_side.value != before
     assert f"cost {app.plans.table['cost'].min():.4g}" in app._side_by_side.value
     app._controls.reset()
@@ -141,6 +142,11 @@ def test_a_data_set_brings_its_patterns() -> None:
     assert app.pattern == next(iter(dataset.patterns.values())) and app.error == ""
     app.library.value = list(dataset.patterns)[-1]
     assert app.pattern == list(dataset.patterns.values())[-1] and app.error == ""
+    # A text that is typed is none of them, and the same one can be chosen again.
+    app.text.value = "PATTERN"
+    assert app.library.value is None and "line 1" in app.error
+    app.library.value = list(dataset.patterns)[-1]
+    assert app.error == ""
     app.chooser.value = "lobster/sample"
     assert app.dataset.name == "lobster/sample" and app.error == "" and app.pattern is not None
     with pytest.raises(DatasetError):
