@@ -172,7 +172,7 @@ def throughput_against_latency(
     columns = ["series", "alpha", "label", "throughput", "throughput_low", "throughput_high",
                "latency_ms", "low_ms", "high_ms"]  # fmt: skip
     far = needs_log_latency(rows)
-    scale = alt.Scale(type="log" if far else "linear", zero=False, padding=25)
+    scale = alt.Scale(**kind_of_scale(far), padding=25)
     horizontal = f"{statistic} of latency, milliseconds"
     vertical = f"{statistic} of throughput, events per second"
     y = alt.Y("throughput:Q", title=vertical, scale=alt.Scale(zero=False, padding=20),
@@ -204,6 +204,11 @@ def throughput_against_latency(
     text = base.mark_text(dx=8, dy=-8, align="left").encode(y=y, text="label:N")
     panel = _panel("", pick, line, up, across, marks, text).properties(width=560, height=340)
     return _joined([panel], TRADE_OFF)
+
+
+def kind_of_scale(log: bool) -> dict[str, Any]:
+    """Arguments of a scale that need not begin at zero; a logarithmic one warns when told so."""
+    return {"type": "log"} if log else {"type": "linear", "zero": False}
 
 
 def use_offline_charts() -> None:
@@ -333,4 +338,5 @@ def _joined(panels: list[Any], heading: str, subtitle: str = "") -> alt.TopLevel
         .properties(title=title)
         .configure_view(stroke=None)
         .configure_axis(gridColor="#E4E4E4")
+        .configure_title(anchor="start")
     )

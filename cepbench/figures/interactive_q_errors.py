@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from cepbench.figures.interactive import kind_of_scale
 from cepbench.figures.q_error_rows import (
     MARKS,
     Axis,
@@ -96,7 +97,7 @@ def scatter_in_panels(
         )  # fmt: skip
         vertical = alt.Y(
             f"{y.column}:Q", title=y.title, axis=alt.Axis(labelExpr=_PLAIN, tickCount=5),
-            scale=alt.Scale(type="log" if y.log else "linear", zero=False, padding=20, **extra),
+            scale=alt.Scale(**kind_of_scale(y.log), padding=20, **extra),
         )  # fmt: skip
         base = alt.Chart(part[kept]).encode(x=horizontal, y=vertical)
         marks = base.mark_point(filled=True, size=40, opacity=0.75).encode(
@@ -135,4 +136,5 @@ def _finished(panels: list[Any], heading: str) -> alt.TopLevelMixin:
         .properties(title=alt.TitleParams(heading, anchor="start"))
         .configure_view(stroke=None)
         .configure_axis(gridColor="#E4E4E4")
+        .configure_title(anchor="start")
     )

@@ -5,6 +5,7 @@ document.documentElement.classList.add("scripted");
 document.addEventListener("DOMContentLoaded", () => {
   menu();
   code();
+  scrollers();
   charts();
 });
 
@@ -42,6 +43,12 @@ function remembered(choice) {
   } catch {
     return null; // some browsers keep nothing for files
   }
+}
+
+// What is wider than its box scrolls, by the keyboard too.
+function scrollers() {
+  for (const box of document.querySelectorAll(".output_html, .highlight pre"))
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 }
 
 // Charts are as wide as their panels side by side; where that is too wide the panels are stacked,
@@ -96,7 +103,7 @@ function* layouts(specification, room) {
   const width = Math.max(170, room - 95); // what axis titles and labels take
   const panels = hconcat.map((panel) => ({ ...panel, width: Math.min(width, panel.width ?? width) }));
   const title = wrapped(rest.title, Math.floor((room - 40) / 6.8));
-  const legend = { ...(rest.config?.legend ?? {}), columns: 2, labelLimit: room / 2 - 40 };
+  const legend = { ...(rest.config?.legend ?? {}), orient: "bottom", columns: 2, labelLimit: room / 2 - 40 };
   yield narrowed({ ...rest, title, config: { ...rest.config, legend }, vconcat: panels });
 }
 
@@ -107,6 +114,8 @@ function narrowed(specification) {
     if (key === "legend" && value?.columns) return { ...value, columns: 2 };
     if (key === "x" && value?.type === "nominal" && value.axis)
       return { ...value, axis: { ...value.axis, labelAngle: -40 } };
+    if (key === "x" && value?.type === "ordinal" && value.axis)
+      return { ...value, axis: { ...value.axis, labelOverlap: true } };
     return value;
   });
 }
