@@ -7,9 +7,8 @@ Hochberg for all rows of one metric: of the differences that are called real no 
 expected to be chance, and between two sweeps of the same thing there is any at all in no more than
 5 % of cases.
 
-A machine is faster on one day than on another, which would be found to be very significant. Times
-are therefore judged beside what the runs of a pattern have in common; see
-:mod:`cepbench.experiments.common_change`.
+A machine is faster on one day than on another, which would look very significant. Times are
+therefore judged beside what runs have in common; see :mod:`cepbench.experiments.common_change`.
 """
 
 from __future__ import annotations
