@@ -32,6 +32,9 @@ _TABS = ("Data", "Pattern", "Plans", "Run")
 _EVERY = {"automatic": None, "1 minute": "1 minute", "5 minutes": "5 minutes",
           "20 minutes": "20 minutes", "1 hour": "1 hour"}  # fmt: skip
 
+#: Beyond so many variables no exact generator is asked: their times grow as powers of three.
+_MOST_EXACT = 14
+
 #: Seconds that changes are collected for: of sliders, and of a text that is typed.
 _MOVING, _TYPING = 0.03, 0.4
 
@@ -226,7 +229,10 @@ class Explorer:
         elif self._pattern is not None:
             count = len(self._pattern.branches())
             branches = f" in {count} branches" if count > 1 else ""
-            self._message.value = f"<p>✓ {len(self._pattern.variables)} variables{branches}</p>"
+            left_out = "; no exact generator is asked for so many" if self._is_large() else ""
+            self._message.value = (
+                f"<p>✓ {len(self._pattern.variables)} variables{branches}{left_out}</p>"
+            )
 
     # -- from data set to pattern to plans --------------------------------------------------------
 
@@ -339,7 +345,14 @@ class Explorer:
         )
 
     def _chosen(self) -> Sequence[str]:
-        return self.generators.value or default_generators()
+        names = self.generators.value or default_generators()
+        if self._is_large():
+            return [name for name in names if not PLAN_GENERATORS[name].exact]
+        return names
+
+    def _is_large(self) -> bool:
+        branches = () if self._pattern is None else self._pattern.branches()
+        return any(len(branch.positive) > _MOST_EXACT for branch in branches)
 
     def _to_run(self) -> tuple[EventStream, SideBySide]:
         self._settle()

@@ -162,6 +162,16 @@ def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStrea
     assert app.plans.table["cost"].tolist() == pytest.approx(twin.table["cost"].tolist())
 
 
+def test_large_patterns_are_not_planned_by_those_that_would_take_minutes(
+    stream: cep.EventStream,
+) -> None:
+    items = ", ".join(f"A a{number}" for number in range(15))
+    app = cep.explore(stream, f"PATTERN SEQ({items}) WITHIN 1 seconds")
+    assert "no exact generator" in app._message.value
+    assert {"TRIVIAL", "GREEDY", "ZSTREAM-ORD"} <= set(app.plans.plans)
+    assert not {"DP-LD", "DP-B"} & set(app.plans.table["algorithm"])
+
+
 def test_without_a_front_end_it_is_a_picture(app: Explorer) -> None:
     data = app._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
