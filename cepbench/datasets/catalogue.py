@@ -81,14 +81,13 @@ def list_datasets() -> pd.DataFrame:
     for name, entry in entries().items():
         for variant in entry.variants.values():
             names.append(f"{name}/{variant.name}")
-            about = f"{entry.title}: {variant.about}"
             size = megabytes(variant.path)
-            rows.append((variant.events, size, at_hand(name, variant), about))
+            rows.append((variant.events, size, at_hand(name, variant), variant.about))
         for own in undeclared(entry):
             names.append(f"{name}/{own.name}")
             declaration = read_declaration(own)
             events = declaration.events if declaration else None
-            rows.append((events, megabytes(own), "here", f"{entry.title}: your own"))
+            rows.append((events, megabytes(own), "here", "your own"))
     columns = ["events", "megabytes", "at hand", "about"]
     index = pd.Index(names, name="data set", dtype=object)
     return pd.DataFrame(rows, index=index, columns=columns).astype({"events": "Int64"})
@@ -109,6 +108,6 @@ def is_here(variant: Variant) -> bool:
 
 
 def megabytes(path: Path) -> float:
-    """What a file or folder takes on disk; 0 if it is not there."""
+    """What a file or folder takes on disk, to a tenth; 0 if it is not there."""
     files = [path] if path.is_file() else path.rglob("*")
-    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+    return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)

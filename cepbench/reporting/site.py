@@ -26,8 +26,8 @@ from cepbench.reporting.story import facts, further, headlines, verdicts_by_figu
 
 #: Notebooks of the report, in the order of its pages; each one's metadata says its group.
 NOTEBOOKS = (
-    "quickstart", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7", "figure_8",
-    "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
+    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "figure_8", "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
 )  # fmt: skip
 
 #: The notebook that reads the results of all others, so it comes last.

@@ -90,7 +90,7 @@ def test_a_library_is_a_mapping() -> None:
     assert library["conjunction"] == library.entry("conjunction").pattern
     assert library.get("nothing") is None and "nothing" not in library
     assert library.get("conjunction") == library["conjunction"]
-    assert library.to_frame().loc["bushy", "source"].startswith("[mei2009]")
+    assert library.to_frame().loc["two-predicates", "source"].startswith("[mei2009]")
     with pytest.raises(DatasetError, match="no pattern 'conjuction'; did you mean 'conjunction'"):
         library["conjuction"]
 

@@ -24,8 +24,8 @@ from tests.reporting.offline import Page, read_page
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 STEMS = (
-    "quickstart", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7", "figure_8",
-    "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
+    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "figure_8", "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 TINY = {
