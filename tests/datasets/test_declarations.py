@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -174,3 +175,16 @@ def test_a_checksum_is_of_the_content_alone() -> None:
     sums = [stream_checksum(stream_of(**change)) for change in changed]
     assert len({plain, *sums}) == len(changed) + 1
     assert stream_checksum(stream_of()[:2]) != plain
+
+
+def test_the_readme_of_the_catalogue_works(catalogue: Path) -> None:
+    """Its code runs, and every file that it links is there."""
+    readme = (CATALOGUE / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    pattern, stream = names["pattern"], names["stream"]
+    assert {variable.type for variable in pattern.variables} == set(stream.type_names)
+    assert cep.evaluate(pattern, stream, cep.OrderPlan(["i", "g", "m"])).metrics.matches > 100
+    for link in re.findall(r"\]\(([^)#:]+)\)", readme):
+        assert (CATALOGUE / link).exists(), link

@@ -108,6 +108,17 @@ def test_every_figure_is_there_still_and_moving(report: Path, pages: dict[str, P
         assert "Traceback" not in page.text and "Warning" not in page.text, name
 
 
+def test_the_tutorial_ends_with_a_figure_of_all_generators(
+    report: Path, pages: dict[str, Page]
+) -> None:
+    results = pd.read_parquet(report / "tutorial" / "results.parquet")
+    assert set(results["algorithm"]) == set(PAPER_GENERATORS)
+    assert set(results["pattern_set"]) == {"sequence", "conjunction"}
+    assert len(results) == len(PAPER_GENERATORS) * 4 and set(results["status"]) == {OK}
+    charts = [a for _, a in pages["tutorial"].elements if a.get("class") == "chart"]
+    assert len(charts) == 1 == len(list((report / "tutorial").glob("*.svg")))
+
+
 def test_cost_models_are_held_against_what_was_counted(
     report: Path, pages: dict[str, Page]
 ) -> None:

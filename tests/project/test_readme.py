@@ -13,8 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = {
     name: (ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/language.md")
-}
+    for name in (
+        "README.md", "CONTRIBUTING.md", "datasets/README.md", "docs/architecture.md",
+        "docs/language.md", "docs/own_data.md",
+    )
+}  # fmt: skip
 
 
 def test_the_example_runs_and_shows_its_own_generator_among_all() -> None:
