@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from datetime import date
 from pathlib import Path
 
@@ -121,3 +123,22 @@ def test_the_change_log_begins_with_what_is_not_released() -> None:
         assert date.fromisoformat(day)
     kinds = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def words_of(picture: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(picture).iter() if element.text]
+
+
+def test_the_pictures_are_current() -> None:
+    """What they say is what is drawn now; colours may differ until they are drawn again."""
+    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, drawn in module.pictures().items():
+        kept = (DOCS / name).read_text(encoding="utf-8")
+        assert words_of(kept) == words_of(drawn), f"run docs/pictures.py again for {name}"
+        assert len(kept) < 50_000
+    rooms = module.rooms_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    assert set(rooms) <= set(words_of((DOCS / "house.svg").read_text(encoding="utf-8")))
+    assert rooms["planners"] == {"patterns", "statistics", "costs", "plans", "kernels"}

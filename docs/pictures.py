@@ -1,0 +1,160 @@
+"""Draws the pictures of README and architecture.md: ``.venv/bin/python docs/pictures.py``.
+
+Both are made from what they show, the plans of a real pattern and the table of rooms, and a test
+sees to it that they are current.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+#: Plan generators of the picture of plans, the dearest plan first.
+SHOWN = ("GREEDY", "EFREQ", "DP-LD")
+
+_INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
+
+
+def plans_picture() -> str:
+    """Three plans of one pattern after a run: same matches, very different work."""
+    import numpy as np
+
+    import cepbench as cep
+    from cepbench.explanations.page import tree_picture
+    from cepbench.figures.styles import style_of
+    from cepbench.streams.nasdaq_style import NasdaqStyle
+
+    prices = NasdaqStyle(identifiers=40, days=3, seed=0).table(np.arange(40), 0, 3)
+    stream = cep.EventStream.from_arrow(prices, type="symbol", time="ts", sort=True)
+    pattern = cep.parse("""PATTERN SEQ(COST a, CELG b, CSCO c, FWLT d)
+        WHERE a.difference > 2 * d.difference AND b.difference < c.difference WITHIN 20 minutes""")
+    statistics = cep.measure_statistics(pattern, stream)
+    panels, width, top, height = [], 24.0, 118.0, 0.0
+    for algorithm in SHOWN:
+        plan = cep.plan(pattern, statistics, algorithm)
+        run = cep.explain(pattern, plan, statistics, stream)
+        assert run.metrics is not None
+        drawing = tree_picture(plan.parts[0].tree, run.nodes.to_dict("records"), measured=True)
+        size = re.search(r'viewBox="0 0 (\d+) (\d+)" width="\d+"', drawing)
+        assert size is not None
+        wide, high = float(size[1]) * 0.85, float(size[2]) * 0.85
+        drawing = drawing.replace(
+            f'width="{size[1]}"', f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"', 1
+        )
+        colour = style_of(algorithm, "order").colour
+        made = f"{run.metrics.partial_matches_created:,} partial matches made"
+        order = " → ".join(plan.parts[0].names)
+        panels += [
+            _text(width, 74, algorithm, 16, colour, bold=True),
+            _text(width + 84, 74, order, 14, _PALE),
+            _text(width, 98, made, 15, _INK, bold=True),
+            drawing,
+        ]
+        width, height = width + wide + 24, max(height, high)
+        matches = run.metrics.matches
+    title = f"One pattern, three plans, the same {matches:,} matches"
+    text = [_text(24, 34, title, 19, _INK, bold=True), *panels]
+    return _page(width, top + height + 10, title, text)
+
+
+def rooms_of(table: str) -> dict[str, set[str]]:
+    """Room -> the rooms that it may see, from the table of architecture.md; in its order."""
+    found: dict[str, set[str]] = {}
+    for row in re.finditer(r"^\| (`[^|]+) \|[^|]*\| ([^|]+) \|$", table, re.MULTILINE):
+        sees = row[2].partition(";")[0]
+        above = set(found)
+        if sees.startswith("everything"):
+            seen = above - set(re.findall(r"\w+", sees.partition(" but ")[2]))
+        else:
+            seen = {word for word in re.findall(r"\w+", sees) if word in above}
+        found |= {room: set(seen) for room in re.findall(r"`(\w+)/?`", row[1])}
+    return found
+
+
+def house_picture(table: str) -> str:
+    """The rooms in storeys: each below all that it sees; lines to those that it needs directly."""
+    rooms = rooms_of(table)
+    everywhere = {"errors", "papers"}  # seen by all, so that lines to them would say nothing
+    storey: dict[str, int] = {}
+    for room, sees in rooms.items():
+        below = [storey[other] for other in sees - everywhere]
+        storey[room] = 1 + max(below, default=-1)
+    rows: list[list[str]] = [[] for _ in range(1 + max(storey.values()))]
+    for room in rooms:
+        rows[storey[room]].append(room)
+    wide, high, gap, step, left = 112, 34, 14, 66, 40
+    longest = max(map(len, rows))
+    width = 2 * left + longest * (wide + gap) - gap
+    place = {}
+    for number, row in enumerate(rows):
+        shift = (longest - len(row)) * (wide + gap) / 2
+        for k, room in enumerate(row):
+            place[room] = (left + shift + k * (wide + gap), 74 + number * step)
+    lines, boxes = [], []
+    for room in rooms:
+        x, y = place[room]
+        for other in sorted(_direct(room, rooms) - everywhere):
+            to_x, to_y = place[other]
+            lines.append(
+                f'<line x1="{to_x + wide / 2:g}" y1="{to_y + high:g}" x2="{x + wide / 2:g}" '
+                f'y2="{y:g}" stroke="{_PALE}" stroke-opacity="0.55" marker-end="url(#end)"/>'
+            )
+        boxes.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{wide}" height="{high}" rx="5" fill="#eef3f8" '
+            f'stroke="{_INK}"/>'
+            + _text(x + wide / 2, y + high / 2 + 5, room, 14, _INK, anchor="middle")
+        )
+    head = (
+        '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
+        f'markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
+    )
+    title = "The house: what is made above is used below"
+    told = (
+        "A room imports from rooms above it and never from one below; errors and papers from all."
+    )
+    text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, told, 13, _PALE)]
+    return _page(max(width, 640), 74 + len(rows) * step, title, [*text, *lines, *boxes])
+
+
+def _direct(room: str, rooms: Mapping[str, set[str]]) -> set[str]:
+    """What a room sees without what it sees through another one."""
+    sees = rooms[room]
+    return {one for one in sees if not any(one in rooms[other] for other in sees)}
+
+
+def _text(
+    x: float, y: float, text: str, size: int, colour: str, *, bold: bool = False, anchor: str = ""
+) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    middle = f' text-anchor="{anchor}"' if anchor else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{weight}{middle}>'
+        f"{html.escape(text)}</text>"
+    )
+
+
+def _page(width: float, height: float, title: str, parts: list[str]) -> str:
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" font-family="sans-serif" role="img">\n'
+        f"<title>{html.escape(title)}</title>\n"
+        f'<rect width="100%" height="100%" fill="{_PAPER}"/>\n{body}\n</svg>\n'
+    )
+
+
+def pictures() -> dict[str, str]:
+    """File name -> text of each picture."""
+    table = (HERE / "architecture.md").read_text(encoding="utf-8")
+    return {"plans.svg": plans_picture(), "house.svg": house_picture(table)}
+
+
+if __name__ == "__main__":
+    for name, drawn in pictures().items():
+        (HERE / name).write_text(drawn, encoding="utf-8")
+        sys.stdout.write(f"docs/{name}\n")
