@@ -170,13 +170,16 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
                 )
             else:
                 layers.append(base.mark_point(size=22, color=_PLAIN, opacity=0.7))
-        panels.append(alt.layer(*layers).properties(width=_WIDTH, height=70))
+        panels.append(alt.layer(*layers, width=_WIDTH, height=70))
     subtitle = "; ".join(["the highlighted match is shaded, its events large", *found.remarks])
-    return (
-        alt.vconcat(*panels, spacing=4)
-        .properties(title=_title(f"Matches over the curves of {found.attribute}", subtitle))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
+    # All at once: each method of a chart copies all of it.
+    return alt.vconcat(
+        *panels,
+        spacing=4,
+        title=_title(f"Matches over the curves of {found.attribute}", subtitle),
+        config=alt.Config(
+            view=alt.ViewConfig(stroke=None), axis=alt.AxisConfig(gridColor="#E4E4E4")
+        ),
     )
 
 
