@@ -161,7 +161,6 @@ def completed(line: str) -> list[str]:
 
 
 def test_the_tab_key() -> None:
-    assert completed("cepbench expl") == ["explain"]
     assert completed("cepbench plan --generator II") == ["II-RANDOM", "II-GREEDY"]
     library = cep.open_dataset("nasdaq-style/sample").patterns
     assert completed("cepbench run --data nasdaq-style/sample --pattern-name c") == [
