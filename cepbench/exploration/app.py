@@ -245,7 +245,8 @@ class Explorer:
             self.dataset, self.stream, value = source, source.stream(), source.name
         else:
             value = source or (DEFAULT if DEFAULT in names else names[0])
-            self.dataset, self.stream, _ = read(value)
+            self.dataset, self.stream, note = read(value)
+            self._note(note)
             value = self.dataset.name
         self.chooser.options = list(dict.fromkeys([*names, value]))
         self.chooser.value = value
@@ -263,9 +264,12 @@ class Explorer:
             finally:
                 self._about.value = ""
         self._fill_library()
-        self._data_note.value = f"<p>Of it, {note} are read.</p>" if note else ""
+        self._note(note)
         self.library.value = None
         self.library.value = next(iter(self._library), None)
+
+    def _note(self, read: str) -> None:
+        self._data_note.value = f"<p>Of this data set, {read} are read.</p>" if read else ""
 
     def _fill_library(self) -> None:
         self._library = library_of(self.stream if self.dataset is None else self.dataset)
@@ -328,7 +332,7 @@ class Explorer:
         try:
             self._plan_by_sliders(self._what_if.before)
             self._tell(None)
-        except CepbenchError as error:
+        except Exception as error:
             self._tell(error)
             return
         self._redraw("Plans")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from cepbench.datasets.catalogue import list_datasets
 from cepbench.datasets.opening import open_dataset
-from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -68,8 +67,3 @@ def first_pattern(stream: EventStream) -> str:
         f'"{name}" {letter}' for name, letter in zip(types, ("a", "b", "c"), strict=False)
     )
     return f"PATTERN SEQ({items})\nWITHIN {unit}"
-
-
-def text_of(pattern: Pattern) -> str:
-    """A pattern over several lines, as the box shows it."""
-    return pattern.describe()

@@ -90,12 +90,17 @@ def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) ->
 
 
 def test_what_nobody_foresaw_is_shown_too(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("no window")
 
     monkeypatch.setattr("cepbench.exploration.app.predicate_graph", broken)
     app.tabs.selected_index = 1
     assert "ZeroDivisionError: no window" in app.error and "Traceback" in app.error
+    app.tabs.selected_index = 2
+    monkeypatch.setattr("cepbench.exploration.app.what_if", broken)
+    app._tell(None)
+    app.sliders["window"].value = 30.0
+    assert "ZeroDivisionError: no window" in app.error
 
 
 def test_every_tab_is_drawn_when_it_is_seen(app: Explorer) -> None:
