@@ -71,6 +71,11 @@ def panels_html(panels: Sequence[Panel]) -> str:
         "Numbers: partial matches expected to coexist within a window; the thicker a line, the "
         "more (logarithmic, one scale for all). Costs are compared among plans of one kind."
     )
+    if any(panel.note for panel in panels):
+        note += (
+            " Old plan: what the one by the unchanged numbers would cost now, as a multiple of the "
+            "new one's cost."
+        )
     return f'<div class="cep-side-by-side" style="line-height:1.4">{"".join(sections)}<p><small>{note}</small></p></div>'
 
 

@@ -61,7 +61,7 @@ class WhatIf:
 
     def _repr_html_(self) -> str:
         notes = {
-            row["algorithm"]: f"changed; the old plan: {_times(row['regret'])} this cost"
+            row["algorithm"]: f"changed; old plan: {_times(row['regret'])}"
             for row in self.table.to_dict("records")
             if row["changed"]
         }
