@@ -54,7 +54,7 @@ def _broken(message: str) -> str:
     """The message in lines as wide as the terminal, but for a pattern with its mark below."""
     if not sys.stderr.isatty():
         return message
-    first, *rest = message.splitlines()
+    first, *rest = message.splitlines() or [""]
     lines = wrap(f"error: {first}", width(), break_on_hyphens=False)
     return "\n".join(["\n".join(lines).removeprefix("error: "), *rest])
 
