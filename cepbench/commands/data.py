@@ -160,6 +160,9 @@ def ingest(
         if name in entry.variants:
             raise typer.BadParameter(f"{kind}/{name} is declared in dataset.toml; choose another")
         output = entry.folder / "data" / str(name)
+    for file in files:
+        if not file.is_file():  # Spark takes seconds to start, only to say the same
+            raise DatasetError(f"there is no file {file}")
     from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 
     spark = _session(master)

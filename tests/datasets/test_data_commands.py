@@ -93,6 +93,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["make", "nasdaq-style/quick", "--seed", "1"], 2, "such as nasdaq-style/mine"),
         (["ingest", "bars", "x.txt", "--name", "x"], 2, "unknown kind 'bars'"),
         (["ingest", "lobster", "x.csv"], 2, "by --name, or by --output"),
+        (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),
         (["ingest", "minute-bars", "x", "--name", "x", "--date", "2026-01-05"], 2, "for lobster"),
     ],
