@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 
 from cepbench.experiments.cells import OK, results_table
 from cepbench.experiments.own_patterns import checked_patterns
+from cepbench.figures.interactive import VEGALITE_MIME
 from cepbench.reporting.notebooks import run_notebook
-from cepbench.reporting.pages import page_of
-from tests.reporting.offline import read_page
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"
 STOCKS = ("CTAS", "QCOM", "AAPL", "MNST", "CBRL", "HOLX")
@@ -66,8 +65,9 @@ def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
         "events_per_second_any_0", "peak_bytes_any_0",
         "compared_events_per_second", "compared_peak_bytes",
     }  # fmt: skip
-    page = read_page(page_of(executed))
-    assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 4
+    outputs = [o for c in executed.cells if c.cell_type == "code" for o in c.outputs]
+    assert sum(VEGALITE_MIME in o.get("data", {}) for o in outputs) == 4
+    told = "".join(o.get("text") or o.get("data", {}).get("text/markdown", "") for o in outputs)
     for text in ("Tiny sweep", "6 of its own", "6 patterns chosen by hand", "faster; 6 pairs"):
-        assert text in page.text
-    assert "Warning" not in page.text
+        assert text in told
+    assert "Warning" not in told
