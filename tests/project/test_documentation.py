@@ -76,6 +76,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+@pytest.mark.xdist_group("documentation")  # built once
 def test_the_pages_build_without_a_warning(built: Path) -> None:
     assert {path.stem for path in built.glob("*.html")} >= {page.stem for page in PAGES}
     plans = (built / "reference" / "_generated" / "plans.html").read_text(encoding="utf-8")
@@ -88,6 +89,7 @@ def test_the_pages_build_without_a_warning(built: Path) -> None:
         assert reference.title in " ".join(cited.split())
 
 
+@pytest.mark.xdist_group("documentation")  # built once
 def test_the_pages_need_no_network(built: Path) -> None:
     for path in built.rglob("*.html"):
         page = read_page(path.read_text(encoding="utf-8"))
