@@ -61,6 +61,9 @@ class EvaluatorReport:
     seed: int
     table: pd.DataFrame = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"<{self._heading()}>"
+
     @property
     def passed(self) -> bool:
         """Whether nothing is wrong, and at least one pattern was run."""

@@ -73,6 +73,9 @@ class GeneratorReport:
     left_out: tuple[str, ...]
     costs: pd.DataFrame = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"<{self._heading()}>"
+
     @property
     def passed(self) -> bool:
         """Whether nothing is wrong; costs, however high, are no fault."""

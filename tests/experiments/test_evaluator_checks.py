@@ -45,6 +45,7 @@ def test_the_projects_own_evaluators_pass(name: str) -> None:
     report = check_evaluator(name, seed=3)
     assert report.passed, report.describe()
     assert set(report.table["status"]) == {"ok"}
+    assert repr(report) == f"<{report.describe().splitlines()[0]}>"
     assert list(report.table["pattern"].unique()) == list(PATTERNS)
     some = report.table.groupby("pattern")["matches"].first()
     assert (some.drop("no match") > 0).all() and some["no match"] == 0

@@ -116,6 +116,7 @@ def test_the_projects_own_generators_pass(name: str) -> None:
     report = check_generator(name, sizes=[1, 2, 4], time_limit=20)
     assert report.passed, report.describe()
     assert f"{name} " in report.describe() and "passed all" in report.describe()
+    assert repr(report) == f"<{report.describe().splitlines()[0]}>"
 
 
 @pytest.mark.parametrize("name", ["IKKBZ", "DPCCP"])
