@@ -115,7 +115,7 @@ function narrowed(specification) {
     if (key === "x" && value?.type === "nominal" && value.axis)
       return { ...value, axis: { ...value.axis, labelAngle: -40 } };
     if (key === "x" && value?.type === "ordinal" && value.axis)
-      return { ...value, axis: { ...value.axis, labelOverlap: true } };
+      return { ...value, axis: { ...value.axis, labelOverlap: "parity", labelSeparation: 4 } };
     return value;
   });
 }
