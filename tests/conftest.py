@@ -1,8 +1,9 @@
-"""Profiles of hypothesis, and which tests must share a worker."""
+"""Profiles of hypothesis, which tests must share a worker, and a catalogue of data sets to change."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(tests).parts[0]
         if folder in _ONE_WORKER:
             item.add_marker(pytest.mark.xdist_group(_ONE_WORKER[folder]))
+
+
+#: The catalogue of data sets in git.
+CATALOGUE = Path(__file__).resolve().parents[1] / "datasets"
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the committed catalogue that is found before any other, whatever somebody made."""
+    copy = tmp_path / "catalogue"
+    shutil.copytree(CATALOGUE, copy, ignore=shutil.ignore_patterns("data"))
+    monkeypatch.setenv("CEPBENCH_DATASETS", str(copy))
+    return copy

@@ -29,7 +29,6 @@ from cepbench.commands.output import (
     say,
     say_text,
     share_bar,
-    shown_bytes,
     write_json,
     write_table,
 )
@@ -109,6 +108,8 @@ def compare(
 
 
 def _show(table: Comparison) -> None:
+    from cepbench.evaluators.result import shown_bytes
+
     fastest = table["events_per_second"].max()
     rows: list[list[Any]] = []
     for row in table.to_dict("records"):
@@ -125,7 +126,7 @@ def _show(table: Comparison) -> None:
                 f"{speed:,.0f}",
                 share_bar(speed / fastest),
                 _counted(row["peak_partial_matches"]),
-                "" if _is_missing(row["peak_bytes"]) else shown_bytes(row["peak_bytes"]),
+                shown_bytes(row["peak_bytes"]),
                 _counted(row["comparisons"]),
                 f"{int(row['matches']):,}",
                 row["plan"],
@@ -149,9 +150,5 @@ def _show(table: Comparison) -> None:
 
 
 def _counted(number: float | None) -> str:
-    return "" if number is None or _is_missing(number) else f"{number:,.0f}"
-
-
-def _is_missing(number: float | None) -> bool:
-    """Whether it was not measured, as by an evaluator of one's own."""
-    return number is None or math.isnan(number)
+    """A number that an evaluator of one's own may leave out."""
+    return "" if number is None or math.isnan(number) else f"{number:,.0f}"

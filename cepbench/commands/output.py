@@ -68,15 +68,6 @@ def width() -> int:
     return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 80), 160)
 
 
-def shown_bytes(number: float) -> str:
-    """A number of bytes with its unit, short."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
 def share_bar(share: float, room: int = 8) -> str:
     """A bar for a part of 1, up to ``room`` characters long."""
     eighths = round(min(max(share, 0.0), 1.0) * room * 8)

@@ -27,7 +27,7 @@ from cepbench.commands.options import (
     StatisticsOption,
     examples,
 )
-from cepbench.commands.output import say, say_text, shown_bytes, write_json, write_table
+from cepbench.commands.output import say, say_text, write_json, write_table
 from cepbench.commands.planning import plan_with
 from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
@@ -142,6 +142,8 @@ def run(
 
 
 def _tell(metrics: Metrics) -> None:
+    from cepbench.evaluators.result import shown_bytes
+
     lines = {
         "matches": f"{metrics.matches:,}",
         "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",

@@ -9,7 +9,7 @@ import typer
 
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import progress, remark, say, shown_bytes, write_json, write_table
+from cepbench.commands.output import progress, remark, say, write_json, write_table
 from cepbench.commands.plugins import load_plugins
 from cepbench.errors import ExperimentError
 
@@ -326,6 +326,8 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 
 
 def _show(told: dict[str, Any]) -> None:
+    from cepbench.evaluators.result import shown_bytes
+
     endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
     say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")
     rows = told["summary"]

@@ -189,3 +189,21 @@ class Result:
             found = self.matches.head().to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
         return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"
+
+
+def shown_bytes(number: float | None) -> str:
+    """A number of bytes in three digits with its unit, such as ``41.4 kB``; empty if missing.
+
+    Parameters
+    ----------
+    number : float or None
+        Bytes; NaN or None where an evaluator does not tell.
+    """
+    if number is None or pd.isna(number):
+        return ""
+    for unit in ("B", "kB", "MB"):
+        # From here on three digits would be those of the next unit.
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.result import shown_bytes
 from cepbench.experiments.cells import OK, check_agreement, results_frame
 from cepbench.experiments.measure import cells_of, measure_pattern
 from cepbench.experiments.workload import PatternSpec
@@ -196,7 +197,7 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
         (f"{speed:,.0f}", bar),
         (f"{least:,.0f} – {most:,.0f}", ""),
         (_counted(row["peak_partial_matches"]), ""),
-        (_bytes(row["peak_bytes"]), ""),
+        (shown_bytes(row["peak_bytes"]), ""),
         (_counted(row["comparisons"]), ""),
         (f"{row['matches']:,}", ""),
     ):
@@ -210,13 +211,3 @@ def _align(is_number: bool) -> str:
 
 def _counted(number: float) -> str:
     return "" if bool(pd.isna(number)) else f"{number:,.0f}"
-
-
-def _bytes(number: float) -> str:
-    if bool(pd.isna(number)):
-        return ""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"

@@ -18,7 +18,7 @@ from cepbench.datasets.samples import SAMPLES, write_samples
 from cepbench.datasets.source_files import FORMATS
 from cepbench.errors import DatasetError
 from cepbench.papers import REFERENCES
-from tests.datasets.conftest import CATALOGUE
+from tests.conftest import CATALOGUE
 
 NAMES = sorted(file.parent.name for file in CATALOGUE.glob("*/dataset.toml"))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.result import Metrics, shown_bytes
 from cepbench.patterns.model import Operator, Pattern, Structure
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
@@ -173,3 +173,12 @@ def test_throughput_of_no_time() -> None:
     nothing = Metrics(0.0, 0, 0, 0, 0.0, 0, 0, 0, 0)
     assert math.isnan(nothing.events_per_second)
     assert "nan" in nothing.describe()
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0 B"), (999, "999 B"), (999.6, "1 kB"), (41_384, "41.4 kB"), (999_499, "999 kB"),
+     (999_500, "1 MB"), (5.3e9, "5.3 GB"), (float("nan"), ""), (None, ""), (pd.NA, "")],
+)  # fmt: skip
+def test_bytes_as_people_read_them(number: float | None, shown: str) -> None:
+    assert shown_bytes(number) == shown

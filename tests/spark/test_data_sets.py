@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +20,6 @@ from cepbench.streams.dataset import read_declaration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-CATALOGUE = Path(__file__).resolve().parents[2] / "datasets"
-
-
-@pytest.fixture
-def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    copy = tmp_path / "catalogue"
-    shutil.copytree(CATALOGUE, copy, ignore=shutil.ignore_patterns("data"))
-    monkeypatch.setenv("CEPBENCH_DATASETS", str(copy))
-    return copy
 
 
 def digests(path: Path) -> dict[str, str]:
