@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from cepbench.errors import (
     PlanError,
     SnapshotError,
     StreamError,
+    UnsupportedPatternError,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.engine import Engine
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
-from cepbench.evaluators.node_table import NodeCounts, NodeTable
+from cepbench.evaluators.node_table import NodeTable
 from cepbench.evaluators.partitions import PartitionRanks
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics
@@ -34,9 +34,9 @@ from cepbench.evaluators.snapshot import (
     plan_to_json,
     unpack,
 )
-from cepbench.evaluators.union import Union
+from cepbench.evaluators.union import Union, waits
 from cepbench.kernels import tables
-from cepbench.patterns.model import ANY, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
@@ -117,17 +117,27 @@ class Detector:
         self._watched = node_times
         self._reader = NumericReader()
         self._union = Union(pattern)
+        # Branches that consume each other's events run together.
+        together = pattern.strategy.name == "consuming" and len(branches) > 1
+        if together and any(waits(branch) for branch in branches):
+            raise UnsupportedPatternError(
+                "STRATEGY consuming under OR cannot wait for a negated event behind the others; "
+                "put an item after the NOT, or evaluate the branches one by one"
+            )
+        trees = [chosen.structure(part) for part in plan.parts]
+        numbers = list(range(len(branches)))
         self._engines = [
             Engine(
-                replace(branch, strategy=ANY) if self._union.consumes else branch,
-                chosen.structure(part),
+                [branches[number] for number in group],
+                [trees[number] for number in group],
+                written=pattern.positive_names,
                 reader=self._reader,
-                reports=output != "count" or self._union.compares(number),
+                reports=output != "count" or any(map(self._union.compares, group)),
                 limit=partial_match_limit,
                 timed=latency,
                 watched=node_times,
             )
-            for number, (branch, part) in enumerate(zip(branches, plan.parts, strict=True))
+            for group in ([numbers] if together else [[number] for number in numbers])
         ]
         self._position = 0
         self._first: int | None = None
@@ -229,7 +239,7 @@ class Detector:
             return found
         if self.output == "arrow":
             return arrow_table(self.pattern, matches)
-        if len(self._engines) == 1:
+        if len(matches) == 1:
             return matches[0].frame()
         return branches_frame(self.pattern.positive_names, matches)
 
@@ -240,7 +250,9 @@ class Detector:
         peaks = np.zeros(tables.PEAKS, np.int64)
         for engine in self._engines:
             counts = engine.kept.counts
-            inner = counts[engine.layout.plan.inner : -1]
+            nodes = engine.layout.plan.nodes
+            is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
+            inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
             created += int(inner[:, tables.CREATED].sum())
             lifetime += int(inner[:, tables.LIFETIME].sum())
             comparisons += int(counts[:, tables.COMPARED].sum())
@@ -285,7 +297,7 @@ class Detector:
 
     def node_table(self) -> NodeTable:
         """What :meth:`node_metrics` shows, as it is now."""
-        branches = [NodeCounts(e.layout, e.kept.counts.copy()) for e in self._engines]
+        branches = [counts for engine in self._engines for counts in engine.node_counts()]
         return NodeTable(branches, self._span(), self._watched)
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -356,7 +368,7 @@ class Detector:
                 engine.ranks = PartitionRanks(
                     engine.ranks.attribute, dict(header["partitions"][number])
                 )
-        detector._union.restore(snapshot)
+        detector._union.restore(detector.pattern, snapshot)
         detector._position, detector._matches = header["position"], header["matches"]
         detector._first, detector._last = header["first"], header["last"]
         detector._seconds = header["seconds"]

@@ -1,8 +1,8 @@
-"""One plan at work on the batches of a stream: the kernels, their state, and what they find."""
+"""Plans at work on the batches of a stream: the kernels, their state, and what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.evaluators.forest import forest_layout, places_of
 from cepbench.evaluators.layout import JoinLayout, join_layout
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
+from cepbench.evaluators.node_table import NodeCounts
 from cepbench.evaluators.nodes import Tree
 from cepbench.evaluators.partitions import PartitionRanks, with_partition
 from cepbench.evaluators.programs import new_stack
@@ -38,6 +40,9 @@ MOMENTS_PER_WINDOW = 8
 #: The same where an event may be in one match only: the sooner it is known, the less is joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
+#: And events in a step there, however many share a timestamp.
+CONSUMING_EVENTS_PER_STEP = 16
+
 #: Moments are put together up to so many events, but no more than so many moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
@@ -54,21 +59,25 @@ class Found:
     Attributes
     ----------
     number : int
-    matches : BranchMatches or None
-        None if they are only counted.
+    matches : tuple of (BranchMatches or None)
+        One a branch; None if they are only counted.
     """
 
     number: int
-    matches: BranchMatches | None
+    matches: tuple[BranchMatches | None, ...]
 
 
 class Engine:
-    """Finds the matches of a pattern without OR along one plan.
+    """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
     Parameters
     ----------
-    pattern : Pattern
-    tree : nested pairs of names
+    branches : sequence of Pattern
+        Without OR; several with the consuming strategy and one window.
+    trees : sequence of nested pairs of names
+        A plan for each.
+    written : sequence of str
+        The variables of all branches in the order of the pattern.
     reader : NumericReader
         Gives texts their codes; may be shared.
     reports : bool
@@ -83,28 +92,40 @@ class Engine:
 
     def __init__(
         self,
-        pattern: Pattern,
-        tree: Tree,
+        branches: Sequence[Pattern],
+        trees: Sequence[Tree],
         *,
+        written: Sequence[str],
         reader: NumericReader,
         reports: bool,
         limit: int,
         timed: bool,
         watched: bool,
     ) -> None:
-        self.pattern = pattern
+        self.branches = tuple(branches)
         self.limit = limit
         self._reader = reader
         self._reports = reports
-        laid_out = with_partition(pattern)
-        self.layout = _layout_without_texts(laid_out, tree, reports) or join_layout(
-            laid_out, tree, positions=reports, code=reader.code
+        self._layouts = [
+            _layout(with_partition(branch), tree, reports, reader)
+            for branch, tree in zip(branches, trees, strict=True)
+        ]
+        self.layout = (
+            self._layouts[0] if len(branches) == 1 else forest_layout(self._layouts, written)
         )
+        strategy = branches[0].strategy
         self.kept = NodeState.empty(self.layout.plan)
-        self.ranks = PartitionRanks(pattern.strategy.attribute) if self.layout.ranks else None
+        self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, timed)
-        self._pace = _pace(pattern, self.layout.plan, timed=timed, watched=watched)
+        self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
         warm_up()
+
+    def node_counts(self) -> list[NodeCounts]:
+        """What has been counted at the nodes of each branch's plan."""
+        return [
+            NodeCounts(layout, self.kept.counts[place])
+            for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)
+        ]
 
     @property
     def latencies(self) -> np.ndarray:
@@ -179,16 +200,28 @@ class Engine:
             raise PartialMatchLimitError(self._too_large())
         return Found(found, self._matches(chunks))
 
-    def _matches(self, chunks: list[np.ndarray]) -> BranchMatches | None:
+    def _matches(self, chunks: list[np.ndarray]) -> tuple[BranchMatches | None, ...]:
         if not self._reports:
-            return None
+            return (None,) * len(self.branches)
+        if len(self.branches) == 1:
+            return (self._of_branch(self.branches[0], chunks),)
+        found = []
+        column = 1
+        for number, (branch, layout) in enumerate(zip(self.branches, self._layouts, strict=True)):
+            own = slice(column, column + layout.columns)
+            pieces = [chunk[own, chunk[0] == number] for chunk in chunks]
+            found.append(self._of_branch(branch, pieces))
+            column = own.stop
+        return tuple(found)
+
+    def _of_branch(self, branch: Pattern, chunks: list[np.ndarray]) -> BranchMatches:
         return BranchMatches(
-            self.pattern.positive_names, [tuple(self._columns(chunk)) for chunk in chunks]
+            branch.positive_names, [tuple(self._columns(branch, chunk)) for chunk in chunks]
         )
 
-    def _columns(self, found: np.ndarray) -> Iterator[Column]:
+    def _columns(self, branch: Pattern, found: np.ndarray) -> Iterator[Column]:
         at = 0
-        for variable in self.pattern.positive:
+        for variable in branch.positive:
             if variable.kind is Kind.KLEENE:
                 yield SetColumn.of(found[at], found[at + 1], self.kept.members[1])
                 at += 2
@@ -207,7 +240,8 @@ class Engine:
         )
 
     def _too_large(self) -> str:
-        names = [v.name for v in self.pattern.positive if v.kind is Kind.KLEENE]
+        kleene = [v for branch in self.branches for v in branch.positive if v.kind is Kind.KLEENE]
+        names = dict.fromkeys(variable.name for variable in kleene)
         most = MOST_STORED if self._reports else MOST_VISITED
         return (
             f"so many events fit KL({', '.join(names)}) within one window that there are more than "
@@ -272,6 +306,12 @@ def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]
     return found
 
 
+def _layout(pattern: Pattern, tree: Tree, positions: bool, reader: NumericReader) -> JoinLayout:
+    return _layout_without_texts(pattern, tree, positions) or join_layout(
+        pattern, tree, positions=positions, code=reader.code
+    )
+
+
 @lru_cache(maxsize=256)
 def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> JoinLayout | None:
     """The layout of a pattern and a plan that may well be run again.
@@ -288,16 +328,19 @@ def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> Join
     return None if texts else layout
 
 
-def _pace(pattern: Pattern, plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
+def _pace(plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
+    cap = CONSUMING_EVENTS_PER_STEP if plan.consuming else 0
     if timed:
-        return tables.Pace(length=1, most=1, enough=1, watched=watched)
-    moments, most = MOMENTS_PER_WINDOW, MOMENTS_PER_STEP
-    if pattern.strategy.name == "consuming":
-        moments, most = CONSUMING_MOMENTS_PER_WINDOW, 1
-    length = max(1, pattern.window.length // moments)
+        return tables.Pace(length=1, most=1, enough=1, cap=cap, watched=watched)
+    if plan.consuming:
+        length = max(1, plan.window // CONSUMING_MOMENTS_PER_WINDOW)
+        return tables.Pace(length=length, most=1, enough=1, cap=cap, watched=watched)
+    length = max(1, plan.window // MOMENTS_PER_WINDOW)
     in_order = plan.nodes[plan.inner : -1, tables.SORTED].all()
     enough = EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP
-    return tables.Pace(length=length, most=most, enough=enough, watched=watched)
+    return tables.Pace(
+        length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched
+    )
 
 
 def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
@@ -340,7 +383,7 @@ def warm_up() -> None:
     kept = NodeState.empty(layout.plan)
     advance(
         layout.plan,
-        _pace(pattern, layout.plan, timed=False, watched=False),
+        _pace(layout.plan, timed=False, watched=False),
         1,
         kept.state,
         kept.counts,

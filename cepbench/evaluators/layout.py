@@ -121,6 +121,7 @@ class _Writer:
         total = len(self.nodes) + len(self.checks)
         self.table = np.full((total, tables.NODE_COLUMNS), -1, np.int64)
         self.table[:, [tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT]] = 0
+        self.table[:, tables.IS_ROOT] = np.arange(total) == total - 1
 
     def place(self, number: int) -> int:
         """The number of a node in the tables, where checks come between leaves and inner nodes."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.patterns.model import Kind, Variable
+
 
 @dataclass(frozen=True)
 class SetColumn:
@@ -42,6 +44,25 @@ class SetColumn:
     def first(self) -> np.ndarray:
         """The smallest position of each set, shape (matches,)."""
         return self.positions[self.offsets[:-1]]
+
+    def ranks(self) -> np.ndarray:
+        """Numbers that compare as the sets do as tuples: (0) before (0, 1), and that before (1).
+
+        Returns
+        -------
+        ndarray of int64, shape (matches,)
+            From 1 on, without gaps; equal sets have equal ones.
+        """
+        sizes = np.diff(self.offsets)
+        ranks = np.zeros(len(sizes), np.int64)
+        # From the last members to the first, each time of those sets that have so many.
+        for place in range(int(sizes.max(initial=0)) - 1, -1, -1):
+            longer = np.flatnonzero(sizes > place)
+            member, rest = self.positions[self.offsets[longer] + place], ranks[longer]
+            order = np.lexsort((rest, member))
+            new = (np.diff(member[order]) != 0) | (np.diff(rest[order]) != 0)
+            ranks[longer[order]] = np.concatenate(([1], 1 + np.cumsum(new)))
+        return ranks
 
     def tuples(self) -> np.ndarray:
         """The sets as tuples, an array of objects."""
@@ -82,11 +103,6 @@ class BranchMatches:
             self.chunks = [tuple(_joined(pieces) for pieces in zip(*self.chunks, strict=True))]
         return self.chunks[0]
 
-    @property
-    def has_sets(self) -> bool:
-        """Whether any variable is a Kleene one."""
-        return any(isinstance(column, SetColumn) for column in self.chunks[0])
-
     def arrays(self) -> list[np.ndarray]:
         """The columns, sets as tuples."""
         return [c.tuples() if isinstance(c, SetColumn) else c for c in self.columns]
@@ -107,14 +123,18 @@ class BranchMatches:
         """Each match as a tuple of positions and of tuples of them."""
         return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
 
+    def codes(self) -> list[np.ndarray]:
+        """The columns as integers that compare as they do: a set by its rank, else positions."""
+        return [c.ranks() if isinstance(c, SetColumn) else c for c in self.columns]
+
     def in_order(self) -> np.ndarray:
         """The numbers of the matches by last position, then by all positions as they are written."""
-        last = self.last_positions()
-        if not self.has_sets:
-            return np.lexsort((*self.arrays()[::-1], last))
-        keys = self.rows()
-        order = sorted(range(len(keys)), key=lambda number: (last[number], keys[number]))
-        return np.array(order, np.int64)
+        return np.lexsort((*self.codes()[::-1], self.last_positions()))
+
+    def in_columns(self, names: Sequence[str]) -> BranchMatches:
+        """The same matches with their variables in another order."""
+        places = [self.names.index(name) for name in names]
+        return BranchMatches(names, [[chunk[place] for place in places] for chunk in self.chunks])
 
     def frame(self) -> pd.DataFrame:
         """One row a match, one column a variable."""
@@ -133,15 +153,26 @@ class BranchMatches:
         return BranchMatches(self.names, [columns])
 
 
-def one_match(names: Sequence[str], row: Sequence[int | Sequence[int]]) -> BranchMatches:
-    """A single match, of a position or several for each variable."""
+def matches_of_rows(
+    variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
+) -> BranchMatches:
+    """The matches of which :meth:`BranchMatches.rows` gave these rows.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+    rows : sequence of sequences
+        A position for each variable, or for a Kleene variable a sequence of them.
+    """
     columns: list[Column] = []
-    for entry in row:
-        if isinstance(entry, int):
-            columns.append(np.array([entry], np.int64))
+    for place, variable in enumerate(variables):
+        entries = [row[place] for row in rows]
+        if variable.kind is Kind.KLEENE:
+            offsets = np.cumsum([0, *map(len, entries)])
+            columns.append(SetColumn(offsets, np.array([p for e in entries for p in e], np.int64)))
         else:
-            columns.append(SetColumn(np.array([0, len(entry)]), np.array(entry, np.int64)))
-    return BranchMatches(names, [columns])
+            columns.append(np.array(entries, np.int64))
+    return BranchMatches([variable.name for variable in variables], [columns])
 
 
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:

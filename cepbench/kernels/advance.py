@@ -25,6 +25,7 @@ from cepbench.kernels.tables import (
     FRESH,
     INT_OFFSET,
     INTS,
+    IS_ROOT,
     JOINS,
     KIND,
     LIFETIME,
@@ -114,7 +115,8 @@ def advance(
         The arenas and the pool, maybe new ones.
     matches : list of int64 arrays, each of shape (columns, some)
         Positions of the events of each match, and for a set where it lies in ``members`` and its
-        size; at least one array, in the order in which they were found.
+        size, of several roots behind the number of the branch; at least one array, in the order in
+        which they were found.
     found : int
     outcome : int
         ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
@@ -165,6 +167,8 @@ def _run(
     root = len(plan.nodes) - 1
     at = scratch.progress
     timed = len(scratch.latencies) > 0
+    # Rows of a root that may turn out to be no matches count as partial ones.
+    withheld = plan.waits != WAITS_NOT or plan.consuming
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
@@ -205,10 +209,12 @@ def _run(
                 state[node, FRESH] = state[node, END]
                 at[_NODE] += 1
                 continue
+            is_root = plan.nodes[node, IS_ROOT] == 1
             free = limit
-            for other in range(plan.inner, root):
-                free -= state[other, END] - state[other, START] if other != node else 0
-            if node == root:
+            for other in range(plan.inner, root + 1):
+                if other != node and (withheld or plan.nodes[other, IS_ROOT] == 0):
+                    free -= state[other, END] - state[other, START]
+            if is_root and not withheld:
                 free = NEVER
             counting = node == root and not positions and not plan.stored
             before = counts[node, CREATED]
@@ -237,7 +243,7 @@ def _run(
                 return outcome
             if has_checks(node, plan):
                 sift(node, plan, state, counts, ints, floats, members, scratch)
-            if node < root:
+            if not is_root:
                 created = state[node, END] - state[node, FRESH]
                 spans = spans_of_fresh(node, plan, state, ints)
                 counts[node, LIFETIME] += plan.window * created - spans

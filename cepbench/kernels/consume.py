@@ -2,103 +2,195 @@
 
 Of the matches that any-match would find, in order of the position of their last event and then of
 all their positions, one is a match if none of its events is in a match before it. What holds a
-consumed event is of no further use and forgotten, so that less is joined.
+consumed event is of no further use and evicted, so that less is joined.
+
+Positions are compared in the order in which the pattern is written, a set as the tuple of its
+positions: (0) comes before (0, 1), and that before (1). A single event is a set of one. Where these
+are equal, the shorter match comes first, then that of the earlier branch of an OR.
 """
 
 from __future__ import annotations
 
-from cepbench.kernels.jit import njit_in_place
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.rows import move_row, swap_rows
 from cepbench.kernels.tables import (
     CAPACITY,
+    DUE,
     END,
+    GIVEN,
     INT_OFFSET,
+    IS_ROOT,
     KEPT,
     POSITIONS,
     START,
 )
 
 
-@njit_in_place
-def choose_disjoint(first, number, plan, state, ints, floats, members):
-    """Bring those of the root's rows ``first … first + number`` to the front that are matches.
+@njit
+def choose_disjoint(plan, state, ints, floats, members):
+    """Bring those of the roots' rows that are due to the front that are matches.
 
-    In the order in which they count. Gives how many they are; the others stay behind them.
+    Parameters
+    ----------
+    plan : Plan
+    state : int64 array, shape (nodes, STATE_COLUMNS)
+        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes how many are matches.
+    ints, floats : 1-d arrays
+        The arenas.
+    members : int64 array, shape (2, capacity)
     """
-    root = len(plan.nodes) - 1
-    chosen, live = 0, number
-    while chosen < live:
-        best = first + chosen
-        for row in range(first + chosen + 1, first + live):
-            if _comes_before(row, best, root, plan, state, ints, members):
+    due = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            state[root, GIVEN] = 0
+            due += state[root, DUE]
+    roots, rows, lasts = np.empty(due, np.int64), np.empty(due, np.int64), np.empty(due, np.int64)
+    at = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, DUE]):
+                roots[at], rows[at] = root, row
+                lasts[at] = _last_position(root, row, plan, state, ints, members)
+                at += 1
+    order = np.argsort(lasts, kind="mergesort")
+    used, number = _room_for(0), 0
+    is_match = np.zeros(due, np.uint8)
+    first = 0
+    while first < due:
+        # All that end with the same event: it is in one match at most.
+        best, at = -1, first
+        while at < due and lasts[order[at]] == lasts[order[first]]:
+            row = order[at]
+            at += 1
+            if not _holds_any(used, roots[row], rows[row], plan, state, ints, members) and (
+                best < 0
+                or _comes_before(
+                    roots[row], rows[row], roots[best], rows[best], plan, state, ints, members
+                )
+            ):
                 best = row
-        place = first + chosen
-        swap_rows(root, best, place, plan, state, ints, floats)
-        chosen += 1
-        row = first + chosen
-        while row < first + live:
-            if _share(root, row, place, plan, state, ints, members):
-                live -= 1
-                swap_rows(root, row, first + live, plan, state, ints, floats)
-            else:
-                row += 1
-    return chosen
+        if best >= 0:
+            is_match[best] = 1
+            number += _size(roots[best], rows[best], plan, state, ints)
+            if 2 * number > len(used):
+                used = _in_more_room(used, number)
+            _use(used, roots[best], rows[best], plan, state, ints, members)
+        first = at
+    for row in range(due):
+        if is_match[row] == 1:
+            root = roots[row]
+            target = state[root, START] + state[root, GIVEN]
+            swap_rows(root, rows[row], target, plan, state, ints, floats)
+            state[root, GIVEN] += 1
 
 
-@njit_in_place
-def consume(first, number, rest, plan, state, ints, floats, members):
-    """Forget what holds an event of the root's rows ``first … first + number``.
+@njit
+def consume(plan, state, ints, floats, members):
+    """Evict what holds an event of a match that :func:`choose_disjoint` has brought to the front.
 
-    ``rest`` is the first of the root's rows that still wait.
+    Parameters
+    ----------
+    plan : Plan
+    state : int64 array, shape (nodes, STATE_COLUMNS)
+    ints, floats : 1-d arrays
+    members : int64 array, shape (2, capacity)
     """
-    root = len(plan.nodes) - 1
-    for node in range(root + 1):
-        if (plan.nodes[node, KEPT] == 0 and node != root) or (
+    number = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
+                number += _size(root, row, plan, state, ints)
+    used = _room_for(number)
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
+                _use(used, root, row, plan, state, ints, members)
+    for node in range(len(plan.nodes)):
+        is_root = plan.nodes[node, IS_ROOT] == 1
+        if (plan.nodes[node, KEPT] == 0 and not is_root) or (
             plan.spans[node, POSITIONS] == plan.spans[node, POSITIONS + 1]
         ):
             continue
-        begin = rest if node == root else state[node, START]
-        for match in range(first, first + number):
-            kept = begin
-            for row in range(begin, state[node, END]):
-                if not _share(node, row, match, plan, state, ints, members):
-                    move_row(node, row, kept, plan, state, ints, floats)
-                    kept += 1
-                elif _is_kleene(node, plan):
-                    # Its rows are known by their numbers, so they stay, but join no more.
-                    ints[state[node, INT_OFFSET] + state[node, CAPACITY] + row] = -1
-                    kept += 1
-            state[node, END] = kept
+        kept = state[node, START] + (state[node, DUE] if is_root else 0)
+        for row in range(kept, state[node, END]):
+            if not _holds_any(used, node, row, plan, state, ints, members):
+                move_row(node, row, kept, plan, state, ints, floats)
+                kept += 1
+            elif _makes_sets(node, plan):
+                # Its rows are known by their numbers, so they stay, but join no more.
+                ints[state[node, INT_OFFSET] + state[node, CAPACITY] + row] = -1
+                kept += 1
+        state[node, END] = kept
+
+
+@njit
+def _room_for(number):
+    """An empty hash table of positions, with room for so many."""
+    size = 16
+    while size < 2 * number:
+        size *= 2
+    return np.full(size, -1, np.int64)
+
+
+@njit
+def _in_more_room(used, number):
+    """The same positions with room for so many."""
+    larger = _room_for(2 * number)
+    for position in used:
+        if position >= 0:
+            larger[_place(larger, position)] = position
+    return larger
 
 
 @njit_in_place
-def _is_kleene(node, plan):
+def _place(used, position):
+    """Where in the table a position is, or where there is room for it."""
+    last = len(used) - 1
+    place = position & last
+    while used[place] != position and used[place] != -1:
+        place = (place + 1) & last
+    return place
+
+
+@njit_in_place
+def _makes_sets(node, plan):
     """Whether a node is the leaf of a Kleene variable."""
     rule = plan.spans[node, POSITIONS]
     return plan.rules[rule, 1] == 2
 
 
 @njit_in_place
-def _share(node, row, match, plan, state, ints, members):
-    """Whether a row of ``node`` holds an event of a match, a row of the root."""
-    root = len(plan.nodes) - 1
+def _holds_any(used, node, row, plan, state, ints, members):
+    """Whether a row holds an event of these positions."""
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
         start, size, is_set = _events(node, row, rule, plan, state, ints)
         for number in range(size):
             position = members[1, start + number] if is_set else start
-            if _holds(root, match, position, plan, state, ints, members):
+            if used[_place(used, position)] == position:
                 return True
     return False
 
 
 @njit_in_place
-def _holds(node, row, position, plan, state, ints, members):
+def _use(used, node, row, plan, state, ints, members):
+    """Add the positions of a row's events to ``used``."""
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
         start, size, is_set = _events(node, row, rule, plan, state, ints)
         for number in range(size):
-            if (members[1, start + number] if is_set else start) == position:
-                return True
-    return False
+            position = members[1, start + number] if is_set else start
+            used[_place(used, position)] = position
+
+
+@njit_in_place
+def _size(node, row, plan, state, ints):
+    """How many events a row holds."""
+    total = 0
+    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+        _, size, _ = _events(node, row, rule, plan, state, ints)
+        total += size
+    return total
 
 
 @njit_in_place
@@ -112,34 +204,31 @@ def _events(node, row, rule, plan, state, ints):
 
 
 @njit_in_place
-def _comes_before(one, other, node, plan, state, ints, members):
-    """Whether one row counts before another one: last position, then all of them in order."""
-    last_one = _last_position(one, node, plan, state, ints, members)
-    last_other = _last_position(other, node, plan, state, ints, members)
-    if last_one != last_other:
-        return last_one < last_other
-    last_rule = plan.spans[node, POSITIONS + 1]
-    rule = rule_other = plan.spans[node, POSITIONS]
-    number = number_other = 0
-    # Sets count with all their positions, so the two may come to a position by different rules.
-    while rule < last_rule and rule_other < last_rule:
-        start, size, is_set = _events(node, one, rule, plan, state, ints)
-        mine = members[1, start + number] if is_set else start
-        start_other, size_other, is_set = _events(node, other, rule_other, plan, state, ints)
-        its = members[1, start_other + number_other] if is_set else start_other
-        if mine != its:
-            return mine < its
-        number += 1
-        if number == size:
-            rule, number = rule + 1, 0
-        number_other += 1
-        if number_other == size_other:
-            rule_other, number_other = rule_other + 1, 0
-    return rule == last_rule and rule_other < last_rule
+def _comes_before(node, row, other_node, other, plan, state, ints, members):
+    """Whether a row comes before another one of the same or another root, of equal last events."""
+    rule, last_rule = plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]
+    rule_other, last_other = plan.spans[other_node, POSITIONS], plan.spans[other_node, POSITIONS + 1]
+    while rule < last_rule and rule_other < last_other:
+        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        start_other, size_other, is_set_other = _events(
+            other_node, other, rule_other, plan, state, ints
+        )
+        for number in range(min(size, size_other)):
+            mine = members[1, start + number] if is_set else start
+            its = members[1, start_other + number] if is_set_other else start_other
+            if mine != its:
+                return mine < its
+        if size != size_other:
+            return size < size_other
+        rule += 1
+        rule_other += 1
+    if rule < last_rule or rule_other < last_other:
+        return rule == last_rule
+    return node < other_node
 
 
 @njit_in_place
-def _last_position(row, node, plan, state, ints, members):
+def _last_position(node, row, plan, state, ints, members):
     last = -1
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
         start, size, is_set = _events(node, row, rule, plan, state, ints)

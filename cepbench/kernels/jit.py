@@ -51,7 +51,8 @@ _said: set[str] = set()
 
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first call without the GIL, or load it from the disk cache."""
-    return _compiled(function)
+    # Said, or else a function takes over from its caller that it can make no arrays.
+    return _compiled(function, _nrt=True)
 
 
 def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:

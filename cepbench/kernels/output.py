@@ -1,4 +1,4 @@
-"""Rows of a root that is stored: which of them are matches, and when they may be given out.
+"""Rows of roots that are stored: which of them are matches, and when they may be given out.
 
 They are stored if more has to be seen of them or of the stream: a negated event that may still
 come, a condition on a set, or, where an event may be in one match only, the matches before.
@@ -12,13 +12,17 @@ from cepbench.kernels.consume import choose_disjoint, consume
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.rows import move_row, swap_rows
 from cepbench.kernels.tables import (
+    BRANCH,
     CAPACITY,
     CREATED,
+    DUE,
     EARLIEST,
     END,
     FOUND,
     FRESH,
+    GIVEN,
     INT_OFFSET,
+    IS_ROOT,
     LATEST,
     NO_ROOM,
     OK,
@@ -33,7 +37,7 @@ from cepbench.kernels.tables import (
 def give_out(
     now, reported, positions, plan, state, counts, ints, floats, members, scratch, matches
 ):
-    """Give out the rows of the root whose time has come.
+    """Give out the rows of all roots whose time has come.
 
     Parameters
     ----------
@@ -58,35 +62,55 @@ def give_out(
     given : int
         How many were given out.
     """
-    root = len(plan.nodes) - 1
-    due = _gather_due(now, plan, state, counts, ints, floats, members, scratch)
-    first = state[root, START]
-    given = due
-    if plan.consuming:
-        given = choose_disjoint(first, due, plan, state, ints, floats, members)
-    if positions and reported + given > matches.shape[1]:
-        scratch.rectangle[FOUND] = given
+    total = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            due = _gather_due(root, now, plan, state, counts, ints, floats, members, scratch)
+            state[root, DUE] = state[root, GIVEN] = due
+            total += due
+    if plan.consuming and total > 0:
+        choose_disjoint(plan, state, ints, floats, members)
+        total = 0
+        for root in range(plan.inner, len(plan.nodes)):
+            total += state[root, GIVEN]
+    if positions and reported + total > matches.shape[1]:
+        scratch.rectangle[FOUND] = total
         return NO_ROOM, 0
     if positions:
-        for rule in range(plan.spans[root, OUTPUT], plan.spans[root, OUTPUT + 1]):
-            base = state[root, INT_OFFSET] + plan.rules[rule, 0] * state[root, CAPACITY] + first
-            target = matches[plan.rules[rule, 1]]
-            for row in range(given):
-                target[reported + row] = ints[base + row]
-    counts[root, CREATED] -= due - given
-    if plan.consuming and given > 0:
-        consume(first, given, first + due, plan, state, ints, floats, members)
-    state[root, START] = first + due
-    if state[root, START] == state[root, END]:
-        state[root, START] = state[root, END] = 0
-    state[root, FRESH] = state[root, END]
-    return OK, given
+        place = reported
+        for root in range(plan.inner, len(plan.nodes)):
+            _write(root, place, plan, state, ints, matches)
+            place += state[root, GIVEN]
+    if plan.consuming and total > 0:
+        consume(plan, state, ints, floats, members)
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            counts[root, CREATED] -= state[root, DUE] - state[root, GIVEN]
+            state[root, START] += state[root, DUE]
+            if state[root, START] == state[root, END]:
+                state[root, START] = state[root, END] = 0
+            state[root, FRESH] = state[root, END]
+    return OK, total
 
 
 @njit_in_place
-def _gather_due(now, plan, state, counts, ints, floats, members, scratch):
+def _write(root, place, plan, state, ints, matches):
+    """Write the rows of a root that are given out to the columns of the matches from ``place`` on."""
+    given, branch = state[root, GIVEN], plan.nodes[root, BRANCH]
+    if branch >= 0:
+        for row in range(given):
+            matches[0, place + row] = branch
+    for rule in range(plan.spans[root, OUTPUT], plan.spans[root, OUTPUT + 1]):
+        base = state[root, INT_OFFSET] + plan.rules[rule, 0] * state[root, CAPACITY]
+        base += state[root, START]
+        target = matches[plan.rules[rule, 1]]
+        for row in range(given):
+            target[place + row] = ints[base + row]
+
+
+@njit_in_place
+def _gather_due(root, now, plan, state, counts, ints, floats, members, scratch):
     """Bring the rows whose time has come to the front, negated ones removed; gives their number."""
-    root = len(plan.nodes) - 1
     first, end = state[root, START], state[root, END]
     if plan.waits == WAITS_NOT:
         return end - first

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from cepbench.kernels.tables import (
+    BRANCH,
     CAPACITY,
     END,
     INT_OFFSET,
+    IS_ROOT,
     OUTPUT,
     POSITIONS,
     START,
@@ -47,38 +49,39 @@ def compacted(
     int64 array, shape (2, capacity)
     """
     mentioned = list(_mentions(plan, state, ints, chunks))
-    starts = np.concatenate([np.empty(0, np.int64), *(where for where, _ in mentioned)])
-    sizes = np.concatenate([np.empty(0, np.int64), *(size for _, size in mentioned)])
+    starts = np.concatenate([np.empty(0, np.int64), *(a[rows] for a, _, rows in mentioned)])
+    sizes = np.concatenate([np.empty(0, np.int64), *(size[rows] for _, size, rows in mentioned)])
     kept, first = np.unique(starts, return_index=True)
     lengths = sizes[first]
     begin = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
     pool = np.empty((2, 2 * (total + more)), np.int64)
     pool[:, :total] = members[:, np.repeat(kept - begin, lengths) + np.arange(total)]
-    for where, _ in mentioned:
-        where[:] = begin[np.searchsorted(kept, where)]
+    for where, _, rows in mentioned:
+        where[rows] = begin[np.searchsorted(kept, where[rows])]
     used[0] = total
     return pool
 
 
 def _mentions(plan, state, ints, chunks):
-    """Views of all columns that say where sets start, each with that of their sizes."""
-    root = len(plan.nodes) - 1
-    for node in range(plan.inner, root + 1):
+    """Views of all columns that say where sets start, of those of their sizes, and which rows do."""
+    for node in range(plan.inner, len(plan.nodes)):
+        is_root, branch = plan.nodes[node, IS_ROOT] == 1, plan.nodes[node, BRANCH]
         for column, kind, *_ in plan.rules[_rules(plan, node, POSITIONS)]:
             if kind != 1:
                 continue
-            if node == root and not plan.stored:
+            if is_root and not plan.stored:
                 for chunk in chunks:
-                    yield chunk[column], chunk[column + 1]
+                    yield chunk[column], chunk[column + 1], slice(None)
                 continue
             capacity = state[node, CAPACITY]
             begin = state[node, INT_OFFSET] + column * capacity
             rows = slice(begin + state[node, START], begin + state[node, END])
-            yield ints[rows], ints[rows.start + capacity : rows.stop + capacity]
-            for own, target, *_ in plan.rules[_rules(plan, root, OUTPUT)] if node == root else ():
+            yield ints[rows], ints[rows.start + capacity : rows.stop + capacity], slice(None)
+            for own, target, *_ in plan.rules[_rules(plan, node, OUTPUT)]:
                 for chunk in chunks if own == column else ():
-                    yield chunk[target], chunk[target + 1]
+                    mine = slice(None) if branch < 0 else np.flatnonzero(chunk[0] == branch)
+                    yield chunk[target], chunk[target + 1], mine
 
 
 def _rules(plan, node, kind):

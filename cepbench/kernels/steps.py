@@ -5,6 +5,9 @@ the window long; its time is that of its last event. Where events are rare, a st
 so that what a step costs by itself is shared; where there are many, each moment is a step, so that
 what has expired is soon forgotten. What can still be extended is counted at every moment, however
 they were put together.
+
+Where an event may be in one match only, a step has a few events, however many share a timestamp:
+what a match uses up is gone before the next events are joined with it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from cepbench.kernels.tables import (
     FRESH,
     INT_OFFSET,
     INTS,
+    IS_ROOT,
     KEPT,
     LATEST,
     PEAK,
@@ -62,6 +66,8 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
         due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
+    if pace.cap > 0:
+        return _lay_out_capped(pace, events, starts, scratch)
     moments = more = 0
     while moments < most and more < pace.enough:
         now = NEVER
@@ -87,8 +93,36 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
 
 
 @njit_in_place
+def _lay_out_capped(pace, events, starts, scratch):
+    """As :func:`lay_out_step`: one moment of so few events, the next ones by position."""
+    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
+    times, positions = events[0], events[1]
+    now = NEVER
+    for leaf in range(leaves):
+        now = min(now, due[leaf])
+    if now == NEVER:
+        return 0
+    horizon = now + pace.length - 1
+    for _ in range(pace.cap):
+        position = NEVER
+        for leaf in range(leaves):
+            if due[leaf] <= horizon:
+                position = min(position, positions[ahead[leaf]])
+        if position == NEVER:
+            break
+        # An event is taken for all variables that it may be bound to.
+        for leaf in range(leaves):
+            if due[leaf] <= horizon and positions[ahead[leaf]] == position:
+                now = due[leaf]
+                ahead[leaf] += 1
+                due[leaf] = times[ahead[leaf]] if ahead[leaf] < starts[leaf + 1] else NEVER
+    scratch.moments[0] = now
+    return 1
+
+
+@njit_in_place
 def take_back(reached, leaves, plan, state, counts, taken, scratch):
-    """Undo a step that has come to the inner node ``reached``, which is below the root."""
+    """Undo a step that has come to the inner node ``reached``."""
     for leaf in range(leaves):
         taken[leaf] -= state[leaf, END] - state[leaf, FRESH]
         state[leaf, END] = state[leaf, FRESH]
@@ -114,7 +148,7 @@ def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scrat
     for node in range(len(plan.nodes)):
         stored = state[node, END] - state[node, START]
         width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
-        if node == len(plan.nodes) - 1:
+        if plan.nodes[node, IS_ROOT] == 1:
             # Matches that wait expire in no other way than by being given out.
             size += stored * 8 * width if plan.stored else 0
             continue
@@ -142,7 +176,7 @@ def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
     events, rows = scratch.live[0], scratch.live[1]
     events[:moments] = 0
     rows[:moments] = 0
-    for node in range(len(plan.nodes) - 1):
+    for node in range(len(plan.nodes)):
         if plan.nodes[node, KEPT] == 0 or state[node, START] == state[node, END]:
             continue
         base, capacity = state[node, INT_OFFSET], state[node, CAPACITY]

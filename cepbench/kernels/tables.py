@@ -2,8 +2,9 @@
 
 A plan is a tree of nodes. Leaves come first, one a variable, negated ones after the others; then
 checks, which hold no rows but say how rows of one node are tested against the events of a negated
-variable; then the inner nodes, children before parents, the root last. Every node holds rows: events
-at a leaf, partial matches above. Rows are stored by column in two arenas, one of int64 (timestamps,
+variable; then the inner nodes, children before parents, the root last. Where branches of an OR
+consume each other's events, their trees are one plan, each with its root behind its other inner
+nodes. Every node holds rows: events at a leaf, partial matches above. Rows are stored by column in two arenas, one of int64 (timestamps,
 positions) and one of float64 (what later conditions compare); column ``c`` of a node starts at
 ``offset + c * capacity``.
 
@@ -33,7 +34,7 @@ class Plan(NamedTuple):
     waits: int  #: WAITS_NOT, WAITS_EARLIEST or WAITS_LATEST
     late_first: int  #: checks from here on are those of rows that have waited
     late_last: int
-    consuming: bool  #: whether an event may be in one match only
+    consuming: bool  #: whether an event may be in one match only; roots are stored then
 
 
 class Pace(NamedTuple):
@@ -42,6 +43,7 @@ class Pace(NamedTuple):
     length: int  #: of a moment, in the unit of the timestamps, at least 1
     most: int  #: moments in a step
     enough: int  #: events in a step, so many that no further moment is added
+    cap: int  #: the most events in a step, which are then neighbours by position; 0 for any number
     watched: bool  #: whether to measure the time that goes into each node
 
 
@@ -95,7 +97,9 @@ SET_LIMIT = 15  # the most members of a set, or 0 for any number
 SET_STEP = 16  # column of the leaf whose values must be neighbours in a set, or -1
 FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a row that has come into being
 LAST_CHECK = 18
-NODE_COLUMNS = 19
+IS_ROOT = 19  # 1 for a root: its rows are matches
+BRANCH = 20  # of a root: what to write in the first column of its matches, or -1 for nothing
+NODE_COLUMNS = 21
 
 # Kinds of inner nodes.
 JOINS = 0  # rows of both children, pair by pair
@@ -120,7 +124,8 @@ PROGRAM = 8  # (opcode, argument, -, -): see kernels.filters
 STEP = 9  # clauses on each two neighbours of a set that is being made: see kernels.sets
 ROW = 10  # clauses on a row that has come into being: see kernels.sets
 OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
-POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, in order
+POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
+# in the order in which matches compare; (column, 2) of the events of which sets are made
 RULE_KINDS = 13
 RULE_COLUMNS = 4
 
@@ -135,7 +140,9 @@ START = 3  # rows START..END are stored
 END = 4
 FRESH = 5  # rows FRESH..END came into being in this step
 SHIFT = 6  # of a leaf: the ordinal of its row 0
-STATE_COLUMNS = 7
+DUE = 7  # of a root that is stored: how many rows from START on are to be decided in this step,
+GIVEN = 8  # and how many of these, the first ones, are matches
+STATE_COLUMNS = 9
 
 # What is counted: COUNTS[node, ...].
 CREATED = 0  # rows that came into being

@@ -58,6 +58,9 @@ class Family:
     strategies : tuple of str
     types : tuple of int
         How many event types there may be.
+    several_ways : bool
+        Whether patterns are ORs of many ways to put the same few variables together, so that
+        branches over equal names and over different ones bind the same events.
     """
 
     kinds: tuple[Kind, ...] = (Kind.PLAIN,)
@@ -65,6 +68,7 @@ class Family:
     nested: bool = False
     strategies: tuple[str, ...] = ("any",)
     types: tuple[int, ...] = (2, 3, 1, 4)
+    several_ways: bool = False
 
 
 _NOT = (Kind.PLAIN, Kind.NEGATED)
@@ -82,6 +86,10 @@ FAMILIES = {
     "nested Kleene": Family(_KL, nested=True),
     "Kleene and negation": Family(_BOTH, nested=True),
     "disjunction": Family(operators=(Operator.OR, *Operator), nested=True),
+    "twins": Family(_BOTH, types=(1, 2), several_ways=True),
+    "consuming twins": Family(
+        _KL, types=(1, 2), several_ways=True, strategies=("consuming",)
+    ),
     "contiguity": Family(_BOTH, nested=True, strategies=_CONTIGUOUS, types=(2, 1)),
     "consuming": Family(_BOTH, nested=True, strategies=("consuming",)),
     "everything": Family(
@@ -109,7 +117,7 @@ def construct_cases(
         Variable(name, draw(st.sampled_from(types)), draw(st.sampled_from(family.kinds)))
         for name in "abcdefg"[:size]
     )
-    structure = draw(_structures(variables, family))
+    structure = draw((_several_ways if family.several_ways else _structures)(variables, family))
     if _fewest_positive(structure) == 0:
         structure = _without_negation(structure)
     groups = _variables_of_branches(structure)
@@ -187,6 +195,16 @@ def _structures(draw: st.DrawFn, variables: tuple[Variable, ...], family: Family
         operator,
         tuple(p[0] if len(p) == 1 else draw(_structures(p, family)) for p in parts),
     )
+
+
+@st.composite
+def _several_ways(draw: st.DrawFn, variables: tuple[Variable, ...], family: Family) -> Structure:
+    """An OR over SEQs and ANDs of a few of the variables, each way drawn for itself."""
+    items = []
+    for _ in range(draw(st.integers(2, 5))):
+        some = draw(st.permutations(variables))[: draw(st.integers(1, min(2, len(variables))))]
+        items.append(Structure(draw(st.sampled_from(family.operators)), tuple(some)))
+    return Structure(Operator.OR, tuple(items))
 
 
 def _fewest_positive(part: Variable | Structure) -> int:

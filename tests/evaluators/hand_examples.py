@@ -39,8 +39,8 @@ ONE_BRANCH = {
     "SEQ(KL(A a), C c) STRATEGY consuming WITHIN 8 units": {((0,), 3), ((2,), 5)},
     # Of two that are complete at the same time the one whose last event arrived first.
     "AND(B b, C c) STRATEGY consuming WITHIN 4 units": {(1, 3), (4, 5), (6, 7)},
-    # (0, 2, 3) comes before (0, 3), and that before (2, 3).
-    "AND(KL(A a), C c) STRATEGY consuming WITHIN 2 units": {((0, 2), 3)},
+    # A set compares as the tuple of its positions: (0) comes before (0, 2), and that before (2).
+    "AND(KL(A a), C c) STRATEGY consuming WITHIN 2 units": {((0,), 3), ((2,), 5)},
     "SEQ(A a, B b) STRATEGY strict_contiguity WITHIN 4 units": {(0, 1)},
     "AND(A a, C c) STRATEGY strict_contiguity WITHIN 4 units": {(2, 3)},
     "AND(C c, KL(B b)) STRATEGY strict_contiguity WITHIN 4 units": {
@@ -78,6 +78,23 @@ SEVERAL_BRANCHES = {
         (3, (None, 1, None, 0)),
         (3, (None, 1, None, 2)),
         (3, (None, 4, None, 2)),
+    },
+    # The same events bound to other variables are another match.
+    "OR(SEQ(B a), AND(B a), SEQ(B b), AND(B b)) WITHIN 1 units": {
+        (0, (1, None)),
+        (0, (4, None)),
+        (0, (6, None)),
+        (2, (None, 1)),
+        (2, (None, 4)),
+        (2, (None, 6)),
+    },
+    "OR(SEQ(A a, OR(C b, C c)), AND(A a, OR(C b, C c))) WITHIN 2 units": {
+        (0, (0, 3, None)),
+        (0, (2, 5, None)),
+        (1, (0, None, 3)),
+        (1, (2, None, 5)),
+        (2, (2, 3, None)),
+        (3, (2, None, 3)),
     },
     # An event of a match reported before is used up for every branch.
     "OR(SEQ(A a, B b), SEQ(A a, C c)) STRATEGY consuming WITHIN 4 units": {

@@ -61,9 +61,11 @@ def _contiguous_in_partition(positions: list[int], attribute: str, rows: list[Ev
 def _consuming(
     order: list[str], matches: list[tuple[int, dict[str, Any]]]
 ) -> list[tuple[int, dict[str, Any]]]:
-    def rank(match: tuple[int, dict[str, Any]]) -> tuple[int, list[int], int]:
-        positions = events_of(match[1], order)
-        return max(positions), positions, match[0]
+    def rank(match: tuple[int, dict[str, Any]]) -> tuple[int, list[tuple[int, ...]], int]:
+        # A set is the tuple of its positions, so (0) comes before (0, 1); one event is a set of one.
+        bound = [match[1][name] for name in order if name in match[1]]
+        sets = [value if isinstance(value, tuple) else (value,) for value in bound]
+        return max(events_of(match[1], order)), sets, match[0]
 
     used: set[int] = set()
     reported = []
