@@ -338,9 +338,7 @@ def _pace(plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
     length = max(1, plan.window // MOMENTS_PER_WINDOW)
     in_order = plan.nodes[plan.inner : -1, tables.SORTED].all()
     enough = EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP
-    return tables.Pace(
-        length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched
-    )
+    return tables.Pace(length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched)
 
 
 def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:

@@ -15,10 +15,9 @@ class Latency:
 
     A match's latency is the time from when its last event was taken up to when the match was
     reported; for one that waited for a negated event, from when the event was taken up that ended
-    the waiting. Events of equal timestamps arrive together. A match that two branches of an OR find
-    is counted for both, and under ``consuming`` also one that another branch's match takes its
-    events from. Measured inside the kernels by the system's monotonic clock, and counted in bins
-    1.1 % wide.
+    the waiting. Events of equal timestamps arrive together, but under ``consuming`` a few at a time.
+    A match that two branches of an OR find is counted for both. Measured inside the kernels by the
+    system's monotonic clock, and counted in bins 1.1 % wide.
 
     Attributes
     ----------

@@ -153,9 +153,7 @@ class BranchMatches:
         return BranchMatches(self.names, [columns])
 
 
-def matches_of_rows(
-    variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
-) -> BranchMatches:
+def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
     """The matches of which :meth:`BranchMatches.rows` gave these rows.
 
     Parameters

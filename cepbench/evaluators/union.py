@@ -132,7 +132,7 @@ class Union:
     Parameters
     ----------
     pattern : Pattern
-        """
+    """
 
     def __init__(self, pattern: Pattern) -> None:
         branches = pattern.branches()

@@ -54,7 +54,7 @@ def choose_disjoint(plan, state, ints, floats, members):
                 roots[at], rows[at] = root, row
                 lasts[at] = _last_position(root, row, plan, state, ints, members)
                 at += 1
-    order = np.argsort(lasts, kind="mergesort")
+    order = _sorted_by(lasts)
     used, number = _room_for(0), 0
     is_match = np.zeros(due, np.uint8)
     first = 0
@@ -64,12 +64,12 @@ def choose_disjoint(plan, state, ints, floats, members):
         while at < due and lasts[order[at]] == lasts[order[first]]:
             row = order[at]
             at += 1
-            if not _holds_any(used, roots[row], rows[row], plan, state, ints, members) and (
+            if (
                 best < 0
                 or _comes_before(
                     roots[row], rows[row], roots[best], rows[best], plan, state, ints, members
                 )
-            ):
+            ) and not _holds_any(used, roots[row], rows[row], plan, state, ints, members):
                 best = row
         if best >= 0:
             is_match[best] = 1
@@ -123,6 +123,26 @@ def consume(plan, state, ints, floats, members):
                 ints[state[node, INT_OFFSET] + state[node, CAPACITY] + row] = -1
                 kept += 1
         state[node, END] = kept
+
+
+@njit
+def _sorted_by(lasts):
+    """The numbers of rows by their last positions, those of equal ones as they are."""
+    if len(lasts) == 0:
+        return np.empty(0, np.int64)
+    least, most = lasts.min(), lasts.max()
+    if most - least > 4 * len(lasts):
+        return np.argsort(lasts, kind="mergesort")
+    # A step has few events, and each of them may complete very many rows.
+    begin = np.zeros(most - least + 2, np.int64)
+    for last in lasts:
+        begin[last - least + 1] += 1
+    begin = np.cumsum(begin)
+    order = np.empty(len(lasts), np.int64)
+    for row, last in enumerate(lasts):
+        order[begin[last - least]] = row
+        begin[last - least] += 1
+    return order
 
 
 @njit
@@ -207,7 +227,10 @@ def _events(node, row, rule, plan, state, ints):
 def _comes_before(node, row, other_node, other, plan, state, ints, members):
     """Whether a row comes before another one of the same or another root, of equal last events."""
     rule, last_rule = plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]
-    rule_other, last_other = plan.spans[other_node, POSITIONS], plan.spans[other_node, POSITIONS + 1]
+    rule_other, last_other = (
+        plan.spans[other_node, POSITIONS],
+        plan.spans[other_node, POSITIONS + 1],
+    )
     while rule < last_rule and rule_other < last_other:
         start, size, is_set = _events(node, row, rule, plan, state, ints)
         start_other, size_other, is_set_other = _events(

@@ -87,8 +87,9 @@ FAMILIES = {
     "Kleene and negation": Family(_BOTH, nested=True),
     "disjunction": Family(operators=(Operator.OR, *Operator), nested=True),
     "twins": Family(_BOTH, types=(1, 2), several_ways=True),
-    "consuming twins": Family(
-        _KL, types=(1, 2), several_ways=True, strategies=("consuming",)
+    "consuming twins": Family(_KL, types=(1, 2), several_ways=True, strategies=("consuming",)),
+    "consuming disjunction": Family(
+        _BOTH, (Operator.OR, *Operator), nested=True, strategies=("consuming",)
     ),
     "contiguity": Family(_BOTH, nested=True, strategies=_CONTIGUOUS, types=(2, 1)),
     "consuming": Family(_BOTH, nested=True, strategies=("consuming",)),
