@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,14 @@ from cepbench.evaluators.partitions import PartitionRanks
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import (
-    header_array,
-    header_of,
     pack,
     plan_from_json,
     plan_to_json,
+    read_snapshot,
+    sealed,
     unpack,
+    unsealed,
+    write_snapshot,
 )
 from cepbench.evaluators.union import Union
 from cepbench.kernels import tables
@@ -289,7 +292,10 @@ class Detector:
         return NodeTable(branches, self._span(), self._watched)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays, for example for ``numpy.savez``."""
+        """The whole state as plain arrays; :meth:`save` writes them to a file.
+
+        A digest over all of them is one of them, so that :meth:`restore` sees any damage.
+        """
         self._refuse_if_ended()
         header = {
             "pattern": str(self.pattern),
@@ -310,16 +316,50 @@ class Detector:
                 for engine in self._engines
             ],
         }
-        arrays = {"header": header_array(header), "union": self._union.packed()}
+        arrays = {"union": self._union.packed()}
         for number, engine in enumerate(self._engines):
             packed = pack(engine.layout.plan.nodes, engine.kept)
             packed["latencies"] = engine.latencies.copy()
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
-        return arrays
+        return sealed(header, arrays)
+
+    def save(self, path: str | Path) -> None:
+        """Write a :meth:`snapshot` to a file for :meth:`load`, which is there whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Of a file of whatever name; one that is there is replaced once the new one is whole.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be written.
+        """
+        write_snapshot(self.snapshot(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Detector:
+        """A detector that goes on where :meth:`save` was called, in whatever process.
+
+        Parameters
+        ----------
+        path : path
+            Of a file that :meth:`save` wrote, or ``numpy.savez`` from a :meth:`snapshot`.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be read, is not a snapshot, is one of another version, or is damaged.
+        """
+        return cls.restore(read_snapshot(path))
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
         """A detector that goes on where :meth:`snapshot` was taken, in whatever process.
+
+        Nothing of a snapshot is used before its digest has been found to be that of its arrays.
+        That shows damage, not forgery: whoever can write a snapshot can take its digest.
 
         Parameters
         ----------
@@ -331,7 +371,7 @@ class Detector:
         SnapshotError
             If it is not a snapshot, is one of another version, or is damaged.
         """
-        header = header_of(snapshot)
+        header, arrays = unsealed(snapshot)
         try:
             detector = cls(
                 reread(header["pattern"]),
@@ -346,8 +386,8 @@ class Detector:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         for number, engine in enumerate(detector._engines):
             own = {
-                name.removeprefix(f"{number}/"): snapshot[name]
-                for name in snapshot
+                name.removeprefix(f"{number}/"): array
+                for name, array in arrays.items()
                 if name.startswith(f"{number}/")
             }
             engine.kept = unpack(own, engine.layout.plan)
@@ -356,7 +396,7 @@ class Detector:
                 engine.ranks = PartitionRanks(
                     engine.ranks.attribute, dict(header["partitions"][number])
                 )
-        detector._union.restore(snapshot)
+        detector._union.restore(arrays)
         detector._position, detector._matches = header["position"], header["matches"]
         detector._first, detector._last = header["first"], header["last"]
         detector._seconds = header["seconds"]
