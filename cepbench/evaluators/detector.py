@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice, flag, whole
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -39,11 +40,14 @@ from cepbench.evaluators.snapshot import (
 )
 from cepbench.evaluators.union import Union
 from cepbench.kernels import tables
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import ANY, Pattern
 from cepbench.patterns.parse import reread
+from cepbench.plans.given import plan_from
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
+from cepbench.streams.given import stream_from
 from cepbench.streams.numeric import NumericReader
 
 #: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
@@ -61,7 +65,8 @@ class Detector:
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     plan : OrderPlan, TreePlan or UnionPlan
         One plan, or for a pattern with OR one for each of its branches.
     evaluator : str, optional
@@ -78,13 +83,13 @@ class Detector:
 
     Raises
     ------
-    PlanError, EvaluationError, UnsupportedPatternError
-        If plan, evaluator and pattern do not fit each other.
+    PatternError, PlanError, EvaluationError, UnsupportedPatternError
+        If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
     """
 
     def __init__(
         self,
-        pattern: Pattern,
+        pattern: Pattern | str,
         plan: Plan | UnionPlan,
         *,
         evaluator: str | None = None,
@@ -93,12 +98,11 @@ class Detector:
         latency: bool = False,
         node_times: bool = False,
     ) -> None:
-        if output not in OUTPUTS:
-            raise EvaluationError(f"output is one of {', '.join(OUTPUTS)}, not {output!r}")
-        if partial_match_limit < 1:
-            raise EvaluationError(
-                f"partial_match_limit must be positive, not {partial_match_limit}"
-            )
+        pattern, plan = pattern_from(pattern), plan_from(plan)
+        output = choice(output, "output", OUTPUTS, EvaluationError)
+        limit = whole(partial_match_limit, "partial_match_limit", EvaluationError, least=1)
+        latency = flag(latency, "latency", EvaluationError)
+        node_times = flag(node_times, "node_times", EvaluationError)
         branches = pattern.branches()
         check_parts(plan, branches)
         if len(branches) > 1 and "branch" in pattern.positive_names:
@@ -115,7 +119,7 @@ class Detector:
         self.plan = plan
         self.evaluator = chosen.name
         self.output = output
-        self.partial_match_limit = partial_match_limit
+        self.partial_match_limit = limit
         self._timed = latency
         self._watched = node_times
         self._reader = NumericReader()
@@ -126,7 +130,7 @@ class Detector:
                 chosen.structure(part),
                 reader=self._reader,
                 reports=output != "count" or self._union.compares(number),
-                limit=partial_match_limit,
+                limit=limit,
                 timed=latency,
                 watched=node_times,
             )
@@ -191,11 +195,7 @@ class Detector:
         With ``ended`` no further events follow, and what waits is given too.
         """
         self._refuse_if_ended()
-        if not isinstance(batch, EventStream):
-            raise EvaluationError(
-                f"push takes an EventStream, not a {type(batch).__name__}; "
-                "see EventStream.from_pandas and from_arrow"
-            )
+        batch = stream_from(batch, "the batch")
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         if len(batch) and self._last is not None and batch.timestamps[0] < self._last:

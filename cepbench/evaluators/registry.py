@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.errors import EvaluationError
+from cepbench.arguments import shown
+from cepbench.errors import EvaluationError, did_you_mean
 from cepbench.evaluators.lazy_nfa import chain
 from cepbench.evaluators.tree import tree_of_instances
 from cepbench.plans.model import OrderPlan, Plan, Tree, TreePlan, UnionPlan
@@ -122,8 +122,9 @@ def evaluator_for(plan: Plan | UnionPlan, name: str | None = None) -> Evaluator:
     """
     if name is None:
         return next(e for e in EVALUATORS.values() if e.plans == plan.kind)
-    if name not in EVALUATORS:
-        near = difflib.get_close_matches(str(name), EVALUATORS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise EvaluationError(f"no evaluator {name!r}; there are {', '.join(EVALUATORS)}{hint}")
+    if not isinstance(name, str) or name not in EVALUATORS:
+        raise EvaluationError(
+            f"no evaluator {shown(name)}; there are {', '.join(EVALUATORS)}"
+            f"{did_you_mean(name, EVALUATORS)}"
+        )
     return EVALUATORS[name]

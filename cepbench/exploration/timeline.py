@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of, number, whole
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.result import Result
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import CodedStrings, EventStream
 from cepbench.streams.fit import check_types
+from cepbench.streams.given import stream_from
 
 if TYPE_CHECKING:
     import altair as alt
@@ -61,7 +64,15 @@ def timeline(
     windows: float | None = None,
 ) -> Timeline:
     """The numbers behind :func:`match_timeline`; parameters and errors as there."""
+    stream, pattern = stream_from(stream), pattern_from(pattern)
     table = matches.matches if isinstance(matches, Result) else matches
+    if not isinstance(table, pd.DataFrame):
+        raise EvaluationError(
+            f"matches must be a Result or its DataFrame of matches, not {kind_of(table)}"
+        )
+    highlight = whole(highlight, "highlight", EvaluationError)
+    if windows is not None:
+        windows = number(windows, "windows", EvaluationError, least=0.0)
     check_types(pattern, stream)
     name, values = _values(stream, pattern, attribute)
     if len(table) and highlight not in range(len(table)):

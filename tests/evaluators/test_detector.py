@@ -336,7 +336,7 @@ def test_nothing_after_the_end() -> None:
 
 def test_a_batch_of_another_kind() -> None:
     detector = Detector(PATTERN, PLAN)
-    with pytest.raises(EvaluationError, match=r"EventStream, not a DataFrame; .*from_pandas"):
+    with pytest.raises(StreamError, match=r"EventStream, not a DataFrame; .*from_pandas"):
         detector.push(random_events(5))  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="WITHIN"):
         detector.push(stream_of(random_events(5), is_datetime=True))
