@@ -70,6 +70,7 @@ def number(
     *,
     least: float | None = None,
     above: float | None = None,
+    most: float | None = None,
 ) -> float:
     """A finite number as a float, whichever type of number it was.
 
@@ -81,6 +82,8 @@ def number(
         The smallest that will do.
     above : float, optional
         What it must be greater than.
+    most : float, optional
+        The largest that will do.
 
     Raises
     ------
@@ -100,11 +103,13 @@ def number(
         raise error(f"{name} must be at least {least:g}, not {shown(given)}")
     if above is not None and found <= above:
         raise error(f"{name} must be more than {above:g}, not {shown(given)}")
+    if most is not None and found > most:
+        raise error(f"{name} must be at most {most:g}, not {shown(given)}")
     return found
 
 
-def seed(given: Any, error: type[CepbenchError]) -> int:
-    """A seed as an int.
+def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> int:
+    """A seed as an int, of any size or up to ``most``.
 
     Raises
     ------
@@ -112,10 +117,11 @@ def seed(given: Any, error: type[CepbenchError]) -> int:
         Of the type ``error``. NumPy takes None too, and then nothing could be drawn again.
     """
     try:
-        return whole(given, "seed", error, least=0, most=None)
+        return whole(given, "seed", error, least=0, most=most)
     except error:
         raise error(
             f"seed {shown(given)} is no seed; use an integer that is not negative"
+            f"{'' if most is None else f', and at most {most:,}'}"
         ) from None
 
 
@@ -180,8 +186,8 @@ def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchEr
     """
     if isinstance(given, str) and given in known:
         return given
-    hint = did_you_mean(given, known) if isinstance(given, str) else ""
-    raise error(f"{name} is one of {', '.join(known)}, not {shown(given)}{hint}")
+    near = did_you_mean(given, known)
+    raise error(f"{name} is one of {', '.join(known)}, not {shown(given)}{near}")
 
 
 def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[..., Any] | None:

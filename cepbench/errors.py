@@ -135,11 +135,13 @@ def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) 
     Parameters
     ----------
     name : object
-        What was asked for; compared as a text.
+        What was asked for; nothing is near to what is no text.
     known : iterable
         What there is.
     cutoff : float
         How alike the two must be, from 0 to 1.
     """
-    near = difflib.get_close_matches(str(name)[:200], map(str, known), n=1, cutoff=cutoff)
+    if not isinstance(name, str):
+        return ""
+    near = difflib.get_close_matches(name[:200], map(str, known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -92,14 +92,14 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     """
     if not isinstance(name, str) or not name.strip():
         raise EvaluationError(
-            f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {name!r}'
+            f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {shown(name)}'
         )
-    if plans not in ("order", "tree"):
-        raise EvaluationError(f'{name}: plans must be "order" or "tree", not {plans!r}')
+    if not isinstance(plans, str) or plans not in ("order", "tree"):
+        raise EvaluationError(f'{name}: plans must be "order" or "tree", not {shown(plans)}')
 
     def register(function: _F) -> _F:
         if not callable(function):
-            raise EvaluationError(f"{name}: an evaluator is a function, not {function!r}")
+            raise EvaluationError(f"{name}: an evaluator is a function, not {shown(function)}")
         structure = chain if plans == "order" else tree_of_instances
         entry = Evaluator(name, plans, structure, source, function)
         taken = _EVALUATORS.get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cepbench import __version__
+from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.kernels import tables
 from cepbench.kernels.buffers import place_columns
@@ -166,13 +168,15 @@ def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None
         If it cannot be written.
     """
 
+    path = _path(path)
+
     def write(unfinished: Path) -> None:
         with unfinished.open("wb") as file:
             np.savez(file, **snapshot)  # type: ignore[arg-type]
 
     try:
-        write_in_one_step(Path(path), write)
-    except (OSError, TypeError, ValueError) as error:
+        write_in_one_step(path, write)
+    except (OSError, ValueError) as error:
         raise SnapshotError(
             f"the snapshot cannot be written to {path}: {_shown(error)}; give the path of a file "
             "in a folder where there is room and you may write"
@@ -187,8 +191,9 @@ def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
     SnapshotError
         If they cannot be read.
     """
+    path = _path(path)
     try:
-        with open(path, "rb") as file, np.load(file) as found:
+        with path.open("rb") as file, np.load(file) as found:
             return dict(found)
     except FileNotFoundError:
         raise SnapshotError(f"there is no snapshot {path}") from None
@@ -199,11 +204,17 @@ def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
         ) from error
 
 
+def _path(given: Any) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise SnapshotError(f"a snapshot is kept at the path of a file, not at {kind_of(given)}")
+    return Path(given)
+
+
 def _read(snapshot: Any) -> dict[str, np.ndarray]:
     """Every array of a snapshot; of an open file these are read here, and not again."""
     if not isinstance(snapshot, Mapping):
         raise SnapshotError(
-            f"this is no snapshot of a detector, but {type(snapshot).__name__}; give the mapping "
+            f"this is no snapshot of a detector, but {kind_of(snapshot)}; give the mapping "
             "that Detector.snapshot() returned or numpy.load gave, or the path of a file to "
             "Detector.load(path)"
         )

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import callback, choice, texts, whole
+from cepbench.arguments import MOST, callback, choice, texts, whole
 from cepbench.arguments import seed as seed_from
+from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.result import shown_bytes
@@ -142,7 +143,8 @@ def compare(
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
-    seed = seed_from(seed, ExperimentError)
+    seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
+    choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
     told = callback(told, "told", ExperimentError)

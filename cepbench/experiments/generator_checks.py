@@ -118,7 +118,7 @@ def check_generator(
     True
     """
     entry = _entry(generator)
-    time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0)
+    time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0, most=1e6)
     seed = seed_from(seed, ExperimentError)
     drawn = check_problems(problems, sizes, seed=seed)
     if entry.is_builtin:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import kind_of, shown
+from cepbench.arguments import kind_of, number, shown
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.models import plan_notes
 from cepbench.costs.problem import PlanningProblem
@@ -119,6 +119,7 @@ def what_if(
         If a generator is unknown.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    alpha = number(alpha, "alpha", StatisticsError, least=0.0)
     changed_pattern = pattern
     if window is not None:
         its = window_of(window, pattern.window.unit, "window", StatisticsError)

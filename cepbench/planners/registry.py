@@ -139,10 +139,10 @@ def plan_generator(
     if not isinstance(name, str) or not name.strip():
         raise PlanGeneratorError(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", plans="order"), '
-            f"not {name!r}"
+            f"not {shown(name)}"
         )
-    if plans not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {plans!r}')
+    if not isinstance(plans, str) or plans not in ("order", "tree"):
+        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {shown(plans)}')
 
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
@@ -151,7 +151,9 @@ def plan_generator(
 
     def register(function: _F) -> _F:
         if not callable(function):
-            raise PlanGeneratorError(f"{name}: a plan generator is a function, not {function!r}")
+            raise PlanGeneratorError(
+                f"{name}: a plan generator is a function, not {shown(function)}"
+            )
         docstring = (function.__doc__ or "").strip()
         first_line = docstring.splitlines()[0] if docstring else ""
         entry = PlanGenerator(

@@ -34,6 +34,8 @@ def table_from_frame(frame: pd.DataFrame, type: str, time: str) -> pa.Table:
         raise StreamError(
             f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
         )
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
     names = [str(name) for name in frame.columns]
     _refuse_duplicates(names)
     for name in (type, time):
