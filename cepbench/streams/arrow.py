@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 _FARTHEST = 2**62 - 1
 
 
-def table_from_frame(frame: pd.DataFrame, type: str, time: str) -> pa.Table:
-    """A DataFrame as an Arrow table, its index left out and its sparse columns filled.
+def table_from_frame(
+    frame: pd.DataFrame, type: str, time: str, attributes: list[str] | None
+) -> pa.Table:
+    """The columns of a stream as an Arrow table, sparse ones filled.
 
     Raises
     ------
     StreamError
-        If it is no DataFrame, the type or time column is its index, or a column cannot be a column
-        of Arrow's, which is then named.
+        If it is no DataFrame, a column is missing, is the index, or is nothing that Arrow can read;
+        then the message names it.
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
@@ -38,10 +40,16 @@ def table_from_frame(frame: pd.DataFrame, type: str, time: str) -> pa.Table:
     text(time, "time", StreamError)
     names = [str(name) for name in frame.columns]
     _refuse_duplicates(names)
-    for name in (type, time):
+    for name in (type, time, *(attributes or ())):
         if name not in names and name in frame.index.names:
             raise StreamError(f"{name!r} is the frame's index; call reset_index() first")
-    frame = frame.set_axis(names, axis="columns")
+        if name not in names:
+            raise no_column(name, names)
+    if names != list(frame.columns):
+        frame = frame.set_axis(names, axis="columns")
+    if attributes is not None:
+        names = list(dict.fromkeys((type, time, *attributes)))
+        frame = frame[names]
     for name in names:
         column: Any = frame[name]
         if hasattr(column, "sparse"):
@@ -74,10 +82,11 @@ def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
         advice = (
             "give the column a single type"
             if dtype.kind == "O"
-            else "turn it into numbers or texts, or leave it out"
+            else "turn it into numbers or texts"
         )
         raise StreamError(
-            f"column {name!r} of type {dtype} cannot be read: {str(error)[:200]}; {advice}"
+            f"column {name!r} of type {dtype} cannot be read: {str((*error.args, error)[0])[:200]}; "
+            f"{advice}, or leave it out of attributes="
         ) from error
 
 

@@ -184,8 +184,10 @@ class EventStream:
         """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
         from cepbench.streams.arrow import stream_from_table, table_from_frame
 
+        if attributes is not None:
+            attributes = texts(attributes, "attributes", StreamError)
         return stream_from_table(
-            table_from_frame(frame, type, time),
+            table_from_frame(frame, type, time, attributes),
             type=type,
             time=time,
             attributes=attributes,

@@ -276,7 +276,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(
     assert os.listdir(tmp_path) == ["state.npz"]
     assert path.read_bytes() == before
     for junk in (None, 3, [1], path / "below a file"):
-        with pytest.raises(SnapshotError, match="cannot be written"):
+        with pytest.raises(SnapshotError, match=r"cannot be written|path of a file"):
             detector.save(junk)  # type: ignore[arg-type]
 
 
