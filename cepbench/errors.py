@@ -5,6 +5,9 @@ A message says where (line and column, row, file, key), what was found, and what
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class CepbenchError(Exception):
     """Root of all errors raised on purpose by cepbench."""
@@ -124,3 +127,21 @@ class ExperimentError(CepbenchError):
 
 class ReportError(CepbenchError):
     """A notebook or report cannot be run or rendered."""
+
+
+def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
+    """The end of a message about an unknown name: the nearest known one, or nothing.
+
+    Parameters
+    ----------
+    name : object
+        What was asked for; nothing is near to what is no text.
+    known : iterable
+        What there is.
+    cutoff : float
+        How alike the two must be, from 0 to 1.
+    """
+    if not isinstance(name, str):
+        return ""
+    near = difflib.get_close_matches(name[:200], map(str, known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""

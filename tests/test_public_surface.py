@@ -346,7 +346,7 @@ MISTAKES = {
         lambda stream: cep.Detector(
             cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes"), cep.OrderPlan(["a"])
         ).push(stream.to_pandas()),
-        ["push takes an EventStream, not a DataFrame", "from_pandas"],
+        ["the batch must be an EventStream, not a DataFrame", "from_pandas"],
     ),
     "events out of order": (
         lambda stream: cep.EventStream.from_pandas(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cepbench.arguments import shown
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
@@ -51,13 +52,13 @@ def _last_by_branch(
         if not any(found):
             names = dict.fromkeys(name for branch in branches for name in branch.positive_names)
             raise StatisticsError(
-                f"last = {last!r}, but the pattern binds no such variable; it binds "
+                f"last = {shown(last)}, but the pattern binds no such variable; it binds "
                 f"{', '.join(names)}"
             )
         return found
     if not isinstance(last, Sequence) or len(last) != len(branches):
         raise StatisticsError(
-            f"last = {last!r}; give one name, or a list of one name or None for each of the "
+            f"last = {shown(last)}; give one name, or a list of one name or None for each of the "
             f"pattern's {len(branches)} branches"
         )
     return list(last)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from cepbench.arguments import choice, number, shown
 from cepbench.costs import order_latency, order_throughput, tree_latency, tree_throughput
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
@@ -163,11 +163,7 @@ class PlanningProblem:
             If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
             unknown or makes no sense.
         """
-        if time_selectivity not in TIME_SELECTIVITIES:
-            raise StatisticsError(
-                f"unknown time_selectivity {time_selectivity!r}; "
-                f"use one of {', '.join(TIME_SELECTIVITIES)}"
-            )
+        choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
         pattern, *others = pattern.branches()
         if others:
             raise UnsupportedPatternError(
@@ -307,9 +303,12 @@ class PlanningProblem:
 
 
 def _weight(alpha: Any) -> float:
-    if not isinstance(alpha, Real) or not 0 <= float(alpha) < math.inf:
-        raise StatisticsError(f"alpha = {alpha!r}; the weight of latency is a number of at least 0")
-    return float(alpha)
+    try:
+        return number(alpha, "alpha", StatisticsError, least=0.0)
+    except StatisticsError:
+        raise StatisticsError(
+            f"alpha = {shown(alpha)}; the weight of latency is a number of at least 0"
+        ) from None
 
 
 def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:

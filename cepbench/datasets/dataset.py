@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepbench.arguments import shown, texts, whole
 from cepbench.datasets.declaration import Column, Entry, Variant
 from cepbench.datasets.library import PatternLibrary, read_library
 from cepbench.datasets.source_files import read_source
-from cepbench.errors import DatasetError
+from cepbench.errors import DatasetError, did_you_mean
 from cepbench.patterns.model import Pattern
 from cepbench.streams.arrow import stream_from_table
 from cepbench.streams.dataset import MONTH, QUARANTINE, SEQUENCE, Declaration
@@ -100,9 +100,10 @@ class Dataset:
             If a column is unknown.
         """
         wanted = self._types(types)
-        for name, value in (("first", first), ("days", days)):
-            if value is not None and value < 1:
-                raise DatasetError(f"{name}={value}: at least 1, or leave it out for everything")
+        if first is not None:
+            first = whole(first, "first", DatasetError, least=1)
+        if days is not None:
+            days = whole(days, "days", DatasetError, least=1)
         if days is not None:
             if end is not None:
                 raise DatasetError("days and end both say where to stop; give one of them")
@@ -236,12 +237,11 @@ class Dataset:
             return None
         if isinstance(types, Pattern):
             types = [variable.type for variable in types.variables]
-        wanted = [types] if isinstance(types, str) else list(dict.fromkeys(types))
+        wanted = [types] if isinstance(types, str) else texts(types, "types", DatasetError)
         for name in wanted:
             if name not in self.counts.index:
-                near = difflib.get_close_matches(name, list(self.counts.index), n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "its counts list the types"
-                raise DatasetError(f"{self.name} has no events of type {name!r}; {hint}")
+                hint = did_you_mean(name, self.counts.index) or "; its counts list the types"
+                raise DatasetError(f"{self.name} has no events of type {shown(name)}{hint}")
         return wanted
 
     def _read(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from cepbench.arguments import kind_of
 from cepbench.datasets.catalogue import (
     VARIABLE,
     entries,
@@ -78,6 +79,8 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
     """
     if name is None:
         return list_datasets()
+    if not isinstance(name, str | Path):
+        raise DatasetError(f"a data set is opened by its name or path, not by {kind_of(name)}")
     if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
         return open_path(Path(name).expanduser())
     entry, rest = find_entry(name)

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepbench.errors import EvaluationError
+from cepbench.arguments import kind_of, texts
+from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.given import stream_from
 
 
 def match_schema(pattern: Pattern) -> pa.Schema:
@@ -82,9 +84,16 @@ def with_events(
     StreamError
         If the stream has no such attribute.
     EvaluationError
-        If a position is not in the stream.
+        If these are no matches, or a position is not in the stream.
     """
-    wanted = ["time", *stream.attributes] if attributes is None else list(attributes)
+    stream = stream_from(stream)
+    if not isinstance(matches, pa.Table):
+        raise EvaluationError(
+            f"matches must be a pyarrow.Table, not {kind_of(matches)}; Result.arrow is one"
+        )
+    wanted = ["time", *stream.attributes]
+    if attributes is not None:
+        wanted = texts(attributes, "attributes", StreamError)
     values = {name: _event_values(stream, name) for name in dict.fromkeys(wanted)}
     columns = {}
     for field in matches.schema:
@@ -94,6 +103,11 @@ def with_events(
             continue
         is_list = pa.types.is_large_list(field.type)
         positions = column.values if is_list else column
+        if not pa.types.is_integer(positions.type):
+            raise EvaluationError(
+                f"the column {field.name!r} of the matches has type {field.type}, and holds no "
+                "positions; give them as Result.arrow has them"
+            )
         _check_positions(positions, field.name, len(stream))
         for name, events in values.items():
             taken = events.take(positions)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice, flag, whole
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -27,20 +29,25 @@ from cepbench.evaluators.partitions import PartitionRanks
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import (
-    header_array,
-    header_of,
     pack,
     plan_from_json,
     plan_to_json,
+    read_snapshot,
+    sealed,
     unpack,
+    unsealed,
+    write_snapshot,
 )
 from cepbench.evaluators.union import Union, waits
 from cepbench.kernels import tables
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
+from cepbench.plans.given import plan_from
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
+from cepbench.streams.given import stream_from
 from cepbench.streams.numeric import NumericReader
 
 #: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
@@ -58,7 +65,8 @@ class Detector:
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     plan : OrderPlan, TreePlan or UnionPlan
         One plan, or for a pattern with OR one for each of its branches.
     evaluator : str, optional
@@ -75,13 +83,13 @@ class Detector:
 
     Raises
     ------
-    PlanError, EvaluationError, UnsupportedPatternError
-        If plan, evaluator and pattern do not fit each other.
+    PatternError, PlanError, EvaluationError, UnsupportedPatternError
+        If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
     """
 
     def __init__(
         self,
-        pattern: Pattern,
+        pattern: Pattern | str,
         plan: Plan | UnionPlan,
         *,
         evaluator: str | None = None,
@@ -90,12 +98,11 @@ class Detector:
         latency: bool = False,
         node_times: bool = False,
     ) -> None:
-        if output not in OUTPUTS:
-            raise EvaluationError(f"output is one of {', '.join(OUTPUTS)}, not {output!r}")
-        if partial_match_limit < 1:
-            raise EvaluationError(
-                f"partial_match_limit must be positive, not {partial_match_limit}"
-            )
+        pattern, plan = pattern_from(pattern), plan_from(plan)
+        output = choice(output, "output", OUTPUTS, EvaluationError)
+        limit = whole(partial_match_limit, "partial_match_limit", EvaluationError, least=1)
+        latency = flag(latency, "latency", EvaluationError)
+        node_times = flag(node_times, "node_times", EvaluationError)
         branches = pattern.branches()
         check_parts(plan, branches)
         if len(branches) > 1 and "branch" in pattern.positive_names:
@@ -112,7 +119,7 @@ class Detector:
         self.plan = plan
         self.evaluator = chosen.name
         self.output = output
-        self.partial_match_limit = partial_match_limit
+        self.partial_match_limit = limit
         self._timed = latency
         self._watched = node_times
         self._reader = NumericReader()
@@ -133,7 +140,7 @@ class Detector:
                 written=pattern.positive_names,
                 reader=self._reader,
                 reports=output != "count" or any(map(self._union.compares, group)),
-                limit=partial_match_limit,
+                limit=limit,
                 timed=latency,
                 watched=node_times,
             )
@@ -198,11 +205,7 @@ class Detector:
         With ``ended`` no further events follow, and what waits is given too.
         """
         self._refuse_if_ended()
-        if not isinstance(batch, EventStream):
-            raise EvaluationError(
-                f"push takes an EventStream, not a {type(batch).__name__}; "
-                "see EventStream.from_pandas and from_arrow"
-            )
+        batch = stream_from(batch, "the batch")
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         if len(batch) and self._last is not None and batch.timestamps[0] < self._last:
@@ -301,7 +304,10 @@ class Detector:
         return NodeTable(branches, self._span(), self._watched)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays, for example for ``numpy.savez``."""
+        """The whole state as plain arrays; :meth:`save` writes them to a file.
+
+        A digest over all of them is one of them, so that :meth:`restore` sees any damage.
+        """
         self._refuse_if_ended()
         header = {
             "pattern": str(self.pattern),
@@ -322,16 +328,50 @@ class Detector:
                 for engine in self._engines
             ],
         }
-        arrays = {"header": header_array(header), "union": self._union.packed()}
+        arrays = {"union": self._union.packed()}
         for number, engine in enumerate(self._engines):
             packed = pack(engine.layout.plan.nodes, engine.kept)
             packed["latencies"] = engine.latencies.copy()
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
-        return arrays
+        return sealed(header, arrays)
+
+    def save(self, path: str | Path) -> None:
+        """Write a :meth:`snapshot` to a file for :meth:`load`, which is there whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Of a file of whatever name; one that is there is replaced once the new one is whole.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be written.
+        """
+        write_snapshot(self.snapshot(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Detector:
+        """A detector that goes on where :meth:`save` was called, in whatever process.
+
+        Parameters
+        ----------
+        path : path
+            Of a file that :meth:`save` wrote, or ``numpy.savez`` from a :meth:`snapshot`.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be read, is not a snapshot, is one of another version, or is damaged.
+        """
+        return cls.restore(read_snapshot(path))
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
         """A detector that goes on where :meth:`snapshot` was taken, in whatever process.
+
+        Nothing of a snapshot is used before its digest has been found to be that of its arrays.
+        That shows damage, not forgery: whoever can write a snapshot can take its digest.
 
         Parameters
         ----------
@@ -343,7 +383,7 @@ class Detector:
         SnapshotError
             If it is not a snapshot, is one of another version, or is damaged.
         """
-        header = header_of(snapshot)
+        header, arrays = unsealed(snapshot)
         try:
             detector = cls(
                 reread(header["pattern"]),
@@ -358,8 +398,8 @@ class Detector:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         for number, engine in enumerate(detector._engines):
             own = {
-                name.removeprefix(f"{number}/"): snapshot[name]
-                for name in snapshot
+                name.removeprefix(f"{number}/"): array
+                for name, array in arrays.items()
                 if name.startswith(f"{number}/")
             }
             engine.kept = unpack(own, engine.layout.plan)
@@ -368,7 +408,7 @@ class Detector:
                 engine.ranks = PartitionRanks(
                     engine.ranks.attribute, dict(header["partitions"][number])
                 )
-        detector._union.restore(detector.pattern, snapshot)
+        detector._union.restore(detector.pattern, arrays)
         detector._position, detector._matches = header["position"], header["matches"]
         detector._first, detector._last = header["first"], header["last"]
         detector._seconds = header["seconds"]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from cepbench.arguments import flag
+from cepbench.errors import EvaluationError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
 from cepbench.evaluators.own import evaluated_by
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Result
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.plans.given import plan_from
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
+from cepbench.streams.given import stream_from
 
 
 def evaluate(
-    pattern: Pattern,
+    pattern: Pattern | str,
     stream: EventStream,
     plan: Plan | UnionPlan,
     *,
@@ -27,7 +32,8 @@ def evaluate(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     stream : EventStream
     plan : OrderPlan, TreePlan or UnionPlan
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` gives them.
@@ -53,11 +59,14 @@ def evaluate(
     ------
     StreamError
         If the pattern asks for types or attributes that the stream does not have.
-    PlanError, EvaluationError
-        If plan, evaluator and pattern do not fit each other.
+    PatternError, PlanError, EvaluationError
+        If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
+    pattern, stream, plan = pattern_from(pattern), stream_from(stream), plan_from(plan)
+    latency = flag(latency, "latency", EvaluationError)
+    node_times = flag(node_times, "node_times", EvaluationError)
     check_types(pattern, stream)
     chosen = evaluator_for(plan, evaluator)
     if chosen.run is not None:

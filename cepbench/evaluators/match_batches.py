@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from cepbench.arguments import callback, whole
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
 from cepbench.evaluators.result import Metrics
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
+from cepbench.streams.given import stream_from
 
 #: Events that are pushed at first, and at most.
 _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
@@ -51,7 +54,7 @@ class MatchBatches(Iterator[pa.Table]):
 
 
 def match_batches(
-    pattern: Pattern,
+    pattern: Pattern | str,
     stream: EventStream,
     plan: Plan | UnionPlan,
     *,
@@ -67,7 +70,8 @@ def match_batches(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     stream : EventStream
     plan : OrderPlan, TreePlan or UnionPlan
     rows : int
@@ -89,8 +93,9 @@ def match_batches(
     EvaluationError
         If ``rows`` is not positive; and whatever ``evaluate`` raises.
     """
-    if rows < 1:
-        raise EvaluationError(f"rows must be positive, not {rows}")
+    rows = whole(rows, "rows", EvaluationError, least=1)
+    told = callback(told, "told", EvaluationError)
+    pattern, stream = pattern_from(pattern), stream_from(stream)
     check_types(pattern, stream)
     detector = Detector(
         pattern,

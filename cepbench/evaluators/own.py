@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice
 from cepbench.errors import CepbenchError, EvaluationError
 from cepbench.evaluators.detector import OUTPUTS, check_parts
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
@@ -49,8 +50,7 @@ def evaluated_by(
     """
     branches = pattern.branches()
     check_parts(plan, branches)
-    if output not in OUTPUTS:
-        raise EvaluationError(f"output is one of {', '.join(OUTPUTS)}, not {output!r}")
+    output = choice(output, "output", OUTPUTS, EvaluationError)
     if watched:
         raise EvaluationError(
             f"the evaluator {evaluator.name} measures no latency and no times of nodes; "

@@ -63,5 +63,6 @@ class PartitionRanks:
         ranks[order] = np.arange(len(values)) - np.repeat(began, sizes)
         before = np.array([self.counts.get(kind, 0) for kind in kinds.tolist()], np.int64)
         for kind, known, size in zip(kinds.tolist(), before.tolist(), sizes.tolist(), strict=True):
-            self.counts[kind] = known + size
+            if kind == kind:  # NaN is equal to no key, and would be a new one in every batch
+                self.counts[kind] = known + size
         return ranks + (before[which] if len(kinds) else 0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.errors import EvaluationError
+from cepbench.arguments import shown
+from cepbench.errors import EvaluationError, did_you_mean
 from cepbench.evaluators.lazy_nfa import chain
 from cepbench.evaluators.tree import tree_of_instances
 from cepbench.plans.model import OrderPlan, Plan, Tree, TreePlan, UnionPlan
@@ -92,14 +92,14 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     """
     if not isinstance(name, str) or not name.strip():
         raise EvaluationError(
-            f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {name!r}'
+            f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {shown(name)}'
         )
-    if plans not in ("order", "tree"):
-        raise EvaluationError(f'{name}: plans must be "order" or "tree", not {plans!r}')
+    if not isinstance(plans, str) or plans not in ("order", "tree"):
+        raise EvaluationError(f'{name}: plans must be "order" or "tree", not {shown(plans)}')
 
     def register(function: _F) -> _F:
         if not callable(function):
-            raise EvaluationError(f"{name}: an evaluator is a function, not {function!r}")
+            raise EvaluationError(f"{name}: an evaluator is a function, not {shown(function)}")
         structure = chain if plans == "order" else tree_of_instances
         entry = Evaluator(name, plans, structure, source, function)
         taken = _EVALUATORS.get(name)
@@ -122,8 +122,9 @@ def evaluator_for(plan: Plan | UnionPlan, name: str | None = None) -> Evaluator:
     """
     if name is None:
         return next(e for e in EVALUATORS.values() if e.plans == plan.kind)
-    if name not in EVALUATORS:
-        near = difflib.get_close_matches(str(name), EVALUATORS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise EvaluationError(f"no evaluator {name!r}; there are {', '.join(EVALUATORS)}{hint}")
+    if not isinstance(name, str) or name not in EVALUATORS:
+        raise EvaluationError(
+            f"no evaluator {shown(name)}; there are {', '.join(EVALUATORS)}"
+            f"{did_you_mean(name, EVALUATORS)}"
+        )
     return EVALUATORS[name]

@@ -8,16 +8,23 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from cepbench.arguments import MOST, callback, choice, texts, whole
+from cepbench.arguments import seed as seed_from
+from cepbench.costs.problem import TIME_SELECTIVITIES
+from cepbench.errors import ExperimentError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.result import shown_bytes
 from cepbench.experiments.cells import OK, check_agreement, results_frame
 from cepbench.experiments.measure import cells_of, measure_pattern
 from cepbench.experiments.workload import PatternSpec
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.planners.registry import PlanGenerator, default_generators
+from cepbench.planners.registry import PlanGenerator, generators_from
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 
 #: Columns of the comparison, in order.
 COLUMNS = (
@@ -76,7 +83,7 @@ class Comparison(pd.DataFrame):
 
 
 def compare(
-    pattern: Pattern,
+    pattern: Pattern | str,
     stream: EventStream,
     *,
     statistics: Statistics | None = None,
@@ -93,7 +100,8 @@ def compare(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     stream : EventStream
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
@@ -128,12 +136,22 @@ def compare(
     PlanGeneratorError
         If a generator is unknown.
     ExperimentError
-        If an evaluator is unknown, or two runs found different numbers of matches.
+        If an evaluator is unknown, a number or word makes no sense, or two runs found different numbers of matches.
     """
+    pattern, stream = pattern_from(pattern), stream_from(stream)
+    chosen = generators_from(generators)
+    if evaluators is not None:
+        evaluators = texts(evaluators, "evaluators", ExperimentError)
+    repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
+    seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
+    choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
+    limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
+    choice(output, "output", ("count", "matches"), ExperimentError)
+    told = callback(told, "told", ExperimentError)
+    statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
-    chosen = default_generators() if generators is None else generators
     runs = measure_pattern(
         spec,
         stream,
@@ -143,7 +161,7 @@ def compare(
         repetitions=repetitions,
         seed=seed,
         time_selectivity=time_selectivity,
-        partial_match_limit=partial_match_limit,
+        partial_match_limit=limit,
         output=output,
     )
     if told is not None:

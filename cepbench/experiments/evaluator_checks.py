@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import ExperimentError, UnsupportedPatternError
+from cepbench.arguments import seed as seed_from
+from cepbench.arguments import shown, texts
+from cepbench.errors import ExperimentError, UnsupportedPatternError, did_you_mean
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import Evaluator, evaluator_for
 from cepbench.experiments.cells import ERROR, OK, REFUSED
@@ -140,10 +142,14 @@ def check_evaluator(
     True
     """
     chosen = evaluator_for(OrderPlan(["a"]), evaluator)
-    wanted = list(PATTERNS if patterns is None else patterns)
+    wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
+    seed = seed_from(seed, ExperimentError)
     for name in wanted:
         if name not in PATTERNS:
-            raise ExperimentError(f"no pattern {name!r}; there are {', '.join(PATTERNS)}")
+            raise ExperimentError(
+                f"no pattern {shown(name)}; there are {', '.join(PATTERNS)}"
+                f"{did_you_mean(name, PATTERNS)}"
+            )
     stream = check_stream(seed)
     rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
     columns = ["pattern", "text", "algorithm", "plan", "status", "reason", "matches", "seconds"]

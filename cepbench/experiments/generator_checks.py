@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import number
+from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
 from cepbench.experiments.cells import ERROR, OK, REFUSED
@@ -116,8 +118,8 @@ def check_generator(
     True
     """
     entry = _entry(generator)
-    if not time_limit > 0:
-        raise ExperimentError(f"time_limit = {time_limit!r}; give a number of seconds more than 0")
+    time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0, most=1e6)
+    seed = seed_from(seed, ExperimentError)
     drawn = check_problems(problems, sizes, seed=seed)
     if entry.is_builtin:
         load_kernels(entry)  # they come to an end, and compiling is none of their business

@@ -14,6 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from cepbench.arguments import elements, text, texts, whole
+from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import SMALLEST, PlanningProblem
 from cepbench.errors import ExperimentError
 from cepbench.patterns.model import (
@@ -94,7 +96,7 @@ def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
     ExperimentError
         If there is no such kind, the number is not one of at least 1, or ``seed`` is no seed.
     """
-    kind, _, size = name.rpartition("-")
+    kind, _, size = text(name, "name", ExperimentError).rpartition("-")
     if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
         near = difflib.get_close_matches(kind or name, PROBLEM_KINDS, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]}-4?" if near else ""
@@ -102,9 +104,7 @@ def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
             f"there is no problem {name!r}{hint} A name is a kind and a number of events, such as "
             f"sequence-4; kinds are {', '.join(PROBLEM_KINDS)}"
         )
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise ExperimentError(f"seed {seed!r} is no seed; use an integer that is not negative")
-    return _made(PROBLEM_KINDS[kind], int(size), int(seed))
+    return _made(PROBLEM_KINDS[kind], int(size), seed_from(seed, ExperimentError))
 
 
 def check_problems(
@@ -125,9 +125,13 @@ def check_problems(
     ExperimentError
         If there is no such kind, a size or the seed makes no sense, or nothing is left to be tried.
     """
-    wanted = list(PROBLEM_KINDS if kinds is None else kinds)
     if isinstance(kinds, str):
         raise ExperimentError(f"problems is {kinds!r}; it must be a list, such as [{kinds!r}]")
+    wanted = texts(PROBLEM_KINDS if kinds is None else kinds, "problems", ExperimentError)
+    sizes = [
+        whole(size, "each of sizes", ExperimentError)
+        for size in elements(sizes, "sizes", "[2, 3, 4]", ExperimentError)
+    ]
     if not wanted or not len(sizes):
         raise ExperimentError("no kind of problem or no size is left: nothing would be tried")
     names = [

@@ -13,14 +13,18 @@ from cepbench.explanations.estimates import estimate
 from cepbench.explanations.explanation import Explanation
 from cepbench.explanations.measured import measure
 from cepbench.explanations.nodes import ExplainedNode, check_parts, explained_nodes
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 
 
 def explain(
-    pattern: Pattern,
+    pattern: Pattern | str,
     plan: AnyPlan,
     statistics: Statistics,
     stream: EventStream | None = None,
@@ -35,7 +39,8 @@ def explain(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     plan : OrderPlan, TreePlan or UnionPlan
         Made by ``cep.plan`` or by hand.
     statistics : Statistics
@@ -77,6 +82,10 @@ def explain(
     of the root against the rows that it made. That a SEQ has no estimates under
     ``time_selectivity="exact"`` if it is nested is said, and is no error.
     """
+    pattern, plan = pattern_from(pattern), plan_from(plan)
+    statistics = statistics_from(statistics)
+    if stream is not None:
+        stream = stream_from(stream)
     check_parts(pattern, plan)
     chosen = evaluator_for(plan, evaluator)
     branches = pattern.branches()

@@ -103,12 +103,9 @@ def check_parts(pattern: Pattern, plan: AnyPlan) -> None:
     Raises
     ------
     PlanError
-        If it is no plan, or not one over the variables of each branch.
+        If it is not one over the variables of each branch.
     """
-    branches = pattern.branches()
-    parts = getattr(plan, "parts", None)
-    if parts is None:
-        raise PlanError(f"a plan to explain is one that cep.plan gives, not {plan!r}")
+    branches, parts = pattern.branches(), plan.parts
     if len(parts) != len(branches):
         raise PlanError(
             f"the pattern has {len(branches)} branches and the plan {len(parts)}; this is the plan "

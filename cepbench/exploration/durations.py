@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cepbench.errors import CepbenchError, PatternError
+from cepbench.arguments import number, shown
+from cepbench.errors import CepbenchError
 from cepbench.patterns.model import Window
 from cepbench.patterns.parse import parse
 
@@ -33,9 +34,9 @@ def window_of(
     try:
         if isinstance(given, str):
             return parse("PATTERN SEQ(A a) WITHIN W", W=given).window
-        return Window(float(given), unit)
-    except (PatternError, TypeError, ValueError):
+        return Window(number(given, what, error), unit)
+    except CepbenchError:
         raise error(
-            f"{what} = {given!r} is no length of time; give a number of {unit}, or a text such as "
+            f"{what} = {shown(given)} is no length of time; give a number of {unit}, or a text such as "
             "'20 minutes' or '500 units'"
         ) from None

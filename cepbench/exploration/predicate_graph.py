@@ -10,7 +10,9 @@ import pandas as pd
 
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.exploration.graph_picture import graphs_html
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
 _NODES = (
@@ -53,13 +55,13 @@ class PredicateGraph:
         return graphs_html(self.nodes.to_dict("records"), self.edges.to_dict("records"))
 
 
-def predicate_graph(pattern: Pattern, statistics: Statistics | None = None) -> PredicateGraph:
+def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None) -> PredicateGraph:
     """The graph whose nodes are the variables of a pattern and whose edges its conditions.
 
     Parameters
     ----------
-    pattern : Pattern
-        Of any kind; one with OR has a graph for each branch.
+    pattern : Pattern or str
+        Of any kind, or its text; one with OR has a graph for each branch.
     statistics : Statistics, optional
         Where rates and selectivities come from; NaN without it, or where it has none.
 
@@ -74,6 +76,9 @@ def predicate_graph(pattern: Pattern, statistics: Statistics | None = None) -> P
     the timestamps of each two neighbours. Conditions are drawn above the variables, the order in
     time as arrows on their line and below it.
     """
+    pattern = pattern_from(pattern)
+    if statistics is not None:
+        statistics = statistics_from(statistics)
     nodes: list[dict[str, object]] = []
     edges: list[dict[str, object]] = []
     for number, branch in enumerate(pattern.branches()):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import StreamError
+from cepbench.arguments import shown, texts
+from cepbench.errors import StreamError, did_you_mean
 from cepbench.exploration.durations import window_of
 from cepbench.patterns.model import Window
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 
 #: Intervals that are aimed at where none is given, and the most that are counted.
 _AIMED_AT, _MOST = 80, 200_000
@@ -57,6 +58,7 @@ def rates_over_time(
         If the stream is empty or has no such type, or ``every`` is no length of time or makes too
         many intervals.
     """
+    stream = stream_from(stream)
     if not len(stream):
         raise StreamError("an empty stream has no rates over time")
     names = _chosen(stream, types)
@@ -95,14 +97,14 @@ def _chosen(stream: EventStream, types: Iterable[str] | None) -> list[str]:
     counts = stream.counts_by_type()
     if types is None:
         return sorted(counts, key=lambda name: -counts[name])[:MOST_TYPES]
-    names = [types] if isinstance(types, str) else list(dict.fromkeys(types))
+    names = [types] if isinstance(types, str) else texts(types, "types", StreamError)
     if not names:
         raise StreamError("types names no type; leave it out for the most frequent ones")
     for name in names:
         if name not in counts:
-            near = difflib.get_close_matches(str(name), counts, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise StreamError(f"the stream has no events of type {name!r}{hint}")
+            raise StreamError(
+                f"the stream has no events of type {shown(name)}{did_you_mean(name, counts)}"
+            )
     return names
 
 

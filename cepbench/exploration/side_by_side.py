@@ -8,15 +8,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cepbench.arguments import seed as seed_from
 from cepbench.errors import PlanGeneratorError
 from cepbench.explanations.explain import explain
 from cepbench.explanations.explanation import Explanation
 from cepbench.exploration.side_by_side_page import Panel, panels_html
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import PlanGenerator, generators_from
 from cepbench.plans.model import AnyPlan, OrderPlan
 from cepbench.plans.notes import from_log
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
 #: Columns of the table of plans, in order.
@@ -80,7 +83,7 @@ class SideBySide:
 
 
 def plans_side_by_side(
-    pattern: Pattern,
+    pattern: Pattern | str,
     statistics: Statistics,
     generators: Sequence[str | PlanGenerator] | None = None,
     *,
@@ -93,8 +96,8 @@ def plans_side_by_side(
 
     Parameters
     ----------
-    pattern : Pattern
-        Of any kind; of one with OR each plan has a tree for each branch.
+    pattern : Pattern or str
+        Of any kind, or its text; of one with OR each plan has a tree for each branch.
     statistics : Statistics
     generators : sequence of str or PlanGenerator, optional
         Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and a user's own.
@@ -116,10 +119,9 @@ def plans_side_by_side(
     StatisticsError, UnsupportedPatternError
         If the statistics do not fit the pattern, or an argument makes no sense.
     """
-    chosen = [
-        entry if isinstance(entry, PlanGenerator) else find_generator(entry)
-        for entry in (default_generators() if generators is None else generators)
-    ]
+    pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    seed = seed_from(seed, PlanGeneratorError)  # or each generator's row would say so
+    chosen = generators_from(generators)
     plans: dict[str, AnyPlan] = {}
     explanations: dict[str, Explanation] = {}
     reasons: dict[str, str] = {}

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of, number, whole
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.result import Result
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import CodedStrings, EventStream
 from cepbench.streams.fit import check_types
+from cepbench.streams.given import stream_from
 
 if TYPE_CHECKING:
     import altair as alt
@@ -61,7 +64,16 @@ def timeline(
     windows: float | None = None,
 ) -> Timeline:
     """The numbers behind :func:`match_timeline`; parameters and errors as there."""
+    stream, pattern = stream_from(stream), pattern_from(pattern)
     table = matches.matches if isinstance(matches, Result) else matches
+    if not isinstance(table, pd.DataFrame):
+        raise EvaluationError(
+            f"matches must be a Result or its DataFrame of matches, not {kind_of(table)}"
+        )
+    _check_matches(table, pattern, stream)
+    highlight = whole(highlight, "highlight", EvaluationError)
+    if windows is not None:
+        windows = number(windows, "windows", EvaluationError, least=0.0)
     check_types(pattern, stream)
     name, values = _values(stream, pattern, attribute)
     if len(table) and highlight not in range(len(table)):
@@ -131,7 +143,7 @@ def match_timeline(
     Raises
     ------
     EvaluationError
-        If there is no match of that number.
+        If these are no matches of the pattern in the stream, or there is none of that number.
     StreamError
         If the stream lacks a type of the pattern, or the attribute, or that is no number.
     """
@@ -166,6 +178,27 @@ def _shown_matches(
     every = max(1, -(-len(inside) // _MOST_MATCHES))
     shown = {*inside[::every].tolist(), *([highlight] if len(table) else [])}
     return sorted(shown), len(inside) - len(shown)
+
+
+def _check_matches(table: pd.DataFrame, pattern: Pattern, stream: EventStream) -> None:
+    """Refuse what are no matches of this pattern in this stream."""
+    missing = [name for name in pattern.positive_names if name not in table.columns]
+    if missing:
+        raise EvaluationError(
+            f"the matches have no column {missing[0]!r}; give those of this pattern, as "
+            "cep.evaluate returns them"
+        )
+    try:
+        first, last = _ends(table, pattern)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            "the matches hold something else than positions; give them as cep.evaluate returns them"
+        ) from error
+    if len(table) and not (first.min() >= 0 and last.max() < len(stream)):
+        raise EvaluationError(
+            f"the matches have positions beyond the stream's {len(stream):,} events; give the "
+            "stream that they were found in"
+        )
 
 
 def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of, number, shown
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.models import plan_notes
 from cepbench.costs.problem import PlanningProblem
-from cepbench.errors import StatisticsError
+from cepbench.errors import StatisticsError, did_you_mean
 from cepbench.exploration.durations import window_of
 from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.plans.notes import from_log
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Pair, Statistics
 
 
@@ -69,7 +71,7 @@ class WhatIf:
 
 
 def what_if(
-    pattern: Pattern,
+    pattern: Pattern | str,
     statistics: Statistics,
     *,
     window: float | str | Window | None = None,
@@ -86,7 +88,8 @@ def what_if(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     statistics : Statistics
         As they are.
     window : float, str or Window, optional
@@ -115,6 +118,8 @@ def what_if(
     PlanGeneratorError
         If a generator is unknown.
     """
+    pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    alpha = number(alpha, "alpha", StatisticsError, least=0.0)
     changed_pattern = pattern
     if window is not None:
         its = window_of(window, pattern.window.unit, "window", StatisticsError)
@@ -123,6 +128,13 @@ def what_if(
                 f"window = {its}, but the pattern's is {pattern.window}: one counts ticks"
             )
         changed_pattern = replace(pattern, window=its)
+    for key, given in (("rates", rates), ("selectivities", selectivities)):
+        if not isinstance(given, Mapping | None):
+            raise StatisticsError(f"{key} is a mapping such as a dict, not {kind_of(given)}")
+    if not isinstance(before, SideBySide | None):
+        raise StatisticsError(
+            f"before is what plans_side_by_side(...) returned, not {kind_of(before)}"
+        )
     changed = _changed(pattern, statistics, rates or {}, selectivities or {})
     options: dict[str, Any] = {
         "generators": generators, "seed": seed, "time_selectivity": time_selectivity,
@@ -181,11 +193,10 @@ def _ordered(pair: Pair) -> Pair:
 def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, known) or "."
         raise StatisticsError(
-            f"{where} mentions {name!r}, of which nothing was measured{hint} The variables are "
-            f"{', '.join(known)}"
+            f"{where} mentions {shown(name)}, of which nothing was measured{hint} The variables "
+            f"are {', '.join(known)}"
         )
 
 

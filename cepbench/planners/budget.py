@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from cepbench.arguments import number, shown, whole
 from cepbench.errors import PlanGeneratorError
 
 #: The deadline, and the number of steps, of a search without a limit.
@@ -40,13 +40,18 @@ class Budget:
     steps: float = math.inf
 
     def __post_init__(self) -> None:
-        if not _is_number(self.seconds) or not float(self.seconds) > 0:
-            raise PlanGeneratorError(
-                f"a budget of {self.seconds!r} seconds; give a number of more than 0"
-            )
-        steps = self.steps
-        if not _is_number(steps) or steps < 1 or (steps != math.inf and steps % 1):
-            raise PlanGeneratorError(f"a budget of {steps!r} steps; give an integer of at least 1")
+        for key, wanted in (
+            ("seconds", "a number of more than 0"),
+            ("steps", "an integer of at least 1"),
+        ):
+            given = getattr(self, key)
+            try:
+                found = _limit(given, key)
+            except PlanGeneratorError:
+                raise PlanGeneratorError(
+                    f"a budget of {shown(given)} {key}; give {wanted}"
+                ) from None
+            object.__setattr__(self, key, found)
 
     @property
     def is_limited(self) -> bool:
@@ -56,7 +61,7 @@ class Budget:
     @property
     def most_steps(self) -> int:
         """The steps as an integer, for kernels; :data:`UNLIMITED` for no limit."""
-        return UNLIMITED if self.steps == math.inf else int(self.steps)
+        return UNLIMITED if self.steps == math.inf else min(int(self.steps), UNLIMITED)
 
     def deadline(self) -> int:
         """When a search that begins now has to end, in nanoseconds of the monotonic clock.
@@ -72,8 +77,12 @@ class Budget:
         return Budget(self.seconds / parts, self.steps)
 
 
-def _is_number(given: Any) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+def _limit(given: Any, key: str) -> float:
+    if isinstance(given, float | np.floating) and given == math.inf:
+        return math.inf
+    if key == "steps":
+        return whole(given, key, PlanGeneratorError, least=1, most=None)
+    return number(given, key, PlanGeneratorError, above=0.0)
 
 
 def budget_from(given: Any) -> Budget:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.arguments import seed as seed_from
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.models import plan_notes
 from cepbench.costs.problem import PlanningProblem
@@ -20,15 +21,17 @@ from cepbench.errors import (
     PlanGeneratorError,
     PlanningRefusedError,
 )
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planners.budget import Budget, Found, budget_from
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
 
 def plan(
-    pattern: Pattern,
+    pattern: Pattern | str,
     statistics: Statistics,
     algorithm: str | PlanGenerator = "DP-B",
     *,
@@ -44,7 +47,8 @@ def plan(
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
     algorithm : str or PlanGenerator
@@ -83,6 +87,7 @@ def plan(
         If no planning problem can be made of the pattern and the statistics, or ``alpha`` or
         ``last`` makes no sense.
     """
+    pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     branches = pattern.branches()
     its_budget = budget_from(budget).share(len(branches))
     plans = []
@@ -108,7 +113,8 @@ def plan_problem(
             f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
             f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
         )
-    rng = _seeded(seed)
+    seed = seed_from(seed, PlanGeneratorError)
+    rng = np.random.default_rng(seed)
     limits = budget_from(budget)
     try:
         found = (
@@ -158,13 +164,6 @@ def _remarks(branch: Pattern) -> tuple[str, ...]:
         for variable in branch.variables
         if variable.kind is not Kind.PLAIN
     )
-
-
-def _seeded(seed: int) -> np.random.Generator:
-    # NumPy would take None as well, and then no plan could be made again.
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise PlanGeneratorError(f"seed {seed!r} is no seed; use an integer that is not negative")
-    return np.random.default_rng(seed)
 
 
 def _named(tree: Any, names: tuple[str, ...]) -> Any:

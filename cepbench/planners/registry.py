@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from cepbench.arguments import elements, flag, shown, whole
 from cepbench.errors import PlanGeneratorError
 
 GeneratorFunction = Callable[..., Any]
@@ -138,14 +139,21 @@ def plan_generator(
     if not isinstance(name, str) or not name.strip():
         raise PlanGeneratorError(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", plans="order"), '
-            f"not {name!r}"
+            f"not {shown(name)}"
         )
-    if plans not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {plans!r}')
+    if not isinstance(plans, str) or plans not in ("order", "tree"):
+        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {shown(plans)}')
+
+    if max_size is not None:
+        max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
+    exact = flag(exact, f"{name}: exact", PlanGeneratorError)
+    anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
 
     def register(function: _F) -> _F:
         if not callable(function):
-            raise PlanGeneratorError(f"{name}: a plan generator is a function, not {function!r}")
+            raise PlanGeneratorError(
+                f"{name}: a plan generator is a function, not {shown(function)}"
+            )
         docstring = (function.__doc__ or "").strip()
         first_line = docstring.splitlines()[0] if docstring else ""
         entry = PlanGenerator(
@@ -193,11 +201,26 @@ def find_generator(name: str) -> PlanGenerator:
         If there is none; the message suggests the nearest.
     """
     by_name = {known.casefold(): entry for known, entry in _GENERATORS.items()}
-    wanted = str(name).casefold()
+    wanted = name.casefold() if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted, by_name, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(wanted[:200], by_name, n=1, cutoff=0.5)
     hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
     raise PlanGeneratorError(
-        f"there is no plan generator {name!r}{hint} Known are {', '.join(_GENERATORS)}"
+        f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
     )
+
+
+def generators_from(given: Any) -> list[PlanGenerator]:
+    """The generators of a list of names, or of generators themselves; None for the default ones.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If it is no list, or there is no generator of a name.
+    """
+    names = default_generators() if given is None else given
+    return [
+        one if isinstance(one, PlanGenerator) else find_generator(one)
+        for one in elements(names, "generators", '["GREEDY", "DP-LD"]', PlanGeneratorError)
+    ]

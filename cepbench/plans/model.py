@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
@@ -54,9 +55,9 @@ class OrderPlan(PlanNotes):
     kind: ClassVar[str] = "order"
 
     def __post_init__(self) -> None:
-        if isinstance(self.names, str):
+        if isinstance(self.names, str) or not isinstance(self.names, Iterable):
             raise PlanError(
-                f'an order is a list of variable names such as ["a", "b"], not {self.names!r}'
+                f'an order is a list of variable names such as ["a", "b"], not {shown(self.names)}'
             )
         object.__setattr__(self, "names", tuple(self.names))
         _check_names(self.names)
@@ -138,7 +139,10 @@ class TreePlan(PlanNotes):
     kind: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tree", _as_pairs(self.tree))
+        try:
+            object.__setattr__(self, "tree", _as_pairs(self.tree))
+        except RecursionError:
+            raise PlanError("a tree that is too deep, or holds itself, is no plan") from None
         _check_names(self.names)
         self._check_estimates(2 * len(self.names) - 1)
 
@@ -222,13 +226,17 @@ class UnionPlan:
 
     def __post_init__(self) -> None:
         if not isinstance(self.plans, Iterable):
-            raise PlanError(f"a union is a list of plans, one for each branch, not {self.plans!r}")
+            raise PlanError(
+                f"a union is a list of plans, one for each branch, not {shown(self.plans)}"
+            )
         object.__setattr__(self, "plans", tuple(self.plans))
         if not self.plans:
             raise PlanError("a union needs at least one plan")
         for plan in self.plans:
             if not isinstance(plan, OrderPlan | TreePlan):
-                raise PlanError(f"a union is made of order plans or tree plans, not of {plan!r}")
+                raise PlanError(
+                    f"a union is made of order plans or tree plans, not of {shown(plan)}"
+                )
             if plan.kind != self.kind:
                 raise PlanError("a union is made of plans of one kind: all orders or all trees")
 
@@ -358,7 +366,7 @@ def _as_pairs(node: Any) -> Tree:
     if isinstance(node, list | tuple) and len(node) == 2:
         return (_as_pairs(node[0]), _as_pairs(node[1]))
     raise PlanError(
-        f"{node!r} is no tree; a tree is a variable name or a pair of trees, "
+        f"{shown(node)} is no tree; a tree is a variable name or a pair of trees, "
         'such as (("a", "c"), "b")'
     )
 
@@ -368,7 +376,7 @@ def _check_names(names: Sequence[Any]) -> None:
         raise PlanError("a plan needs at least one variable")
     for name in names:
         if not isinstance(name, str) or not name:
-            raise PlanError(f"a plan is made of variable names, and {name!r} is none")
+            raise PlanError(f"a plan is made of variable names, and {shown(name)} is none")
         if names.count(name) > 1:
             raise PlanError(f"the plan has variable {name!r} twice")
 

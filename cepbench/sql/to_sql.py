@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cepbench.errors import PlanError, QueryError, UnsupportedPatternError
+from cepbench.arguments import choice, shown
+from cepbench.errors import PlanError, QueryError, UnsupportedPatternError, did_you_mean
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Names, Numbered, with_partition
 from cepbench.sql.conditions import ConditionWriter
@@ -16,7 +19,7 @@ from cepbench.sql.pairs import Columns
 
 
 def to_sql(
-    pattern: Pattern,
+    pattern: Pattern | str,
     plan: AnyPlan | None = None,
     dialect: str = "duckdb",
     *,
@@ -30,8 +33,8 @@ def to_sql(
 
     Parameters
     ----------
-    pattern : Pattern
-        SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
+    pattern : Pattern or str
+        Or its text: SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
         ``consuming``.
     plan : OrderPlan, TreePlan or UnionPlan, optional
         Whose joins the query has, see the notes; for a pattern with OR a plan for each branch.
@@ -83,15 +86,23 @@ def to_sql(
     NaN. DuckDB compares times in nanoseconds, Spark in microseconds, which is all that its
     timestamps hold.
     """
-    if dialect not in DIALECTS:
-        raise QueryError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-    if output not in ("matches", "count"):
-        raise QueryError(f'output is "matches" or "count", not {output!r}')
+    pattern = pattern_from(pattern)
+    if not isinstance(dialect, str) or dialect not in DIALECTS:
+        raise QueryError(
+            f"no dialect {shown(dialect)}; there are {', '.join(DIALECTS)}"
+            f"{did_you_mean(dialect, DIALECTS)}"
+        )
+    choice(output, "output", ("matches", "count"), QueryError)
     columns = (type_column, time_column, position_column)
+    for name in (table, *columns):
+        if not isinstance(name, str):
+            raise QueryError(f"tables and columns have texts as names, not {shown(name)}")
     if not all(columns) or not all(table.split(".")):
         raise QueryError(f"a name is empty: table {table!r}, columns {', '.join(columns)!r}")
     _check_pattern(pattern)
     branches = pattern.branches()
+    if plan is not None:
+        plan = plan_from(plan)
     joins = _trees(plan, branches) if plan else [branch.positive_names for branch in branches]
     query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
     return query.write(joins, counted=output == "count")

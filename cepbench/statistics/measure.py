@@ -13,12 +13,16 @@ from typing import TypeVar
 
 import numpy as np
 
+from cepbench.arguments import seed as seed_from
+from cepbench.arguments import whole
 from cepbench.errors import StatisticsError
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.given import stream_from
 
 _Key = TypeVar("_Key")
 
@@ -96,14 +100,14 @@ class StatisticsSample:
 
 
 def measure_statistics(
-    pattern: Pattern, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
+    pattern: Pattern | str, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
 ) -> Statistics:
     """Arrival rates and selectivities of a pattern's variables on a stream.
 
     Parameters
     ----------
-    pattern : Pattern
-        Of any kind; all variables of all branches are measured, negated ones too.
+    pattern : Pattern or str
+        Of any kind, or its text; all variables of all branches are measured, negated ones too.
     stream : EventStream
         With the events of other types too, if the pattern asks for contiguity.
     seed : int
@@ -144,6 +148,7 @@ def measure_statistics(
     any two variables; ``partitions`` is the number of equally large partitions in which an event
     has as many neighbours on average as in those of the stream.
     """
+    pattern, stream = pattern_from(pattern), stream_from(stream)
     if not len(stream):
         raise StatisticsError(
             "an empty stream has no arrival rates; give Statistics(cardinalities=...) by hand"
@@ -152,7 +157,7 @@ def measure_statistics(
 
 
 def sample_statistics(
-    pattern: Pattern,
+    pattern: Pattern | str,
     stream: EventStream,
     *,
     seed: int = 0,
@@ -173,10 +178,11 @@ def sample_statistics(
     StreamError
         If the pattern cannot be asked of the stream.
     """
-    if pairs < 1:
-        raise StatisticsError(f"a sample needs at least one pair, not {pairs}")
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise StatisticsError(f"seed {seed!r} is no seed; use an integer that is not negative")
+    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pairs = whole(pairs, "pairs", StatisticsError, least=1)
+    seed = seed_from(seed, StatisticsError)
+    if stream_events is not None:
+        stream_events = whole(stream_events, "stream_events", StatisticsError, least=0)
     check_fit(pattern, stream)
     check_types(pattern, stream)
     sampler = Sampler(pattern, stream, seed, pairs)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cepbench.errors import StatisticsError
+from cepbench.arguments import kind_of, number, shown
+from cepbench.errors import StatisticsError, did_you_mean
 
 Pair = tuple[str, str]
 
@@ -65,18 +66,19 @@ class Statistics:
         for key in (kind, "selectivities", "standard_errors"):
             if not isinstance(getattr(self, key), Mapping):
                 raise StatisticsError(
-                    f"{key} is a mapping such as a dict, not {getattr(self, key)!r}"
+                    f"{key} is a mapping such as a dict, not {kind_of(getattr(self, key))}"
                 )
-        values = {name: _number(kind, name, value) for name, value in getattr(self, kind).items()}
-        for name in values:
+        values = {}
+        for name, value in getattr(self, kind).items():
             if not isinstance(name, str):
-                raise StatisticsError(f"{kind} has a key {name!r}; a key is a variable's name")
+                raise StatisticsError(f"{kind} has a key {shown(name)}; a key is a variable's name")
+            values[name] = _number(kind, name, value)
         object.__setattr__(self, kind, values)
         selectivities = _by_pair("selectivities", self.selectivities, values)
         for pair, value in selectivities.items():
             if value > 1:
                 raise StatisticsError(
-                    f"selectivities[{pair!r}] = {value!r}; a probability is at most 1"
+                    f"selectivities[{shown(pair)}] = {value!r}; a probability is at most 1"
                 )
         object.__setattr__(self, "selectivities", selectivities)
         single = {k: v for k, v in self.standard_errors.items() if isinstance(k, str)}
@@ -89,14 +91,10 @@ class Statistics:
         for pair, value in _by_pair("standard_errors", paired, values).items():
             errors[pair] = value
         object.__setattr__(self, "standard_errors", errors)
-        for key, least in (("stream_rate", math.ulp(0.0)), ("partitions", 1.0)):
+        for key, bound in (("stream_rate", {"above": 0.0}), ("partitions", {"least": 1.0})):
             value = getattr(self, key)
             if value is not None:
-                number = _number(key, None, value)
-                if number < least:
-                    wanted = "at least 1" if least == 1 else "greater than 0"
-                    raise StatisticsError(f"{key} = {value!r}; it must be {wanted}")
-                object.__setattr__(self, key, number)
+                object.__setattr__(self, key, number(value, key, StatisticsError, **bound))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -247,21 +245,14 @@ def _pair(first: str, second: str) -> Pair:
 
 
 def _number(where: str, key: object, value: Any) -> float:
-    place = where if key is None else f"{where}[{key!r}]"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise StatisticsError(f"{place} = {value!r} is not a number") from None
-    if not math.isfinite(number) or number < 0:
-        raise StatisticsError(f"{place} = {value!r}; it must be finite and at least 0")
-    return number
+    return number(value, f"{where}[{shown(key)}]", StatisticsError, least=0.0)
 
 
 def _known(where: str, name: str, names: Mapping[str, float]) -> None:
     if name not in names:
         raise StatisticsError(
-            f"{where} mentions {name!r}, which has no rate or cardinality; "
-            f"those that have one are {', '.join(names) or 'none at all'}"
+            f"{where} mentions {shown(name)}, which has no rate or cardinality; "
+            f"those that have one are {', '.join(names) or 'none at all'}{did_you_mean(name, names)}"
         )
 
 
@@ -269,13 +260,15 @@ def _by_pair(where: str, given: Mapping[Any, Any], names: Mapping[str, float]) -
     found: dict[Pair, float] = {}
     for key, value in given.items():
         if not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, str) for k in key)):
-            raise StatisticsError(f'{where}[{key!r}]: a key is a pair of names such as ("a", "b")')
+            raise StatisticsError(
+                f'{where}[{shown(key)}]: a key is a pair of names such as ("a", "b")'
+            )
         for name in key:
             _known(where, name, names)
-        pair, number = _pair(*key), _number(where, key, value)
-        if found.setdefault(pair, number) != number:
+        pair, given_number = _pair(*key), _number(where, key, value)
+        if found.setdefault(pair, given_number) != given_number:
             raise StatisticsError(
-                f"{where} gives {found[pair]!r} and {number!r} for the pair {pair!r}; "
+                f"{where} gives {found[pair]!r} and {given_number!r} for the pair {shown(pair)}; "
                 "the order of the two names means nothing, so give it once"
             )
     return found

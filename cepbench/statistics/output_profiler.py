@@ -13,7 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of
 from cepbench.errors import StatisticsError
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 
 
@@ -25,7 +27,8 @@ class OutputProfiler:
 
     Parameters
     ----------
-    pattern : Pattern
+    pattern : Pattern or str
+        Or its text.
 
     Examples
     --------
@@ -33,8 +36,8 @@ class OutputProfiler:
     >>> cep.plan(pattern, statistics, "DP-LD", alpha=0.5, last=profiler.last_variable)
     """
 
-    def __init__(self, pattern: Pattern) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: Pattern | str) -> None:
+        self.pattern = pattern = pattern_from(pattern)
         self._names = [branch.positive_names for branch in pattern.branches()]
         self._counts: list[Counter[tuple[str, ...]]] = [Counter() for _ in self._names]
 
@@ -55,8 +58,12 @@ class OutputProfiler:
         Raises
         ------
         StatisticsError
-            If a column is missing, as if the matches were of another pattern.
+            If these are no matches, or a column is missing, as if they were of another pattern.
         """
+        if not isinstance(matches, pd.DataFrame):
+            raise StatisticsError(
+                f"matches must be a DataFrame, not {kind_of(matches)}; evaluate(...).matches is one"
+            )
         if len(self._names) > 1:
             if "branch" not in matches.columns:
                 raise StatisticsError(
@@ -76,7 +83,13 @@ class OutputProfiler:
                 )
             if not len(part):
                 continue
-            places = np.column_stack([_arrivals(part[name]) for name in names])
+            try:
+                places = np.column_stack([_arrivals(part[name]) for name in names])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise StatisticsError(
+                    f"the columns {_listed(names)} of the matches hold something else than "
+                    "positions; give them as evaluate(...).matches has them"
+                ) from error
             orders, times = np.unique(
                 np.argsort(places, axis=1, kind="stable"), axis=0, return_counts=True
             )

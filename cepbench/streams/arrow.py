@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepbench.errors import StreamError
+from cepbench.arguments import comes_from, flag, kind_of, text, texts
+from cepbench.errors import StreamError, did_you_mean
 from cepbench.streams.event_stream import CodedStrings, Column, EventStream
+from cepbench.streams.given import how_to_make_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,14 +21,72 @@ if TYPE_CHECKING:
 _FARTHEST = 2**62 - 1
 
 
-def table_from_frame(frame: pd.DataFrame) -> pa.Table:
-    """A DataFrame as an Arrow table, its index left out."""
-    _refuse_duplicates(list(frame.columns))
+def table_from_frame(
+    frame: pd.DataFrame, type: str, time: str, attributes: list[str] | None
+) -> pa.Table:
+    """The columns of a stream as an Arrow table, sparse ones filled.
+
+    Raises
+    ------
+    StreamError
+        If it is no DataFrame, a column is missing, is the index, or is nothing that Arrow can read;
+        then the message names it.
+    """
+    if not comes_from(frame, "pandas", "DataFrame"):
+        raise StreamError(
+            f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
+        )
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
+    names = [str(name) for name in frame.columns]
+    _refuse_duplicates(names)
+    for name in (type, time, *(attributes or ())):
+        if name not in names and name in frame.index.names:
+            raise StreamError(f"{name!r} is the frame's index; call reset_index() first")
+        if name not in names:
+            raise no_column(name, names)
+    if names != list(frame.columns):
+        frame = frame.set_axis(names, axis="columns")
+    if attributes is not None:
+        names = list(dict.fromkeys((type, time, *attributes)))
+        frame = frame[names]
+    for name in names:
+        column: Any = frame[name]
+        if hasattr(column, "sparse"):
+            frame = frame.assign(**{name: column.sparse.to_dense()})
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except Exception:  # whatever Arrow, pandas or a column's own type raise; said column by column
+        for name in names:
+            _refuse_unreadable(frame[[name]], name)
+        raise
+
+
+def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
+    """Say what is wrong with a column if Arrow cannot read it."""
+    dtype = column.dtypes.iloc[0]
+    try:
+        pa.Table.from_pandas(column, preserve_index=False)
+    except UnicodeEncodeError as error:
         raise StreamError(
-            f"a column mixes kinds of values: {error}; give each column a single type"
+            f"column {name!r} holds a text that is no Unicode (half of a surrogate pair, "
+            f"{error.object[error.start : error.end]!r}); make others of them by "
+            f"frame[{name!r}].str.encode('utf-8', 'replace').str.decode('utf-8')"
+        ) from error
+    except OverflowError as error:
+        raise StreamError(
+            f"column {name!r} holds an integer beyond 64 bits; turn the column into texts, floats "
+            "or smaller integers"
+        ) from error
+    except Exception as error:  # as above
+        advice = (
+            "give the column a single type"
+            if dtype.kind == "O"
+            else "turn it into numbers or texts"
+        )
+        raise StreamError(
+            f"column {name!r} of type {dtype} cannot be read: {str((*error.args, error)[0])[:200]}; "
+            f"{advice}, or leave it out of attributes="
         ) from error
 
 
@@ -59,19 +119,34 @@ def stream_from_table(
         timestamp, a timestamp beyond the range that can be calculated with, or one smaller than
         the one before it: then ``error.row`` is the first offending row of ``table``.
     """
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if not isinstance(table, pa.Table):
+        raise StreamError(
+            f"from_arrow takes a pyarrow.Table, not {kind_of(table)}; {how_to_make_one(table)}"
+        )
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
+    sort = flag(sort, "sort", StreamError)
     kept = [name for name in table.column_names if name not in (type, time)]
-    names = kept if attributes is None else list(attributes)
+    names = kept if attributes is None else texts(attributes, "attributes", StreamError)
     _refuse_duplicates(table.column_names)
     for name in (type, time, *names):
         if name not in table.column_names:
-            raise StreamError(f"no column {name!r}; there are {', '.join(table.column_names)}")
-    timestamps, is_datetime = _timestamps(table.column(time), time)
+            raise no_column(name, table.column_names)
     # Everything is checked before it is sorted, so that errors name rows of the table as given.
-    types = _types(table.column(type), type)
+    try:
+        timestamps, is_datetime = _timestamps(table.column(time), time)
+        types = _types(table.column(type), type)
+    except pa.ArrowException as error:
+        raise StreamError(f"the columns of type and time cannot be read: {error}") from error
     columns: dict[str, Column] = {}
     unusable: dict[str, str] = {}
     for name in names:
-        column = _attribute(table.column(name))
+        try:
+            column = _attribute(table.column(name))
+        except pa.ArrowException:  # of types that Arrow itself has no casts for
+            column = str(table.column(name).type)
         if isinstance(column, str):
             unusable[name] = column
         else:
@@ -81,6 +156,14 @@ def stream_from_table(
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
     return EventStream(types.codes, types.values, timestamps, is_datetime, columns, unusable)
+
+
+def no_column(name: str, known: list[str], where: str = "") -> StreamError:
+    """The error for a column that is not there: what there is, and the nearest."""
+    several = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
+    return StreamError(
+        f"{where}no column {name!r}; there are {several or 'none'}{did_you_mean(name, known)}"
+    )
 
 
 def _refuse_duplicates(names: list[str]) -> None:
@@ -180,7 +263,13 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     codes = pc.fill_null(array.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
     # Arrow allows a dictionary to hold a value twice, or none at all; codes must tell texts apart.
     first: dict[str, int] = {}
-    values = array.dictionary.to_pylist()
+    try:
+        values = array.dictionary.to_pylist()
+    except UnicodeDecodeError as error:
+        raise StreamError(
+            f"a column holds a text that is no UTF-8 ({error}); read its file with the encoding "
+            "that it was written in"
+        ) from error
     table = [-1 if value is None else first.setdefault(value, len(first)) for value in values]
     if len(first) < len(values):
         codes = np.array([*table, -1], dtype=np.int32)[codes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cepbench.errors import StreamError
+from cepbench.arguments import shown, text, texts, whole
+from cepbench.errors import StreamError, did_you_mean
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,9 +76,15 @@ class EventStream:
 
     def __getitem__(self, rows: slice) -> EventStream:
         """The events of a slice (step 1); columns are views, not copies."""
-        if not isinstance(rows, slice) or rows.step not in (None, 1):
-            raise TypeError("an EventStream is cut by slices such as stream[10:20]")
-        return self._with_rows(rows)
+        try:
+            first, last, step = rows.indices(len(self))
+        except (AttributeError, TypeError, ValueError):
+            step = 0
+        if step != 1:
+            raise StreamError(
+                f"an EventStream is cut by slices such as stream[10:20], not by {shown(rows)}"
+            )
+        return self._with_rows(slice(first, max(first, last)))
 
     def __repr__(self) -> str:
         return f"EventStream({self.describe()})"
@@ -111,14 +117,12 @@ class EventStream:
 
     def batches(self, size: int) -> Iterator[EventStream]:
         """The stream in consecutive pieces of ``size`` events, the last one maybe shorter."""
-        if size < 1:
-            raise ValueError(f"a batch needs at least one event, not {size}")
-        for start in range(0, len(self), size):
-            yield self[start : start + size]
+        size = whole(size, "size", StreamError, least=1)
+        return (self[start : start + size] for start in range(0, len(self), size))
 
     def of_types(self, types: Iterable[str]) -> EventStream:
         """The sub-stream of events of the given types; positions count anew from 0."""
-        wanted = set(types)
+        wanted = set(texts(types, "types", StreamError))
         keep = np.array([name in wanted for name in self.type_names], dtype=bool)
         if not len(keep):
             return self
@@ -137,6 +141,7 @@ class EventStream:
         StreamError
             If there is no such attribute, or one that cannot be compared.
         """
+        text(name, "the name of an attribute", StreamError)
         if name in self.attributes:
             return self.attributes[name]
         if name in self.unusable:
@@ -145,9 +150,8 @@ class EventStream:
                 "turn it into a number or a text before making the stream"
             )
         known = ", ".join(self.attributes) or "none at all"
-        near = difflib.get_close_matches(name, list(self.attributes), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise StreamError(f"the stream has no attribute {name!r}; it has {known}{hint}")
+        hint = did_you_mean(name, self.attributes)
+        raise StreamError(f"the stream has no attribute {shown(name)}; it has {known}{hint}")
 
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
         """Position as index, columns ``type``, ``time`` and one an attribute.
@@ -156,7 +160,7 @@ class EventStream:
         """
         import pandas as pd
 
-        part = self if rows is None else self[:rows]
+        part = self if rows is None else self[: whole(rows, "rows", StreamError, least=0)]
         time = part.timestamps.view("datetime64[ns]") if self.is_datetime else part.timestamps
         table: dict[str, Any] = {
             "type": _categorical(CodedStrings(part.type_codes, part.type_names)),
@@ -180,11 +184,14 @@ class EventStream:
         """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
         from cepbench.streams.arrow import stream_from_table, table_from_frame
 
-        for name in {type, time} - set(frame.columns):
-            if name in frame.index.names:
-                raise StreamError(f"{name!r} is the frame's index; call reset_index() first")
+        if attributes is not None:
+            attributes = texts(attributes, "attributes", StreamError)
         return stream_from_table(
-            table_from_frame(frame), type=type, time=time, attributes=attributes, sort=sort
+            table_from_frame(frame, type, time, attributes),
+            type=type,
+            time=time,
+            attributes=attributes,
+            sort=sort,
         )
 
     @classmethod

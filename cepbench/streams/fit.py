@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from cepbench.errors import StreamError
+from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -63,8 +61,7 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
         return
     for variable in pattern.variables:
         if variable.type not in stream.type_names:
-            near = difflib.get_close_matches(variable.type, stream.type_names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(variable.type, stream.type_names)
             shown = ", ".join(stream.type_names[:8])
             more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
             raise StreamError(

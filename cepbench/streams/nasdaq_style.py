@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepbench.arguments import shown, whole
 from cepbench.errors import DatasetError
 
 #: Fewest and most events of an identifier per 20 minutes, and the mean over identifiers.
@@ -99,11 +100,11 @@ class NasdaqStyle:
 
     def __post_init__(self) -> None:
         for name, most in (("identifiers", MOST_IDENTIFIERS), ("days", 10_000)):
-            value = getattr(self, name)
-            if not 1 <= value <= most:
-                raise DatasetError(f"{name} is {value}; it must be from 1 to {most:,}")
-        if self.seed < 0:
-            raise DatasetError(f"seed is {self.seed}; it must not be negative")
+            value = whole(getattr(self, name), name, DatasetError, least=1, most=most)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "seed", whole(self.seed, "seed", DatasetError, least=0, most=None))
+        if not isinstance(self.first_day, date):
+            raise DatasetError(f"first_day is a datetime.date, not {shown(self.first_day)}")
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:

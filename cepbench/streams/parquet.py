@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import difflib
+import os
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from cepbench.errors import DatasetError, StreamError
-from cepbench.streams.arrow import stream_from_table
+from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
+from cepbench.errors import DatasetError, StreamError, did_you_mean
+from cepbench.streams.arrow import no_column, stream_from_table
 from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -66,8 +67,14 @@ def stream_from_parquet(
     StreamError
         See :func:`cepbench.streams.arrow.stream_from_table`.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
+    if attributes is not None:
+        attributes = texts(attributes, "attributes", StreamError)
     declaration = read_declaration(path)
-    wanted = None if types is None else list(dict.fromkeys(types))
+    wanted = None if types is None else texts(types, "types", StreamError)
     if declaration is not None:
         if wanted is None:
             wanted = list(declaration.counts)
@@ -82,17 +89,17 @@ def stream_from_parquet(
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
         hidden = {type, time, SEQUENCE, MONTH} if ordered else {type, time}
         names = [name for name in dataset.schema.names if name not in hidden]
-        names = names if attributes is None else list(dict.fromkeys(attributes))
+        names = names if attributes is None else attributes
         columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
         for name in columns:
             if name not in dataset.schema.names:
-                known = ", ".join(name for name in dataset.schema.names if name not in hidden)
-                raise StreamError(f"{path} has no column {name!r}; it has {known}")
+                known = [name for name in dataset.schema.names if name not in hidden]
+                raise no_column(name, known, f"{path}: ")
         wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
         if keep is not None:
             dataset = _with_row_groups_of(dataset, type, keep, wanted_rows)
         table = dataset.to_table(columns=columns, filter=wanted_rows)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
@@ -181,14 +188,17 @@ def _month(moment: datetime | int) -> str:
 
 def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
     """The first instant at or after ``moment`` that a column of this type can hold."""
-    if pa.types.is_timestamp(kind) and not isinstance(moment, int):
-        unit = _NANOSECONDS[kind.unit]
-        return pa.scalar(-(-_utc(moment).as_unit("ns").value // unit), pa.int64()).cast(kind)
-    if pa.types.is_integer(kind) and isinstance(moment, int):
-        return pa.scalar(moment, pa.int64())
+    try:
+        if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
+            unit = _NANOSECONDS[kind.unit]
+            return pa.scalar(-(-_utc(moment).as_unit("ns").value // unit), pa.int64()).cast(kind)
+        if pa.types.is_integer(kind):
+            return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
+    except (StreamError, ValueError, OverflowError):
+        pass  # pandas reads no moment, or none in its range
     raise StreamError(
         f"start and end are datetimes for a datetime column and integers for an integer one; "
-        f"{time!r} has type {kind} and {moment!r} was given"
+        f"{time!r} has type {kind} and {shown(moment)} was given"
     )
 
 
@@ -217,6 +227,5 @@ def _refuse_unknown(types: list[str], known: Iterable[str], path: Any) -> None:
     names = list(known)
     missing = sorted(set(types).difference(names))
     if missing:
-        near = difflib.get_close_matches(missing[0], names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:8])} …"
-        raise DatasetError(f"the data set {path} has no events of type {missing[0]!r}; {hint}")
+        hint = did_you_mean(missing[0], names) or f"; it has {', '.join(names[:8])} …"
+        raise DatasetError(f"the data set {path} has no events of type {missing[0]!r}{hint}")

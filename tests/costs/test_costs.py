@@ -215,7 +215,9 @@ def test_problems_that_make_no_sense_are_refused() -> None:
     with pytest.raises(StatisticsError, match="not symmetric"):
         PlanningProblem(("a", "b"), np.zeros(2), np.array([[0.0, 1.0], [0.0, 0.0]]))
     case = random_case(0, 2)
-    with pytest.raises(StatisticsError, match=r"'typo'.*adjacent, exact"):
+    with pytest.raises(
+        StatisticsError, match=r"time_selectivity is one of adjacent, exact, not 'typo'"
+    ):
         PlanningProblem.from_pattern(case.pattern, case.statistics, "typo")
     with pytest.raises(StatisticsError, match=r"no rate .*'v1'"):
         PlanningProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1.0}))

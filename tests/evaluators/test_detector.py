@@ -29,6 +29,7 @@ from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
+from tests.evaluators.snapshots import header_of, with_digest, with_header
 from tests.evaluators.strategies import batches_of, cases, events_of, plans_for, stream_of
 from tests.naive.matcher import naive_matches
 
@@ -163,6 +164,11 @@ def test_goes_on_in_another_process(
     assert comparisons == detector.metrics().comparisons > 0
 
 
+def sealed_text(header: str) -> dict[str, np.ndarray]:
+    """What says so of itself, with the digest that belongs to it."""
+    return with_digest({"header": np.frombuffer(header.encode(), np.uint8)})
+
+
 def some_snapshot() -> dict[str, np.ndarray]:
     detector = Detector(PATTERN, PLAN)
     detector.push(stream_of(random_events(60)))
@@ -191,31 +197,33 @@ def test_snapshot_is_plain_arrays_without_objects() -> None:
     [
         {},
         {"header": np.array("no JSON")},
-        {"header": np.array("[1, 2]")},
-        {"header": np.array("{}")},
-        {"header": np.array(3.5)},
+        {"header": np.array(3.5), "digest": np.array(1)},
         {"numbers": np.arange(3)},
+        sealed_text("no JSON"),
+        sealed_text("[1, 2]"),
+        sealed_text("{}"),
     ],
-    ids=["empty", "no JSON", "a list", "no version", "a number", "other arrays"],
+    ids=["empty", "no digest", "a number", "other arrays", "no JSON", "a list", "no version"],
 )
 def test_restoring_garbage(garbage: dict[str, np.ndarray]) -> None:
-    with pytest.raises(SnapshotError, match="no snapshot"):
+    with pytest.raises(SnapshotError, match=r"no snapshot|is damaged"):
         Detector.restore(garbage)
 
 
 def test_restoring_another_version() -> None:
     snapshot = some_snapshot()
-    header = json.loads(str(snapshot["header"]))
-    snapshot["header"] = np.array(json.dumps(header | {"version": 999}))
-    with pytest.raises(SnapshotError, match=r"version 999.*restore it with the version"):
-        Detector.restore(snapshot)
+    header = {**header_of(snapshot), "version": 999, "cepbench": "9.9"}
+    with pytest.raises(SnapshotError, match=r"version 999.*with the version .*, cepbench 9\.9"):
+        Detector.restore(with_header(snapshot, header))
 
 
 @pytest.mark.parametrize(
     "part", ["rows", "shifts", "counts", "peaks", "ints", "floats", "members", "latencies"]
 )
 @pytest.mark.parametrize("damage", ["missing", "cut", "longer", "wrong kind"])
-def test_restoring_something_damaged(part: str, damage: str) -> None:
+@pytest.mark.parametrize("seal", [dict, with_digest], ids=["old digest", "new digest"])
+def test_restoring_something_damaged(part: str, damage: str, seal: Any) -> None:
+    """No array gets to a kernel that does not fit it, be its digest right or wrong."""
     snapshot = some_snapshot()
     name = f"0/{part}"
     if damage == "missing":
@@ -226,8 +234,8 @@ def test_restoring_something_damaged(part: str, damage: str) -> None:
         snapshot[name] = np.zeros((9, *snapshot[name].shape), snapshot[name].dtype)
     else:
         snapshot[name] = np.full(snapshot[name].shape, "x")
-    with pytest.raises(SnapshotError):
-        Detector.restore(snapshot)
+    with pytest.raises(SnapshotError, match="damaged"):
+        Detector.restore(seal(snapshot))
 
 
 @pytest.mark.parametrize(
@@ -235,10 +243,10 @@ def test_restoring_something_damaged(part: str, damage: str) -> None:
 )
 def test_restoring_a_damaged_header(key: str) -> None:
     snapshot = some_snapshot()
-    header = json.loads(str(snapshot["header"]))
+    header = header_of(snapshot)
     del header[key]
-    with pytest.raises(SnapshotError):
-        Detector.restore(snapshot | {"header": np.array(json.dumps(header))})
+    with pytest.raises(SnapshotError, match=f"no usable '{key}'"):
+        Detector.restore(with_header(snapshot, header))
 
 
 @pytest.mark.kernel
@@ -328,7 +336,7 @@ def test_nothing_after_the_end() -> None:
 
 def test_a_batch_of_another_kind() -> None:
     detector = Detector(PATTERN, PLAN)
-    with pytest.raises(EvaluationError, match=r"EventStream, not a DataFrame; .*from_pandas"):
+    with pytest.raises(StreamError, match=r"EventStream, not a DataFrame; .*from_pandas"):
         detector.push(random_events(5))  # type: ignore[arg-type]
     with pytest.raises(StreamError, match="WITHIN"):
         detector.push(stream_of(random_events(5), is_datetime=True))

@@ -111,7 +111,7 @@ def test_what_a_union_is_made_of() -> None:
         ([], "at least one"),
         ([order, tree], "of one kind"),
         ([order, "abc"], "not of 'abc'"),
-        ([union, order], "not of UnionPlan"),
+        ([union, order], "not of a UnionPlan"),
         (3, "not 3"),
     ):
         with pytest.raises(PlanError, match=message):

@@ -218,7 +218,11 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
         QueryError,
         "no dialect 'sqlite'; there are duckdb, spark",
     ),
-    "output": (lambda: cep.to_sql(AB, output="rows"), QueryError, '"matches" or "count"'),
+    "output": (
+        lambda: cep.to_sql(AB, output="rows"),
+        QueryError,
+        "one of matches, count, not 'rows'",
+    ),
     "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "a name is empty"),
     "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "a name is empty"),
     "plan of others": (lambda: cep.to_sql(AB, cep.OrderPlan(["a"])), PlanError, "lacks variable"),

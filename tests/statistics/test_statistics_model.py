@@ -6,6 +6,7 @@ import json
 import math
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,11 +49,20 @@ def test_what_is_given_is_copied() -> None:
         ({"rates": [("a", 1)]}, "rates is a mapping"),
         ({"cardinalities": "a"}, "cardinalities is a mapping"),
         ({"rates": {1: 1.0}}, "rates has a key 1"),
-        ({"rates": {"a": -1}}, r"rates\['a'\] = -1; it must be finite and at least 0"),
+        ({"rates": {"a": -1}}, r"rates\['a'\] must be at least 0, not -1"),
         ({"rates": {"a": math.nan}}, "must be finite"),
         ({"rates": {"a": math.inf}}, "must be finite"),
-        ({"rates": {"a": None}}, "None is not a number"),
-        ({"rates": {"a": "many"}}, "'many' is not a number"),
+        ({"rates": {"a": None}}, r"rates\['a'\] must be a number, not None"),
+        ({"rates": {"a": "many"}}, "must be a number, not 'many'"),
+        ({"rates": {"a": 10**400}}, r"must be finite and fit a float, not a number of 1329 bits"),
+        ({"rates": {"a": True}}, "must be a number, not True"),
+        ({"rates": {"a": "3"}}, "must be a number, not '3'"),
+        ({"rates": {"a": np.bool_(True)}}, "must be a number"),
+        ({"rates": {"a": 3 + 0j}}, "must be a number"),
+        (
+            {"rates": {"price": 1}, "selectivities": {("prise", "price"): 1}},
+            "did you mean 'price'",
+        ),
         ({"rates": {"a": 1}, "selectivities": None}, "selectivities is a mapping"),
         ({"rates": {"a": 1}, "selectivities": {"a": 0.1}}, r'a pair of names such as \("a", "b"\)'),
         ({"rates": {"a": 1}, "selectivities": {("a",): 0.1}}, "a pair of names"),
@@ -167,11 +177,11 @@ def test_the_whole_stream_is_known_or_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"stream_rate": 0}, "stream_rate = 0; it must be greater than 0"),
-        ({"stream_rate": math.inf}, "stream_rate = inf; it must be finite"),
-        ({"stream_rate": "much"}, "stream_rate = 'much' is not a number"),
-        ({"partitions": 0.5}, "partitions = 0.5; it must be at least 1"),
-        ({"partitions": -3}, "partitions = -3; it must be finite"),
+        ({"stream_rate": 0}, "stream_rate must be more than 0, not 0"),
+        ({"stream_rate": math.inf}, "stream_rate must be finite .* not inf"),
+        ({"stream_rate": "much"}, "stream_rate must be a number, not 'much'"),
+        ({"partitions": 0.5}, "partitions must be at least 1, not 0.5"),
+        ({"partitions": -3}, "partitions must be at least 1, not -3"),
     ],
 )
 def test_numbers_of_the_whole_stream_that_make_no_sense(arguments, message) -> None:

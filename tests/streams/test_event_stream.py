@@ -220,7 +220,9 @@ def test_doubled_column_names() -> None:
 
 def test_a_column_of_mixed_kinds() -> None:
     frame = pd.DataFrame({"symbol": ["A", 1], "ts": [1, 2]})
-    with pytest.raises(StreamError, match="mixes kinds of values"):
+    with pytest.raises(
+        StreamError, match=r"column 'symbol' of type object .*give the column a single type"
+    ):
         EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
@@ -392,7 +394,7 @@ def test_batches_put_together_are_the_stream(size: int, length: int) -> None:
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_batches_hold_events(size: int) -> None:
-    with pytest.raises(ValueError, match="at least one event"):
+    with pytest.raises(StreamError, match="size must be positive, not"):
         list(stream_of(["A"]).batches(size))
 
 
@@ -402,9 +404,9 @@ def test_slices_are_views() -> None:
     assert types_of(part) == ["B", "A"]
     assert np.shares_memory(part.timestamps, stream.timestamps)
     assert len(stream[-1:]) == 1
-    with pytest.raises(TypeError, match="slices"):
+    with pytest.raises(StreamError, match="slices"):
         stream[::2]
-    with pytest.raises(TypeError, match="slices"):
+    with pytest.raises(StreamError, match="slices"):
         stream[0]  # type: ignore[index]
 
 

@@ -124,5 +124,5 @@ def test_days_are_weekdays_from_the_first_day() -> None:
     "wrong", [{"identifiers": 0}, {"identifiers": 10**6}, {"days": 0}, {"seed": -1}]
 )
 def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(DatasetError, match=f"{next(iter(wrong))} is"):
+    with pytest.raises(DatasetError, match=f"{next(iter(wrong))} must"):
         NasdaqStyle(**wrong)  # type: ignore[arg-type]

@@ -175,7 +175,11 @@ def test_unordered_parquet_is_refused_unless_sorted(frame: pd.DataFrame, tmp_pat
     ("arguments", "error", "message"),
     [
         ({"types": ["XX"]}, DatasetError, "did you mean 'X'"),
-        ({"attributes": ["prize"]}, StreamError, "no column 'prize'; it has price"),
+        (
+            {"attributes": ["prize"]},
+            StreamError,
+            "no column 'prize'; there are price; did you mean 'price'",
+        ),
         ({"time": "when"}, StreamError, "no column 'when'"),
         ({"start": 17}, StreamError, "datetimes for a datetime column"),
     ],

@@ -1,0 +1,250 @@
+"""What users hand in: numbers brought to one type, words and switches checked, kinds named.
+
+Each function raises the error that it is given, which names the argument. An argument that is
+compiled for (a limit, a number of rows) must always be of one type: Numba compiles its kernels
+anew for every other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from decimal import Decimal
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Any
+
+from cepbench.errors import CepbenchError, did_you_mean
+
+#: What fits 64 bits.
+MOST = 2**63 - 1
+
+#: Characters of a value that a message quotes.
+_QUOTED = 60
+
+_SHORTENED = Repr()
+_SHORTENED.maxstring = _SHORTENED.maxother = _SHORTENED.maxlong = _QUOTED
+
+
+def whole(
+    given: Any,
+    name: str,
+    error: type[CepbenchError],
+    *,
+    least: int | None = None,
+    most: int | None = MOST,
+) -> int:
+    """A whole number as an int: an int, a NumPy integer, or a float without a fraction.
+
+    Parameters
+    ----------
+    given : object
+        What was handed in.
+    name : str
+        Of the argument, for the message.
+    error : type
+        What to raise.
+    least, most : int, optional
+        Between which it must be.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is none (a bool is none), or out of range.
+    """
+    if not _is_real(given) or not _is_whole(given):
+        raise error(f"{name} must be a whole number, not {shown(given)}")
+    number = int(given)
+    if least is not None and number < least:
+        wanted = {0: "not be negative", 1: "be positive"}.get(least, f"be at least {least:,}")
+        raise error(f"{name} must {wanted}, not {shown(given)}")
+    if most is not None and number > most:
+        raise error(f"{name} must be at most {most:,}, not {shown(given)}")
+    return number
+
+
+def number(
+    given: Any,
+    name: str,
+    error: type[CepbenchError],
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A finite number as a float, whichever type of number it was.
+
+    Parameters
+    ----------
+    given, name, error
+        As for :func:`whole`.
+    least : float, optional
+        The smallest that will do.
+    above : float, optional
+        What it must be greater than.
+    most : float, optional
+        The largest that will do.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is none (a bool and a text are none), not finite, too large for
+        a float, or out of range.
+    """
+    if not _is_real(given):
+        raise error(f"{name} must be a number, not {shown(given)}")
+    try:
+        found = float(given)
+    except (OverflowError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise error(f"{name} must be finite and fit a float, not {shown(given)}")
+    if least is not None and found < least:
+        raise error(f"{name} must be at least {least:g}, not {shown(given)}")
+    if above is not None and found <= above:
+        raise error(f"{name} must be more than {above:g}, not {shown(given)}")
+    if most is not None and found > most:
+        raise error(f"{name} must be at most {most:g}, not {shown(given)}")
+    return found
+
+
+def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> int:
+    """A seed as an int, of any size or up to ``most``.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``. NumPy takes None too, and then nothing could be drawn again.
+    """
+    try:
+        return whole(given, "seed", error, least=0, most=most)
+    except error:
+        raise error(
+            f"seed {shown(given)} is no seed; use an integer that is not negative"
+            f"{'' if most is None else f', and at most {most:,}'}"
+        ) from None
+
+
+def flag(given: Any, name: str, error: type[CepbenchError]) -> bool:
+    """A switch as a bool.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is neither True nor False.
+    """
+    if isinstance(given, bool) or type(given).__name__ in ("bool", "bool_"):  # NumPy's own too
+        return bool(given)
+    raise error(f"{name} is True or False, not {shown(given)}")
+
+
+def text(given: Any, name: str, error: type[CepbenchError]) -> str:
+    """A text, such as a name.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is none, or empty.
+    """
+    if not isinstance(given, str) or not given:
+        raise error(f"{name} must be a text such as a name, not {shown(given)}")
+    return given
+
+
+def texts(given: Any, name: str, error: type[CepbenchError]) -> list[str]:
+    """Texts, such as names of columns, each once.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is a single text, nothing that has elements, or has others.
+    """
+    names = elements(given, name, '["a", "b"]', error)
+    return list(dict.fromkeys(text(one, f"each of {name}", error) for one in names))
+
+
+def elements(given: Any, name: str, example: str, error: type[CepbenchError]) -> list[Any]:
+    """What a list, or anything else that has elements, holds.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is a single text, or has none.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise error(f"{name} must be a list such as {example}, not {shown(given)}")
+    return list(given)
+
+
+def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchError]) -> str:
+    """One of some words.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is none of them; the message suggests the nearest.
+    """
+    if isinstance(given, str) and given in known:
+        return given
+    near = did_you_mean(given, known)
+    raise error(f"{name} is one of {', '.join(known)}, not {shown(given)}{near}")
+
+
+def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[..., Any] | None:
+    """A function to call with progress, or None.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is something else.
+    """
+    if given is None or callable(given):
+        return given
+    raise error(f"{name} must be a function, not {shown(given)}")
+
+
+def kind_of(given: Any) -> str:
+    """What something is, for a message: ``a DataFrame``, ``the text 'abc'``, ``None``."""
+    if given is None:
+        return "None"
+    if isinstance(given, str):
+        return f"the text {shown(given)}"
+    if isinstance(given, type):
+        return f"the class {given.__name__} itself"
+    name = type(given).__name__
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+
+
+def comes_from(given: Any, library: str, *names: str) -> bool:
+    """Whether something is of a type of these names of a library, which need not be loaded."""
+    return any(
+        kind.__module__.partition(".")[0] == library and kind.__name__ in names
+        for kind in type(given).__mro__
+    )
+
+
+def shown(given: Any) -> str:
+    """A value as a message quotes it: at most a line of it, and never an error of its own."""
+    if isinstance(given, int) and abs(given) > 2**64:
+        return f"a number of {given.bit_length()} bits"
+    if not isinstance(given, str | Real | Decimal | list | tuple | dict | set | None):
+        return kind_of(given)
+    try:
+        said = _SHORTENED.repr(given)
+    except Exception:  # of an object in it, or of a number of too many digits
+        return f"a {type(given).__name__}"
+    return said if len(said) <= _QUOTED else f"{said[:_QUOTED]} …"
+
+
+def _is_real(given: Any) -> bool:
+    """Whether it is a number; of NumPy's and Python's types all but bool and complex are."""
+    return isinstance(given, Real | Decimal) and not isinstance(given, bool)
+
+
+def _is_whole(given: Any) -> bool:
+    if isinstance(given, Integral):
+        return True
+    try:
+        return bool(math.isfinite(given) and given == int(given))
+    except OverflowError:  # of a fraction beyond the range of floats
+        return False

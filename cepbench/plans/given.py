@@ -1,0 +1,40 @@
+"""A plan as users hand it in; what is none is refused with the call that makes one of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepbench.arguments import kind_of, shown
+from cepbench.errors import PlanError
+from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
+
+
+def plan_from(given: Any) -> AnyPlan:
+    """The plan that was handed in.
+
+    Raises
+    ------
+    PlanError
+        If it is no plan.
+    """
+    if isinstance(given, OrderPlan | TreePlan | UnionPlan):
+        return given
+    raise PlanError(
+        f"plan must be an OrderPlan, a TreePlan or a UnionPlan, not {kind_of(given)}; "
+        f"{_advice(given)}"
+    )
+
+
+def _advice(given: Any) -> str:
+    """What to do instead."""
+    if isinstance(given, str):
+        return (
+            f"cep.plan(pattern, statistics, {shown(given)}) lets a generator of that name make one"
+        )
+    if isinstance(given, list | tuple) and given:
+        if all(isinstance(part, OrderPlan | TreePlan) for part in given):
+            return "write cep.UnionPlan([...]), one plan for each branch"
+        if all(isinstance(part, str) for part in given):
+            return f"write cep.OrderPlan({shown(list(given))})"
+        return "write cep.TreePlan of nested pairs of names, or cep.OrderPlan of a list of names"
+    return "cep.plan(pattern, statistics) makes one; see to the order of the arguments"

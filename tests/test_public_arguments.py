@@ -1,0 +1,338 @@
+"""Whatever is handed to a public call, nothing but a CepbenchError comes back out of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cepbench as cep
+from cepbench.evaluators import registry as evaluators
+from cepbench.planners import registry as generators
+from cepbench.planners.budget import Budget
+from cepbench.statistics.measure import sample_statistics
+from cepbench.streams.nasdaq_style import NasdaqStyle
+
+TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
+FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspace(0, 1, 20)})
+TABLE = pa.Table.from_pandas(FRAME)
+STREAM = cep.EventStream.from_pandas(FRAME, type="kind", time="at")
+PATTERN = cep.parse(TEXT)
+PLAN = cep.OrderPlan(["a", "b"])
+STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
+RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
+
+
+class Odd:
+    """Nothing that can be done with it works."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no equality")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+#: What is handed in, by the name under which a failing test shows it.
+JUNK: dict[str, Any] = {
+    "None": None,
+    "True": True,
+    "NumPy's True": np.bool_(True),
+    "zero": 0,
+    "three": 3,
+    "minus one": -1,
+    "a fraction": 1.5,
+    "a whole float": 2.0,
+    "1e300": 1e300,
+    "nan": math.nan,
+    "inf": math.inf,
+    "10**30": 10**30,
+    "10**400": 10**400,
+    "10**9999": 10**9999,
+    "a Decimal": Decimal("1e400"),
+    "a Fraction": Fraction(10**400, 3),
+    "NaT": pd.NaT,
+    "NA": pd.NA,
+    "a complex": 1j,
+    "a NumPy integer": np.int8(1),
+    "a generator's name": "GREEDY",
+    "no text": "",
+    "half a surrogate pair": "\ud800",
+    "ten": "10",
+    "bytes": b"A",
+    "a pattern's text": TEXT,
+    "an empty list": [],
+    "names": ["a", "b"],
+    "numbers": [1, 2],
+    "pairs": (("a", "b"), "c"),
+    "a list of itself": (itself := []),
+    "a mapping": {"a": 1},
+    "a mapping of lists": {"a": [1], ("a", "b"): "x", 3: None},
+    "a set": {"a"},
+    "an array": np.arange(3),
+    "an array of objects": np.array([None, "a"], dtype=object),
+    "a series": pd.Series([1, 2]),
+    "a frame": FRAME,
+    "an empty frame": pd.DataFrame(),
+    "a table": TABLE,
+    "a batch": TABLE.to_batches()[0],
+    "a moment": datetime(2020, 1, 1),
+    "a path": Path("nowhere"),
+    "a function": len,
+    "a class": cep.Statistics,
+    "an object": object(),
+    "an odd object": Odd(),
+    "a module": cep,
+    "a pattern": PATTERN,
+    "a stream": STREAM,
+    "a plan": PLAN,
+    "statistics": STATISTICS,
+    "a result": RESULT,
+    "a generator": cep.PLAN_GENERATORS["GREEDY"],
+}
+itself.append(itself)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A public call with arguments that it takes."""
+
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+
+    def __call__(self, **changed: Any) -> Any:
+        return self.function(**{**self.arguments, **changed})
+
+
+def restored(**changed: Any) -> Any:
+    return cep.Detector.restore(**changed)
+
+
+def decorated(register: Callable[..., Any]) -> Callable[..., Any]:
+    def call(function: Any, **options: Any) -> Any:
+        return register(**options)(function)
+
+    return call
+
+
+def iterated(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **options: list(function(**options))
+
+
+def timeline(**options: Any) -> Any:
+    from cepbench.exploration.timeline import timeline as numbers
+
+    return numbers(**options)
+
+
+RUN = {"pattern": PATTERN, "stream": STREAM, "plan": PLAN}
+PLANNED = {"pattern": PATTERN, "statistics": STATISTICS}
+COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
+
+CALLS: dict[str, Call] = {
+    "evaluate": Call(
+        cep.evaluate,
+        {**RUN, "evaluator": None, "output": "matches", "partial_match_limit": 10, "latency": False,
+         "node_times": False},
+    ),
+    "Detector": Call(
+        cep.Detector,
+        {"pattern": PATTERN, "plan": PLAN, "evaluator": None, "output": "count",
+         "partial_match_limit": 10, "latency": False, "node_times": False},
+    ),
+    "Detector.push": Call(
+        lambda batch: cep.Detector(PATTERN, PLAN).push(batch), {"batch": STREAM}
+    ),
+    "Detector.restore": Call(
+        cep.Detector.restore, {"snapshot": cep.Detector(PATTERN, PLAN).snapshot()}
+    ),
+    "Detector.save": Call(lambda path: cep.Detector(PATTERN, PLAN).save(path), {"path": "state"}),
+    "Detector.load": Call(cep.Detector.load, {"path": "state.npz"}),
+    "match_batches": Call(
+        iterated(cep.match_batches),
+        {**RUN, "rows": 5, "evaluator": None, "partial_match_limit": 10, "told": None},
+    ),
+    "with_events": Call(
+        cep.with_events, {"matches": RESULT.arrow, "stream": STREAM, "attributes": ["x"]}
+    ),
+    "plan": Call(
+        cep.plan,
+        {**PLANNED, "algorithm": "GREEDY", "seed": 0, "time_selectivity": "adjacent", "alpha": 0.0,
+         "last": None, "budget": None},
+    ),
+    "compare": Call(
+        cep.compare,
+        {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
+         "evaluators": None, "repetitions": 1, "seed": 0, "time_selectivity": "adjacent",
+         "partial_match_limit": 10, "output": "count", "told": None},
+    ),
+    "explain": Call(
+        cep.explain,
+        {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "stream": STREAM,
+         "evaluator": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
+         "partial_match_limit": 10},
+    ),
+    "to_sql": Call(
+        cep.to_sql,
+        {"pattern": PATTERN, "plan": PLAN, "dialect": "duckdb", "table": "events",
+         "type_column": "type", "time_column": "time", "position_column": "position",
+         "output": "matches"},
+    ),
+    "measure_statistics": Call(
+        cep.measure_statistics, {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10}
+    ),
+    "sample_statistics": Call(
+        sample_statistics,
+        {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10, "stream_events": None},
+    ),
+    "OutputProfiler": Call(
+        lambda pattern, matches: cep.OutputProfiler(pattern).add(matches),
+        {"pattern": PATTERN, "matches": RESULT.matches},
+    ),
+    "Statistics": Call(
+        cep.Statistics,
+        {"cardinalities": None, "rates": {"a": 1}, "selectivities": {}, "standard_errors": {},
+         "stream_rate": None, "partitions": None},
+    ),
+    "Statistics, a rate": Call(lambda rate: cep.Statistics(rates={"a": rate}), {"rate": 1}),
+    "Statistics, a selectivity": Call(
+        lambda value: cep.Statistics(rates={"a": 1}, selectivities={("a", "a"): value}),
+        {"value": 1},
+    ),
+    "Statistics.from_dict": Call(cep.Statistics.from_dict, {"data": STATISTICS.to_dict()}),
+    "from_pandas": Call(cep.EventStream.from_pandas, {"frame": FRAME, **COLUMNS}),
+    "from_arrow": Call(cep.EventStream.from_arrow, {"table": TABLE, **COLUMNS}),
+    "from_parquet": Call(
+        cep.EventStream.from_parquet,
+        {"path": "events.parquet", **COLUMNS, "types": ["A"], "start": 0, "end": 9},
+    ),
+    "a slice": Call(lambda rows: STREAM[rows], {"rows": slice(2, 4)}),
+    "a bound of a slice": Call(lambda start: STREAM[start:], {"start": 2}),
+    "batches": Call(lambda size: list(STREAM.batches(size)), {"size": 3}),
+    "of_types": Call(STREAM.of_types, {"types": ["A"]}),
+    "column": Call(STREAM.column, {"name": "x"}),
+    "to_pandas": Call(STREAM.to_pandas, {"rows": 3}),
+    "OrderPlan": Call(cep.OrderPlan, {"names": ["a", "b"]}),
+    "TreePlan": Call(cep.TreePlan, {"tree": ("a", "b")}),
+    "UnionPlan": Call(cep.UnionPlan, {"plans": [PLAN]}),
+    "Budget": Call(Budget, {"seconds": 1, "steps": 10}),
+    "NasdaqStyle": Call(
+        NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
+    ),
+    "predicate_graph": Call(cep.predicate_graph, PLANNED),
+    "plans_side_by_side": Call(
+        cep.plans_side_by_side,
+        {**PLANNED, "generators": ["GREEDY"], "seed": 0, "time_selectivity": "adjacent",
+         "alpha": 0.0, "last": None},
+    ),
+    "what_if": Call(
+        cep.what_if,
+        {**PLANNED, "window": None, "rates": None, "selectivities": None, "alpha": 0.0,
+         "generators": ["GREEDY"], "seed": 0, "time_selectivity": "adjacent", "last": None,
+         "before": None},
+    ),
+    "rates_over_time": Call(
+        cep.rates_over_time, {"stream": STREAM, "types": None, "every": None}
+    ),
+    "match_timeline": Call(
+        timeline,
+        {"stream": STREAM, "matches": RESULT, "pattern": PATTERN, "highlight": 0,
+         "attribute": None, "windows": None},
+    ),
+    "plan_generator": Call(
+        decorated(cep.plan_generator),
+        {"function": len, "name": "MINE", "plans": "order", "exact": False, "space": "",
+         "description": None, "source": "", "max_size": None, "anytime": False},
+    ),
+    "plan_evaluator": Call(
+        decorated(cep.plan_evaluator),
+        {"function": len, "name": "mine", "plans": "tree", "source": ""},
+    ),
+    "check_generator": Call(
+        cep.check_generator,
+        {"generator": "GREEDY", "problems": ["acyclic"], "sizes": [2], "seed": 0,
+         "time_limit": 60.0},
+    ),
+    "check_evaluator": Call(
+        cep.check_evaluator, {"evaluator": "tree", "patterns": ["sequence"], "seed": 0}
+    ),
+    "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
+    "Dataset.stream": Call(
+        lambda **options: cep.open_dataset("nasdaq-style/sample").stream(**options),
+        {"types": ["MSFT"], "attributes": None, "first": 5, "days": None, "start": None,
+         "end": None},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Files lie in a folder of their own, and what was registered is taken away again."""
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_parquet("events.parquet", index=False)
+    cep.Detector(PATTERN, PLAN).save("state.npz")
+    kept = [(table, dict(table)) for table in (generators._GENERATORS, evaluators._EVALUATORS)]
+    yield
+    for table, before in kept:
+        table.clear()
+        table.update(before)
+
+
+def refused(call: Call, **changed: Any) -> str | None:
+    """The message of a refusal; None if the call took what it was given."""
+    try:
+        call(**changed)
+    except cep.CepbenchError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_takes_what_is_right(name: str) -> None:
+    assert refused(CALLS[name]) is None
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_whatever_is_handed_in_only_errors_of_cepbench_come_out(name: str) -> None:
+    call = CALLS[name]
+    raw = []
+    for argument in call.arguments:
+        for kind, junk in JUNK.items():
+            if argument == "told" and callable(junk):
+                continue  # its errors are its own
+            try:
+                message = refused(call, **{argument: junk})
+            except Exception as error:
+                raw.append(f"{argument} = {kind}: {error!r}"[:200])
+            else:
+                assert message is None or 10 < len(message) < 1500, f"{argument} = {kind}"
+    assert not raw, "\n".join(raw)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_handed_in_in_another_order(name: str) -> None:
+    call = CALLS[name]
+    raw = []
+    for one, other in combinations(call.arguments, 2):
+        given = {one: call.arguments[other], other: call.arguments[one]}
+        try:
+            refused(call, **given)
+        except Exception as error:
+            raw.append(f"{one} and {other} exchanged: {error!r}"[:200])
+    assert not raw, "\n".join(raw)
