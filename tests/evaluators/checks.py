@@ -105,9 +105,11 @@ def _due(case: Case, match: Labelled) -> tuple[int, int | None]:
         if value is not None
         for position in (value if isinstance(value, tuple) else (value,))
     ]
-    branch = case.pattern.branches()[label]
+    # A twin that waits and comes first may still claim it.
+    branches = case.pattern.branches()[: label + 1]
+    twins = [b for b in branches if set(b.positive_names) == set(branches[-1].positive_names)]
     first = int(case.events["time"].iloc[min(positions)])
-    return max(positions), first + case.pattern.window.length if waits(branch) else None
+    return max(positions), first + case.pattern.window.length if any(map(waits, twins)) else None
 
 
 def _is_missing(value: Any) -> bool:
