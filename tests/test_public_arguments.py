@@ -273,6 +273,7 @@ CALLS: dict[str, Call] = {
         cep.check_evaluator, {"evaluator": "tree", "patterns": ["sequence"], "seed": 0}
     ),
     "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
+    "explore": Call(cep.explore, {"dataset": STREAM, "pattern": PATTERN, "seed": 0}),
     "Dataset.stream": Call(
         lambda **options: cep.open_dataset("nasdaq-style/sample").stream(**options),
         {"types": ["MSFT"], "attributes": None, "first": 5, "days": None, "start": None,
