@@ -239,3 +239,12 @@ def test_the_nearest_name() -> None:
     assert did_you_mean("prise", ["price", "volume"]) == "; did you mean 'price'?"
     for far in ("zzz", None, 3, "x" * 10**6):
         assert did_you_mean(far, ["price", "volume"]) == ""
+
+
+@pytest.mark.parametrize("name", ["\ud800", "line\nbreak", " ", "", None, 3])
+def test_names_that_cannot_be_shown_are_refused(name: Any) -> None:
+    """Charts and pages of a generator called by half a surrogate pair ended in raw errors."""
+    with pytest.raises(PlanGeneratorError, match="needs a name"):
+        cep.plan_generator(name, plans="order")
+    with pytest.raises(EvaluationError, match="needs a name"):
+        cep.plan_evaluator(name)

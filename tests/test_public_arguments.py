@@ -273,6 +273,19 @@ CALLS: dict[str, Call] = {
         cep.check_evaluator, {"evaluator": "tree", "patterns": ["sequence"], "seed": 0}
     ),
     "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
+    "Statistics.cardinality": Call(STATISTICS.cardinality, {"name": "a", "window": 2.0}),
+    "Statistics.selectivity": Call(STATISTICS.selectivity, {"first": "a", "second": "b"}),
+    "Statistics.stream_cardinality": Call(
+        cep.Statistics(rates={}, stream_rate=2).stream_cardinality, {"window": 2.0}
+    ),
+    "Latency.quantile": Call(
+        lambda share: cep.evaluate(PATTERN, STREAM, PLAN, latency=True).latency.quantile(share),
+        {"share": 0.5},
+    ),
+    "OutputProfiler.describe": Call(
+        cep.OutputProfiler(PATTERN).add(RESULT.matches).describe, {"most": 3}
+    ),
+    "explore": Call(cep.explore, {"dataset": STREAM, "pattern": PATTERN, "seed": 0}),
     "Dataset.stream": Call(
         lambda **options: cep.open_dataset("nasdaq-style/sample").stream(**options),
         {"types": ["MSFT"], "attributes": None, "first": 5, "days": None, "start": None,

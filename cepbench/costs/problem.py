@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.arguments import choice, number, shown
+from cepbench.arguments import choice, number
 from cepbench.costs import order_latency, order_throughput, tree_latency, tree_throughput
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
@@ -106,7 +106,8 @@ class PlanningProblem:
             object.__setattr__(self, key, array)
         if not np.array_equal(self.log_selectivity, self.log_selectivity.T):
             raise StatisticsError("log_selectivity is not symmetric; a pair has one selectivity")
-        object.__setattr__(self, "alpha", _weight(self.alpha))
+        alpha = number(self.alpha, "alpha", StatisticsError, least=0.0)
+        object.__setattr__(self, "alpha", alpha)
         if self.last is not None and self.last not in range(n):
             raise StatisticsError(f"last = {self.last!r} is none of the indices 0 … {n - 1}")
         if self.alpha and self.last is None:
@@ -300,15 +301,6 @@ class PlanningProblem:
     def tree_cost(self, tree: Any) -> float:
         """Cost of nested pairs of indices; see :meth:`log_tree_cost`."""
         return _plain("tree_cost", self.log_tree_cost(tree))
-
-
-def _weight(alpha: Any) -> float:
-    try:
-        return number(alpha, "alpha", StatisticsError, least=0.0)
-    except StatisticsError:
-        raise StatisticsError(
-            f"alpha = {shown(alpha)}; the weight of latency is a number of at least 0"
-        ) from None
 
 
 def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:

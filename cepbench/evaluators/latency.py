@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepbench.arguments import number
+from cepbench.errors import EvaluationError
 from cepbench.kernels import clock
 
 
@@ -41,6 +43,7 @@ class Latency:
 
     def quantile(self, share: float) -> float:
         """Seconds within which this share of the matches was reported; NaN without matches."""
+        share = number(share, "share", EvaluationError, least=0.0, most=1.0)
         if not self.count:
             return float("nan")
         reached = int(np.searchsorted(np.cumsum(self.histogram), share * self.count))

@@ -90,7 +90,7 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     ... def my_engine(pattern, stream, plan):
     ...     return cep.evaluate(pattern, stream, plan, evaluator="tree").matches
     """
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise EvaluationError(
             f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {shown(name)}'
         )

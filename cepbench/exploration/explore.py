@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cepbench.arguments import comes_from
+from cepbench.arguments import seed as seed_from
+from cepbench.errors import StatisticsError
+from cepbench.patterns.given import pattern_from
+from cepbench.streams.given import stream_from
+
 if TYPE_CHECKING:
     from cepbench.datasets.dataset import Dataset
     from cepbench.exploration.app import Explorer
@@ -39,9 +45,16 @@ def explore(
     Raises
     ------
     DatasetError
-        If there is no such data set, or it cannot be read. What is wrong with a pattern is shown
-        in the app.
+        If there is no such data set, or it cannot be read. What is wrong with a pattern's text is
+        shown in the app.
+    StreamError, PatternError, StatisticsError
+        If ``dataset``, ``pattern`` or ``seed`` is something else altogether.
     """
     from cepbench.exploration.app import Explorer
 
+    if not (isinstance(dataset, str | None) or comes_from(dataset, "cepbench", "Dataset")):
+        dataset = stream_from(dataset, "dataset")
+    if not isinstance(pattern, str | None):
+        pattern = pattern_from(pattern)
+    seed = seed_from(seed, StatisticsError)
     return Explorer(dataset, pattern, seed=seed)

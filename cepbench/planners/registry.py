@@ -136,7 +136,7 @@ def plan_generator(
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise PlanGeneratorError(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", plans="order"), '
             f"not {shown(name)}"

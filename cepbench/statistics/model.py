@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cepbench.arguments import kind_of, number, shown
+from cepbench.arguments import kind_of, number, shown, text
 from cepbench.errors import StatisticsError, did_you_mean
 
 Pair = tuple[str, str]
@@ -115,12 +115,13 @@ class Statistics:
         StatisticsError
             If nothing is known about ``name``, or the number is too large for a float.
         """
-        if name not in self._arrivals:
+        if text(name, "name", StatisticsError) not in self._arrivals:
             raise StatisticsError(
                 f"there is no rate or cardinality for variable {name!r}; "
                 f"there is one for {', '.join(self.names) or 'none at all'}"
             )
         value = self._arrivals[name]
+        window = number(window, "window", StatisticsError, least=0.0)
         if self.cardinalities is not None:
             return value
         if math.isinf(value * window):
@@ -150,6 +151,7 @@ class Statistics:
                 "contiguity depends on how many events of any type arrive; give the events per "
                 "second of the whole stream as Statistics(stream_rate=...), or measure it"
             )
+        window = number(window, "window", StatisticsError, least=0.0)
         return self.stream_rate * window / (self.partition_count() if partition else 1.0)
 
     def partition_count(self) -> float:
@@ -241,6 +243,8 @@ class Statistics:
 
 
 def _pair(first: str, second: str) -> Pair:
+    if not isinstance(first, str) or not isinstance(second, str):
+        raise StatisticsError(f"a pair is of two names, not of {shown(first)} and {shown(second)}")
     return (first, second) if first <= second else (second, first)
 
 

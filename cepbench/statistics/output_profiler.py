@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import kind_of
+from cepbench.arguments import kind_of, whole
 from cepbench.errors import StatisticsError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -167,6 +167,7 @@ class OutputProfiler:
 
     def describe(self, most: int = 10) -> str:
         """The most frequent orders, one a line, with their shares."""
+        most = whole(most, "most", StatisticsError, least=0)
         lines = [f"arrival orders of {self.matches_seen} matches"]
         for number, counts in enumerate(self._counts):
             if len(self._counts) > 1:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepbench.arguments import comes_from, flag, kind_of, text, texts
+from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.streams.event_stream import CodedStrings, Column, EventStream
 from cepbench.streams.given import how_to_make_one
@@ -56,10 +56,10 @@ def table_from_frame(
             frame = frame.assign(**{name: column.sparse.to_dense()})
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except Exception:  # whatever Arrow, pandas or a column's own type raise; said column by column
+    except Exception as error:  # whatever Arrow, pandas or a column's own type raise
         for name in names:
             _refuse_unreadable(frame[[name]], name)
-        raise
+        raise StreamError(f"the frame cannot be read: {shown(str(error))}") from error
 
 
 def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:

@@ -345,7 +345,7 @@ def test_latency_by_hand() -> None:
 def test_latency_that_makes_no_sense() -> None:
     case = random_case(1, 3)
     for alpha in (-1, math.nan, math.inf, "much"):
-        with pytest.raises(StatisticsError, match="weight of latency"):
+        with pytest.raises(StatisticsError, match="alpha must be"):
             PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=alpha)
     with pytest.raises(StatisticsError, match="OutputProfiler"):
         PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=1)

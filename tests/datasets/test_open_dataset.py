@@ -250,7 +250,7 @@ def test_a_slice_of_a_source_file(catalogue: Path) -> None:
     [
         ({"types": ["MSTF"]}, DatasetError, "no events of type 'MSTF'; did you mean 'MSFT'"),
         ({"attributes": ["prize"]}, StreamError, "'prize'"),
-        ({"first": 0}, DatasetError, "first=0: at least 1"),
+        ({"first": 0}, DatasetError, "first must be positive, not 0"),
         ({"days": 1, "end": datetime(2008, 1, 3)}, DatasetError, "give one of them"),
     ],
 )

@@ -241,7 +241,7 @@ def test_what_if_refuses_what_makes_no_sense() -> None:
         ({"selectivities": {("a", "b"): 2.0}}, "a probability is at most 1"),
         ({"window": "5 units"}, "one counts ticks"),
         ({"window": "wide"}, "window = 'wide' is no length of time; give a number of minutes"),
-        ({"alpha": -1}, "alpha = -1"),
+        ({"alpha": -1}, "alpha must be at least 0, not -1"),
     ]:
         with pytest.raises(StatisticsError, match=re.escape(message)):
             cep.what_if(PLAIN, STATISTICS, **arguments)

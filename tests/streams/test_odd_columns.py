@@ -108,6 +108,8 @@ def test_an_odd_column_as_type_or_time(kind: str, use: dict[str, str]) -> None:
 def test_columns_whose_names_are_no_texts() -> None:
     frame = pd.DataFrame([["A", 1, 2.0]], columns=[0, 1, 2])
     assert list(EventStream.from_pandas(frame, type="0", time="1").attributes) == ["2"]
+    with pytest.raises(StreamError, match="no Unicode"):
+        EventStream.from_pandas(frame.set_axis(["a", "b", "\ud800"], axis=1), type="a", time="b")
     for names in (["a", "a", "b"], [1, "1", "b"]):
         with pytest.raises(StreamError, match="two columns are called"):
             EventStream.from_pandas(frame.set_axis(names, axis=1), type="a", time="b")
