@@ -150,7 +150,9 @@ def _parser() -> Lark:
     grammar = importlib.resources.files("cepbench.patterns").joinpath("grammar.lark")
     # The basic lexer reserves keywords everywhere; a contextual one would read a misplaced
     # WITHIN as a name and complain about the next word.
-    return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", propagate_positions=True)
+    # Tokens know their places, so lark need not work out those of all trees, which takes as long
+    # as the parsing itself; see span_of.
+    return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", keep_all_tokens=True)
 
 
 def _tree(text: str) -> Node:
@@ -242,12 +244,12 @@ class _Reader:
     # -- strategy -------------------------------------------------------------------------------
 
     def _strategy(self, tree: Node) -> Strategy:
-        _, name, *attribute = tokens_of(tree)
+        name, *attribute = names_in(tree)
         return self._named_strategy(name, name_of(attribute[0]) if attribute else None, tree)
 
     def _selecting(self, tree: Node) -> Strategy:
         """The strategy of ``WHERE strategy(variables) { conditions }``."""
-        name = tokens_of(tree)[1]
+        name = names_in(tree)[0]
         *listed, braced = nodes_of(tree)
         if listed:
             self._check_listed(listed[0])
@@ -366,7 +368,7 @@ def _conjoined(tree: Node) -> list[Node]:
     found, waiting = [], [tree]
     while waiting:
         part = waiting.pop()
-        if part.data == "conjunction":
+        if part.data in ("conjunction", "brackets"):
             waiting.extend(reversed(nodes_of(part)))
         else:
             found.append(part)

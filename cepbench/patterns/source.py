@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
 from cepbench.patterns.diagnosis import Span, error_at
+from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
     Node = Tree[Token]
-
-#: Deeper brackets, and longer sums, than anybody writes; the rest of the code may recurse.
-MAXIMUM_DEPTH = 60
 
 
 class Source:
@@ -36,11 +34,7 @@ class Source:
     def check_depth(self, depth: int, place: Node) -> None:
         """Refuse what is nested too deep."""
         if depth > MAXIMUM_DEPTH:
-            self.fail(
-                PatternSyntaxError,
-                f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter",
-                place,
-            )
+            self.fail(PatternSyntaxError, TOO_DEEP, place)
 
     def check_parameters_used(self) -> None:
         """Refuse parameters that stand nowhere in the text."""
@@ -123,8 +117,19 @@ def names_in(tree: Node) -> list[Token]:
     return [token for token in tokens_of(tree) if token.type in ("NAME", "QUOTED")]
 
 
+def without_brackets(tree: Node) -> Node:
+    """What stands inside of any number of brackets."""
+    while tree.data == "brackets":
+        tree = nodes_of(tree)[0]
+    return tree
+
+
 def span_of(place: Node | Token) -> Span:
-    """Where a tree or token stands in the text."""
-    where = place if isinstance(place, str) else place.meta
-    assert where.start_pos is not None and where.end_pos is not None
-    return Span(where.start_pos, where.end_pos)
+    """Where a tree or token stands in the text: from its first to its last token."""
+    first = last = place
+    while not isinstance(first, str):
+        first = first.children[0]
+    while not isinstance(last, str):
+        last = last.children[-1]
+    assert first.start_pos is not None and last.end_pos is not None
+    return Span(first.start_pos, last.end_pos)
