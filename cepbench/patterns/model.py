@@ -8,6 +8,7 @@ object. Structures are in :mod:`cepbench.patterns.structure`, conditions in
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -223,15 +224,26 @@ class Pattern:
         conditions all of whose variables it has; ``(self,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return tuple(dict.fromkeys(self.iter_branches()))
+
+    def iter_branches(self) -> Iterator[Pattern]:
+        """The branches one by one, for whoever may not need all of them; equal ones twice."""
         structures = self.structure.alternatives()
         if structures == (self.structure,):
-            return (self,)
-        found = []
+            yield self
+            return
         for structure in structures:
             names = {variable.name for variable in structure.variables()}
-            kept = tuple(c for c in self.conditions if names.issuperset(c.variables))
-            found.append(Pattern(structure, kept, self.window, self.strategy))
-        return tuple(dict.fromkeys(found))
+            # Made without the checks of a new one: whatever holds of all conditions and branches
+            # holds of these.
+            branch = object.__new__(Pattern)
+            vars(branch).update(
+                structure=structure,
+                conditions=tuple(c for c in self.conditions if names.issuperset(c.variables)),
+                window=self.window,
+                strategy=self.strategy,
+            )
+            yield branch
 
     def clauses_between(self, first: str, second: str) -> tuple[Clause, ...]:
         """The conditions over exactly these two variables, or over one if both are the same."""

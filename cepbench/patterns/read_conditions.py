@@ -35,8 +35,6 @@ from cepbench.patterns.source import (
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 if TYPE_CHECKING:
-    from lark import Token
-
     from cepbench.patterns.source import Node
 
 #: Most comparisons that one ``[attribute]`` may stand for, over all variables and branches.
