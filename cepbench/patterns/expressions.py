@@ -208,6 +208,8 @@ def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
         written.setdefault(frozenset(conjunct), conjunct)
     if frozenset() in written:
         return ((),)
+    if len(written) == 1:
+        return tuple(written.values())
     # Shorter ones first, as only they can imply; each under the comparison that is in fewest, for
     # whatever it implies must have that one too.
     number = Counter(itertools.chain.from_iterable(written))

@@ -177,8 +177,9 @@ class Pattern:
     def __post_init__(self) -> None:
         scopes = check_structures(self.structure.alternatives())
         variables = {variable.name: variable for variable in self.structure.variables()}
-        kept = without_implied(clause.comparisons for clause in self.conditions)
-        object.__setattr__(self, "conditions", tuple(map(Clause, kept)))
+        clauses = {clause.comparisons: clause for clause in self.conditions}
+        kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
+        object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
 
