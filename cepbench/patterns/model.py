@@ -8,9 +8,11 @@ object. Structures are in :mod:`cepbench.patterns.structure`, conditions in
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 from cepbench.errors import PatternError
 from cepbench.patterns.expressions import (
@@ -65,6 +67,9 @@ NANOSECONDS = {
     "hours": 3600 * 10**9,
     "days": 86_400 * 10**9,
 }
+
+#: The longest window, in nanoseconds or ticks: differences of timestamps fit 64 bits with it.
+_LONGEST = 2**61
 
 #: Names of the event selection strategies [kolchinsky2018]_, section 5.2.
 STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity")
@@ -123,10 +128,23 @@ class Window:
         if self.unit != "units" and self.unit not in NANOSECONDS:
             known = ", ".join([*NANOSECONDS, "units"])
             raise PatternError(f"unknown window unit {self.unit!r}; use one of {known}")
-        if not 0 <= self.amount < float("inf"):
-            raise PatternError(f"WITHIN {self.amount}: a window must be finite and not negative")
-        if self.length > 2**61:
-            raise PatternError(f"WITHIN {self}: longer than the 73 years that fit a timestamp")
+        given: object = self.amount
+        if isinstance(given, bool) or not isinstance(given, Real):
+            kind = type(given).__name__
+            raise PatternError(f"WITHIN takes a number and a unit, and the number is a {kind}")
+        try:
+            amount = float(given)
+        except OverflowError:
+            amount = math.inf
+        if not 0 <= amount < math.inf:
+            raise PatternError(f"WITHIN {amount}: a window must be finite and not negative")
+        largest = _LONGEST // NANOSECONDS.get(self.unit, 1)
+        if amount * NANOSECONDS.get(self.unit, 1) > _LONGEST:
+            years = "the 73 years that fit a timestamp" if self.is_datetime else "2^61 units"
+            raise PatternError(
+                f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
+                f"{largest} {self.unit}"
+            )
 
     @property
     def is_datetime(self) -> bool:

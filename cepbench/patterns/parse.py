@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import importlib.resources
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -110,8 +111,8 @@ def parse(
         For a condition that ties more than two variables together, and for constructs which are
         known from the literature but not built yet.
     PatternError
-        For conditions over variables of different branches, a text where a number must stand, or
-        a window beyond the range of timestamps.
+        For conditions over variables of different branches, a text where a number must stand, a
+        window beyond the range of timestamps, and whatever is no text.
 
     Examples
     --------
@@ -121,7 +122,16 @@ def parse(
     'PATTERN SEQ(MSFT a, NOT(GOOG GOOG), KL(INTC c)) WHE'
     """
     if not isinstance(text, str):
-        raise TypeError(f"a pattern is parsed from a str, not from {type(text).__name__}")
+        raise PatternError(
+            f"a pattern is parsed from a str, not from {type(text).__name__}{_advice(text)}"
+        )
+    if not isinstance(parameters, Mapping | None) or not all(
+        isinstance(p, str) for p in parameters or ()
+    ):
+        raise PatternError(
+            "the parameters of a pattern are a mapping from names to values, such as {'W': '1 "
+            f"hour'}}, not a {type(parameters).__name__}"
+        )
     twice = set(parameters or ()) & set(named)
     if twice:
         raise PatternNameError(
@@ -133,6 +143,19 @@ def parse(
         with reader.errors_with_places():
             check_satisfiable(pattern)
     return pattern
+
+
+def _advice(given: object) -> str:
+    """What to do with something that is no text of a pattern."""
+    if isinstance(given, Pattern):
+        return "; it is parsed already, use it as it is"
+    if isinstance(given, bytes | bytearray):
+        return "; decode it: text.decode('utf-8')"
+    if isinstance(given, os.PathLike):
+        return "; read the file: path.read_text(encoding='utf-8')"
+    if hasattr(given, "columns"):
+        return "; a stream is made of a table by cepbench.EventStream.from_pandas"
+    return "; write it as in 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"
 
 
 def reread(text: str) -> Pattern:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     Node = Tree[Token]
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+#: Longer names are not looked up for the nearest one.
+_LONGEST_NAME = 100
+
+
 class Source:
     """A pattern's text and the values of its parameters."""
 
@@ -26,6 +33,15 @@ class Source:
         self.text = text
         self._parameters = parameters
         self._unused = set(parameters)
+        half = _SURROGATE.search(text)
+        if half is not None:
+            raise error_at(
+                PatternSyntaxError,
+                f"{half[0]!r} is half of a surrogate pair and no character; it comes from text that "
+                "was decoded wrongly, so decode it again",
+                text,
+                Span(*half.span()),
+            )
 
     def fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
         """Raise an error of this kind that shows ``place``."""
@@ -71,6 +87,13 @@ class Source:
         """The value of ``:name`` or of a bare ``name``."""
         written = str(tokens_of(tree)[0])
         name = written.removeprefix(":")
+        if name not in self._parameters and name.upper() in ("NULL", "NAN", "NONE"):
+            self.fail(
+                PatternNameError,
+                f"the language has no {name}: a missing value satisfies no comparison; leave this "
+                "out, or write a.x = a.x where there must be a value",
+                tree,
+            )
         if name not in self._parameters:
             self.fail(
                 PatternNameError,
@@ -81,19 +104,35 @@ class Source:
         self._unused.discard(name)
         value: object = self._parameters[name]
         if isinstance(value, str):
+            if _SURROGATE.search(value):
+                self.fail(PatternError, f"parameter {written} holds half a surrogate pair", tree)
             return str(value)
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
             self.fail(
                 PatternError,
-                f"parameter {written} is {value!r}; it must be a finite number or a text",
+                f"parameter {written} is a {type(value).__name__}; it must be a finite number or a "
+                "text",
                 tree,
             )
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.fail(
+                PatternError,
+                f"parameter {written} is {number}; it must be a finite number or a text",
+                tree,
+            )
+        return number
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint at the known name that looks most like ``name``, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    # Comparing two names takes the product of their lengths.
+    if len(name) > _LONGEST_NAME:
+        return ""
+    near = difflib.get_close_matches(name, [k for k in known if len(k) <= _LONGEST_NAME], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
