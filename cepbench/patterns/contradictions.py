@@ -31,8 +31,8 @@ from cepbench.patterns.model import (
 )
 from cepbench.patterns.orders import Fact, Order
 
-#: When to stop looking for alternatives that contradict the rest, in steps along known orders. A
-#: thousand conditions that decide each other are found out within it.
+#: When to stop looking for alternatives that contradict the rest, in steps along known orders:
+#: after a hundred conditions that decide each other one by one, or a few rounds over thousands.
 MOST_STEPS = 200_000
 
 #: What looking at a comparison anew costs, in such steps.
