@@ -37,7 +37,7 @@ from cepbench.patterns.model import (
     Window,
 )
 from cepbench.patterns.normal_form import conjunctive_normal_form
-from cepbench.patterns.read_conditions import ConditionReader
+from cepbench.patterns.read_conditions import ConditionReader, conjoined
 from cepbench.patterns.read_structure import StructureReader
 from cepbench.patterns.source import (
     Source,
@@ -267,7 +267,7 @@ class _Reader:
 
     def _conditions(self, trees: list[Node], reader: ConditionReader) -> tuple[Clause, ...]:
         for tree in trees:
-            for part in _conjoined(tree):
+            for part in conjoined(tree):
                 try:
                     conjuncts = conjunctive_normal_form(reader.read(part))
                 except UnsupportedPatternError as error:
@@ -298,7 +298,7 @@ class _Reader:
         attributes = [
             name_of(token)
             for condition in nodes_of(braced)
-            for part in _conjoined(condition)
+            for part in conjoined(condition)
             if part.data == "equality"
             for token in names_in(part)
         ]
@@ -403,15 +403,3 @@ def _unknown_unit(unit: str) -> str:
         f"unknown time unit {unit!r}{nearest(unit.lower(), _UNITS)}; use "
         f"{', '.join(NANOSECONDS)}, or units for a plain integer time"
     )
-
-
-def _conjoined(tree: Node) -> list[Node]:
-    """The parts of a condition that AND joins outside of everything else, in order."""
-    found, waiting = [], [tree]
-    while waiting:
-        part = waiting.pop()
-        if part.data in ("conjunction", "brackets"):
-            waiting.extend(reversed(nodes_of(part)))
-        else:
-            found.append(part)
-    return found

@@ -209,6 +209,18 @@ class ConditionReader:
         return known[written]
 
 
+def conjoined(tree: Node) -> list[Node]:
+    """The parts of a condition that AND joins outside of everything else, in order."""
+    found, waiting = [], [tree]
+    while waiting:
+        part = waiting.pop()
+        if part.data in ("conjunction", "brackets"):
+            waiting.extend(reversed(nodes_of(part)))
+        else:
+            found.append(part)
+    return found
+
+
 def equalities(variables: Sequence[Variable]) -> Iterator[tuple[str, str, str]]:
     """Which pairs must be equal so that an attribute is so all over a branch, with NOT too.
 

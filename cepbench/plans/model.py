@@ -362,7 +362,7 @@ def _as_html(plan: Plan, caption: str) -> str:
 def _as_pairs(node: Any, level: int = 0) -> Tree:
     if isinstance(node, str):
         return node
-    if level > MAXIMUM_LEVELS:
+    if level >= MAXIMUM_LEVELS:
         raise PlanError(
             f"a tree of more than {MAXIMUM_LEVELS} levels is too deep, or holds itself; give a long "
             "chain as an order, OrderPlan(names)"
