@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
     from lark import Token
@@ -255,3 +257,16 @@ def _word_before(text: str, start: int) -> tuple[str, Span] | None:
     begin = max(0, start - _NEARBY)
     found = re.search(r"([A-Za-z_]\w*)\s*\Z", text[begin:start])
     return None if found is None else (found[1], Span(begin + found.start(1), begin + found.end(1)))
+
+
+def instead_of(given: object) -> str:
+    """What to do with something that is no text of a pattern."""
+    if isinstance(given, Pattern):
+        return "; it is parsed already, use it as it is"
+    if isinstance(given, bytes | bytearray):
+        return "; decode it: text.decode('utf-8')"
+    if isinstance(given, os.PathLike):
+        return "; read the file: path.read_text(encoding='utf-8')"
+    if hasattr(given, "columns"):
+        return "; a stream is made of a table by cepbench.EventStream.from_pandas"
+    return "; write it as in 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"

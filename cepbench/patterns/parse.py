@@ -12,7 +12,6 @@ import contextlib
 import functools
 import gc
 import importlib.resources
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ from cepbench.errors import (
     UnsupportedPatternError,
 )
 from cepbench.patterns.contradictions import check_satisfiable
-from cepbench.patterns.diagnosis import syntax_error
+from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
@@ -123,7 +122,7 @@ def parse(
     """
     if not isinstance(text, str):
         raise PatternError(
-            f"a pattern is parsed from a str, not from {type(text).__name__}{_advice(text)}"
+            f"a pattern is parsed from a str, not from {type(text).__name__}{instead_of(text)}"
         )
     if not isinstance(parameters, Mapping | None) or not all(
         isinstance(p, str) for p in parameters or ()
@@ -143,19 +142,6 @@ def parse(
         with reader.errors_with_places():
             check_satisfiable(pattern)
     return pattern
-
-
-def _advice(given: object) -> str:
-    """What to do with something that is no text of a pattern."""
-    if isinstance(given, Pattern):
-        return "; it is parsed already, use it as it is"
-    if isinstance(given, bytes | bytearray):
-        return "; decode it: text.decode('utf-8')"
-    if isinstance(given, os.PathLike):
-        return "; read the file: path.read_text(encoding='utf-8')"
-    if hasattr(given, "columns"):
-        return "; a stream is made of a table by cepbench.EventStream.from_pandas"
-    return "; write it as in 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"
 
 
 def reread(text: str) -> Pattern:
