@@ -8,9 +8,37 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+#: What a line of a message, and all of them, may have in characters: names, texts and numbers that
+#: users hand in can have any length, and are quoted.
+_LONGEST_LINE, _LONGEST_MESSAGE = 700, 10_000
+
+#: How many characters of a line of the pattern text are shown.
+_SHOWN = 100
+
+
+def shortened(text: str, longest: int) -> str:
+    """``text``, or its beginning and end if it is longer than ``longest`` characters."""
+    if len(text) <= longest:
+        return text
+    # What to do stands at the end of a message.
+    end = longest // 3
+    return f"{text[: longest - end - 3]} … {text[-end:]}"
+
 
 class CepbenchError(Exception):
-    """Root of all errors raised on purpose by cepbench."""
+    """Root of all errors raised on purpose by cepbench.
+
+    Parameters
+    ----------
+    message : object
+        Where, what, and what to do, as a str or something to make one of. Long lines lose their middle, and half a surrogate pair, which
+        cannot be printed, is written as an escape.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        lines = (shortened(line, _LONGEST_LINE) for line in str(message).split("\n"))
+        printable = "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
+        super().__init__(shortened(printable, _LONGEST_MESSAGE))
 
 
 class PatternError(CepbenchError):
@@ -48,9 +76,22 @@ class PatternError(CepbenchError):
             lines = text.splitlines() or [""]
             shown = lines[min(line, len(lines)) - 1].expandtabs(1)
             self.offending = shown[column - 1 : column - 1 + length]
-            marker = " " * (column - 1) + "^" * max(1, length)
-            message = f"line {line}, column {column}: {message}\n  {shown}\n  {marker}"
+            message = shortened(" ".join(message.splitlines()), _LONGEST_LINE - 50)
+            message = f"line {line}, column {column}: {message}\n{_marked(shown, column, length)}"
         super().__init__(message)
+
+
+def _marked(line: str, column: int, length: int) -> str:
+    """The line, or what of it stands around the place, and a marker below."""
+    begin, end = 0, len(line)
+    if end > _SHOWN:
+        begin = min(max(0, column - 1 - _SHOWN // 3), end - _SHOWN // 3)
+        end = min(end, begin + _SHOWN)
+    # One character for each keeps the marker below its place.
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in line[begin:end])
+    before, after = "… " * (begin > 0), " …" * (end < len(line))
+    marker = " " * (len(before) + column - 1 - begin) + "^" * min(max(1, length), end - column + 2)
+    return f"  {before}{shown}{after}\n  {marker}"
 
 
 class PatternSyntaxError(PatternError):

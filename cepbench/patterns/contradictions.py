@@ -2,16 +2,13 @@
 
 Only contradictions that hold on every stream are found, and not all of those: what is said here
 of a pattern is true, what is not said may be. The conditions are read as an order over
-expressions, each opaque (nothing is known of ``a.x + 1`` but that it is one number), so that a
-circle with a strict step in it is a contradiction.
+expressions, see :mod:`cepbench.patterns.orders`.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -26,12 +23,26 @@ from cepbench.patterns.model import (
     Expression,
     Kind,
     Negative,
+    Operator,
     Pattern,
     Structure,
+    Variable,
     attributes_of,
 )
+from cepbench.patterns.orders import Fact, Order
 
-_MIRRORED = {">": "<", ">=": "<="}
+#: When to stop looking for alternatives that contradict the rest, in steps along known orders:
+#: after a hundred conditions that decide each other one by one, or a few rounds over thousands.
+MOST_STEPS = 200_000
+
+#: What looking at a comparison anew costs, in such steps.
+_STEPS_PER_COMPARISON = 10
+
+#: Of how many alternatives it is worked out why each cannot hold.
+_MOST_ALTERNATIVES = 10
+
+#: How many conditions an error shows.
+_MOST_SHOWN = 4
 
 
 def check_satisfiable(pattern: Pattern) -> None:
@@ -42,7 +53,8 @@ def check_satisfiable(pattern: Pattern) -> None:
     disjunction contradicts the rest), and sequences longer than their window. A pattern with OR
     is refused only if all its branches are impossible. Conditions on negated variables are left
     alone: one that is never true only makes the negation idle. So are conditions with ``b[i-1]``,
-    which say nothing of a set of one event.
+    which say nothing of a set of one event. Among thousands of conditions, alternatives of
+    disjunctions are looked at for :data:`MOST_STEPS` only.
 
     Raises
     ------
@@ -50,78 +62,119 @@ def check_satisfiable(pattern: Pattern) -> None:
         Naming the conditions that contradict each other.
     """
     first: UnsatisfiablePatternError | None = None
-    for branch in pattern.branches():
-        try:
-            _check_window(branch)
-            _check_conditions(branch)
-        except UnsatisfiablePatternError as error:
-            first = first or error
-        else:
-            return
+    # Sets of variables whose conditions contradict each other, in whatever branch they are.
+    impossible: list[set[str]] = []
+    for branch in pattern.iter_branches():
+        error = _too_long(branch)
+        if error is None and not any(names.issubset(branch.names) for names in impossible):
+            named, needed = _contradiction(branch)
+            if not named:
+                return
+            impossible.append({name for clause in needed for name in clause.variables})
+            error = _error(named, branch)
+        first = first or error
     assert first is not None
     raise first
 
 
-def _check_window(branch: Pattern) -> None:
-    times = _steps(branch.structure)
-    if times > branch.window.length:
-        ticks = "nanoseconds" if branch.window.is_datetime else "units"
-        raise UnsatisfiablePatternError(
-            f"{branch.structure} needs {times + 1} timestamps, each later than the one before, and "
-            f"these do not fit into WITHIN {branch.window}; widen the window to {times} {ticks} or "
-            "more, or write AND for events at the same time",
-            culprit=branch.window,
-        )
+def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
+    """The error of a sequence that does not fit into its window."""
+    times = _times(branch.structure) - 1
+    if times <= branch.window.length:
+        return None
+    ticks = "nanoseconds" if branch.window.is_datetime else "units"
+    return UnsatisfiablePatternError(
+        f"{branch.structure} needs {times + 1} timestamps, each later than the one before, and "
+        f"these do not fit into WITHIN {branch.window}; widen the window to {times} {ticks} or "
+        "more, or write AND for events at the same time",
+        culprit=branch.window,
+    )
 
 
-def _steps(structure: Structure) -> int:
-    """The length of the longest chain of positive variables with strictly growing timestamps."""
-    positive = [v.name for v in structure.variables() if v.kind is not Kind.NEGATED]
-    before = structure.precedence()
-    longest: dict[str, int] = {}
-    # Whatever comes before a variable is written before it.
-    for name in positive:
-        longest[name] = max((longest[x] + 1 for x in longest if (x, name) in before), default=0)
-    return max(longest.values())
+def _times(item: Variable | Structure) -> int:
+    """How many different timestamps the positive variables of a pattern without OR need."""
+    if isinstance(item, Variable):
+        return int(item.kind is not Kind.NEGATED)
+    inner = map(_times, item.items)
+    return sum(inner) if item.operator is Operator.SEQ else max(inner, default=0)
 
 
-def _check_conditions(branch: Pattern) -> None:
+def _error(clauses: list[Clause], branch: Pattern) -> UnsatisfiablePatternError:
+    """The error that says of these clauses that they cannot all hold."""
+    chosen = set(clauses)
+    found = [clause for clause in branch.conditions if clause in chosen]
+    if len(found) == 1:
+        what, advice = f"condition {found[0]} is never true", "correct it, or leave it out"
+    else:
+        shown = [f"({c})" if len(c.comparisons) > 1 else f"{c}" for c in found]
+        if len(shown) > _MOST_SHOWN:
+            shown[_MOST_SHOWN - 1 :] = ["others"]
+        what = f"the conditions {', '.join(shown[:-1])} and {shown[-1]} contradict each other"
+        advice = "correct or leave out one of them"
+    return UnsatisfiablePatternError(
+        f"{what}, so that the pattern can have no match; {advice}", culprit=found[-1]
+    )
+
+
+def _contradiction(branch: Pattern) -> tuple[list[Clause], list[Clause]]:
+    """Clauses of a branch that cannot all hold, if any are found.
+
+    Twice: as an error names them, and with all that may be needed.
+    """
     negated = {variable.name for variable in branch.negated}
     clauses = [
         clause
         for clause in branch.conditions
-        if not clause.is_running and not negated.intersection(clause.variables)
+        if negated.isdisjoint(clause.variables) and not clause.is_running
     ]
     elements: dict[str, set[str]] = {name: {"each"} for name in branch.names}
     for clause in clauses:
         for attribute in clause.attributes():
             elements[attribute.variable].add(attribute.element)
-    instances = [
-        (clause, comparisons) for clause in clauses for comparisons in _instances(clause, elements)
-    ]
-    order = _Order((c for _, found in instances for c in found), branch.conditions)
-    open_ones = []
-    for clause, comparisons in instances:
-        if len(comparisons) == 1:
-            order.add(comparisons[0], clause)
-        else:
-            open_ones.append((clause, comparisons))
-    order.check_unequal()
-    # An alternative that contradicts what must hold anyway can be left out; a last one must hold.
-    decided = True
-    while decided:
-        decided = False
-        for clause, comparisons in list(open_ones):
-            conflicts = {c: order.conflict(c) for c in comparisons}
-            possible = [c for c, conflict in conflicts.items() if conflict is None]
-            if not possible:
-                found = itertools.chain([clause], *(c for c in conflicts.values() if c))
-                raise order.contradiction(found)
-            if len(possible) == 1:
-                order.add(possible[0], clause)
-                open_ones.remove((clause, comparisons))
-                decided = True
-    order.check_unequal()
+    facts: list[Fact] = []
+    open_ones: list[tuple[Clause, tuple[Comparison, ...]]] = []
+    for clause in clauses:
+        for comparisons in _instances(clause, elements):
+            if len(comparisons) == 1:
+                facts.append((comparisons[0], clause))
+            else:
+                open_ones.append((clause, comparisons))
+    steps = MOST_STEPS
+    while True:
+        order = Order(facts, steps)
+        found = order.contradiction()
+        if found or not open_ones:
+            return found, found
+        # An alternative that contradicts what must hold anyway can be left out; a last one must
+        # hold.
+        undecided, decided = [], []
+        for clause, comparisons in open_ones:
+            possible = itertools.islice((c for c in comparisons if not order.excludes(c)), 2)
+            match list(possible):
+                case []:
+                    named = [clause, *_reasons(facts, comparisons)]
+                    complete = len(comparisons) <= _MOST_ALTERNATIVES
+                    return named, named if complete else [clause, *(why for _, why in facts)]
+                case [only]:
+                    decided.append((only, clause))
+                case _:
+                    undecided.append((clause, comparisons))
+        compared = len(facts) + sum(len(comparisons) for _, comparisons in open_ones)
+        steps = order.steps_left - _STEPS_PER_COMPARISON * compared
+        if not decided or steps <= 0:
+            return [], []
+        facts += decided
+        open_ones = undecided
+
+
+def _reasons(facts: list[Fact], excluded: Sequence[Comparison]) -> list[Clause]:
+    """Clauses because of which none of the first of these comparisons can hold."""
+    found: list[Clause] = []
+    for comparison in excluded[:_MOST_ALTERNATIVES]:
+        alternative = Clause((comparison,))
+        order = Order([*facts, (comparison, alternative)], 0)
+        found += (clause for clause in order.contradiction() if clause is not alternative)
+    return found
 
 
 def _instances(
@@ -143,7 +196,7 @@ def _instances(
 def _settled(expression: Expression, places: Mapping[str, str]) -> Expression:
     """``expression`` for one event of each set, with its constant parts calculated."""
     match expression:
-        case Attribute(variable, name, "each"):
+        case Attribute(variable, name, "each") if places[variable] != "each":
             return Attribute(variable, name, places[variable])
         case Negative(operand):
             expression = Negative(_settled(operand, places))
@@ -162,129 +215,3 @@ def _no_value(attribute: Attribute) -> np.ndarray:
 
 def _no_code(text: str) -> float:
     raise AssertionError(f"the text {text!r} cannot be calculated with")
-
-
-class _Order:
-    """What is known of the order of expressions: steps that go up, some of them strictly."""
-
-    def __init__(self, comparisons: Iterable[Comparison], written: Iterable[Clause]) -> None:
-        self._written = {clause: number for number, clause in enumerate(written)}
-        sides = dict.fromkeys(side for c in comparisons for side in (c.left, c.right))
-        # Numbers for the expressions, as their hashes take long.
-        self._numbers = {side: number for number, side in enumerate(sides)}
-        # Expression -> the expressions not below it, with whether above, and why.
-        self._up: list[list[tuple[int, bool, Clause | None]]] = [[] for _ in sides]
-        self._unequal: list[tuple[Comparison, Clause]] = []
-        self._constants = [side for side in sides if isinstance(side, Constant)]
-        ordered = [c for c in self._constants if not isinstance(c.value, str) and not _is_nan(c)]
-        ordered.sort(key=lambda constant: float(constant.value))
-        for smaller, larger in itertools.pairwise(ordered):
-            self._step(smaller, larger, True, None)
-
-    def _step(self, low: Expression, high: Expression, strict: bool, why: Clause | None) -> None:
-        self._up[self._numbers[low]].append((self._numbers[high], strict, why))
-
-    def add(self, comparison: Comparison, clause: Clause) -> None:
-        """Take in that ``comparison`` holds because of ``clause``, or raise."""
-        conflict = self.conflict(comparison)
-        if conflict is not None:
-            raise self.contradiction([*conflict, clause])
-        operator, left, right = _upwards(comparison)
-        if operator == "!=":
-            self._unequal.append((comparison, clause))
-            return
-        self._step(left, right, operator == "<", clause)
-        if operator == "=":
-            self._step(right, left, False, clause)
-
-    def conflict(self, comparison: Comparison) -> list[Clause] | None:
-        """The clauses that ``comparison`` contradicts; None if it contradicts nothing known."""
-        operator, left, right = _upwards(comparison)
-        for side in (left, right):
-            if isinstance(side, Constant) and _is_nan(side):
-                return []
-        match operator:
-            case "<":
-                return self._path(right, left, strict=False)
-            case "<=":
-                return self._path(right, left, strict=True)
-            case "=":
-                found = self._path(right, left, strict=True)
-                if found is None:
-                    found = self._path(left, right, strict=True)
-                return found if found is not None else self._other_text(left, right)
-        return self._equal(left, right)
-
-    def check_unequal(self) -> None:
-        """Refuse expressions that must differ and be equal."""
-        for comparison, clause in self._unequal:
-            conflict = self._equal(comparison.left, comparison.right)
-            if conflict is not None:
-                raise self.contradiction([*conflict, clause])
-
-    def contradiction(self, clauses: Iterable[Clause]) -> UnsatisfiablePatternError:
-        """The error that says of these clauses that they cannot all hold."""
-        found = sorted(set(clauses), key=self._written.__getitem__)
-        shown = [f"({c})" if len(c.comparisons) > 1 else f"{c}" for c in found]
-        if len(found) == 1:
-            what, advice = f"condition {found[0]} is never true", "correct it, or leave it out"
-        else:
-            what = f"the conditions {', '.join(shown[:-1])} and {shown[-1]} contradict each other"
-            advice = "correct or leave out one of them"
-        return UnsatisfiablePatternError(
-            f"{what}, so that the pattern can have no match; {advice}", culprit=found[-1]
-        )
-
-    def _other_text(self, left: Expression, right: Expression) -> list[Clause] | None:
-        """Why both sides of an equality are known to be different texts, or a text and a number."""
-        for text in self._constants:
-            if not isinstance(text.value, str):
-                continue
-            for one, other in ((left, right), (right, left)):
-                here = self._equal(one, text)
-                if here is None:
-                    continue
-                for constant in self._constants:
-                    there = self._equal(other, constant) if constant != text else None
-                    if there is not None:
-                        return here + there
-        return None
-
-    def _equal(self, left: Expression, right: Expression) -> list[Clause] | None:
-        """Why two expressions are equal; None if that is not known."""
-        up = self._path(left, right, strict=False)
-        down = self._path(right, left, strict=False) if up is not None else None
-        return None if up is None or down is None else up + down
-
-    def _path(self, low: Expression, high: Expression, *, strict: bool) -> list[Clause] | None:
-        """Why ``low`` is not above ``high``, or is below it; None if that is not known."""
-        start, end = (self._numbers[low], False), self._numbers[high]
-        came_from: dict[tuple[int, bool], tuple[tuple[int, bool], Clause | None]]
-        came_from = {start: (start, None)}
-        waiting = deque([start])
-        while waiting:
-            here = waiting.popleft()
-            if here[0] == end and (here[1] or not strict):
-                found = []
-                while here != start:
-                    here, why = came_from[here]
-                    if why is not None:
-                        found.append(why)
-                return found[::-1]
-            for there, is_strict, why in self._up[here[0]]:
-                state = (there, here[1] or is_strict)
-                if state not in came_from:
-                    came_from[state] = (here, why)
-                    waiting.append(state)
-        return None
-
-
-def _is_nan(constant: Constant) -> bool:
-    return not isinstance(constant.value, str) and math.isnan(constant.value)
-
-
-def _upwards(comparison: Comparison) -> tuple[str, Expression, Expression]:
-    operator = comparison.operator
-    if operator in _MIRRORED:
-        return _MIRRORED[operator], comparison.right, comparison.left
-    return operator, comparison.left, comparison.right

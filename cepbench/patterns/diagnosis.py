@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
     from lark import Token
@@ -43,7 +45,18 @@ _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL")
 _KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN")
 
 #: Clauses of the other papers that this language has not.
-_OTHER_CLAUSES = ("RETURN", "HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION")
+_OTHER_CLAUSES = ("RETURN", "HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
+
+#: Comparisons of SQL that this language has not, and how they are written here, with and without
+#: NOT before them; {x} is what stands before.
+_SQL = {
+    "BETWEEN": ("{x} >= 1 AND {x} <= 2", "({x} < 1 OR {x} > 2)"),
+    "IN": ("({x} = 1 OR {x} = 2)", "{x} != 1 AND {x} != 2"),
+}
+_SQL_TEXTS = ("LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR", "MATCHES", "CONTAINS")
+
+#: How far before a place words are looked for.
+_NEARBY = 200
 
 
 def error_at(kind: type[PatternError], message: str, text: str, span: Span) -> PatternError:
@@ -66,6 +79,9 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
     if missing is not None:
         what, place = missing
         return error_at(UnsupportedPatternError, f"not supported yet: {what}", text, place)
+    sql = _of_sql(text, span, accepted, stack)
+    if sql is not None:
+        return error_at(PatternSyntaxError, sql, text, span)
     operator = _misspelled_operator(text, span, kind, stack)
     if operator is not None:
         message, place = operator
@@ -145,6 +161,8 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
     """What the user probably meant, or nothing."""
     found, before = text[span.start : span.end], text[: span.start].rstrip()
     in_structure = _in_structure(stack)
+    if not stack and found.upper() in ("SELECT", "FROM", "MATCH_RECOGNIZE"):
+        return "; this is no SQL: PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 minutes"
     if found in ("'", '"'):
         return f"; the quote {found} is not closed"
     if found in ("&", "|"):
@@ -174,14 +192,14 @@ def _misspelled_operator(
     text: str, span: Span, kind: str, stack: list[str]
 ) -> tuple[str, Span] | None:
     """A name with an opening bracket behind it, where only operators have one."""
-    before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
+    before = _word_before(text, span.start)
     if kind != "_LPAR" or before is None or not _in_structure(stack) or not stack:
         return None
-    word = before[1]
+    word, place = before
     near = difflib.get_close_matches(word.upper(), _OPERATORS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
-    return f"unknown operator {word!r}; expected {listed}{hint}", Span(*before.span(1))
+    return f"unknown operator {word!r}; expected {listed}{hint}", place
 
 
 def _not_built_yet(
@@ -197,11 +215,58 @@ def _not_built_yet(
         return "a closure of a given size (^); write + for one or more events", span
     if found.upper() in _OTHER_CLAUSES and accepted & {"WITHIN", "$END"}:
         return f"the clause {found}; leave it out", span
-    before = re.search(r"([A-Za-z_]\w*)\s*\Z", text[: span.start])
+    before = _word_before(text, span.start)
     if found == "(" and before is not None and "WHERE" in stack:
+        word, place = before
         return (
-            f"the function {before[1]}(…); the functions are sum, avg, min, max and count over a "
+            f"the function {word}(…); the functions are sum, avg, min, max and count over a "
             "Kleene variable, as in avg(b[].price)",
-            Span(*before.span(1)),
+            place,
         )
     return None
+
+
+def _of_sql(text: str, span: Span, accepted: set[str], stack: list[str]) -> str | None:
+    """How to write a comparison of SQL that stands behind a value."""
+    if "WHERE" not in stack or "COMPARE" not in accepted:
+        return None
+    words = text[span.start : span.start + _NEARBY].upper().split()
+    negated = words[:1] == ["NOT"]
+    word = re.match(r"[A-Z]*", words[negated] if len(words) > negated else "")
+    name = word[0] if word else ""
+    nearby = text[max(0, span.start - _NEARBY) : span.start]
+    before = re.search(r"""(?:"[^"]+"|[\w.'\[\]])+\s*\Z""", nearby)
+    value = before[0].rstrip() if before else "a.x"
+    if name in _SQL:
+        return f"the language has no {name}; write {_SQL[name][negated].format(x=value)}"
+    if name in _SQL_TEXTS:
+        return (
+            f"the language has no {name}, texts can only be = or !=; compute beforehand an "
+            "attribute that says which events fit, and compare that"
+        )
+    if name == "IS":
+        return (
+            "a missing value satisfies no comparison, so that IS NULL cannot be asked; for IS NOT "
+            f"NULL write {value} = {value}"
+        )
+    return None
+
+
+def _word_before(text: str, start: int) -> tuple[str, Span] | None:
+    """The word that stands before a place, and where."""
+    begin = max(0, start - _NEARBY)
+    found = re.search(r"([A-Za-z_]\w*)\s*\Z", text[begin:start])
+    return None if found is None else (found[1], Span(begin + found.start(1), begin + found.end(1)))
+
+
+def instead_of(given: object) -> str:
+    """What to do with something that is no text of a pattern."""
+    if isinstance(given, Pattern):
+        return "; it is parsed already, use it as it is"
+    if isinstance(given, bytes | bytearray):
+        return "; decode it: text.decode('utf-8')"
+    if isinstance(given, os.PathLike):
+        return "; read the file: path.read_text(encoding='utf-8')"
+    if hasattr(given, "columns"):
+        return "; a stream is made of a table by cepbench.EventStream.from_pandas"
+    return "; write it as in 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from cepbench.errors import PatternError, UnsupportedPatternError
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
+_LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset({"PATTERN", "WHERE", "STRATEGY", "WITHIN", "SEQ", "AND", "OR", "NOT", "TRUE"})
+
+#: Deeper operators, and longer sums, than anybody writes; the rest of the code may recurse.
+MAXIMUM_DEPTH = 60
+TOO_DEEP = f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter"
 
 #: Which events of a Kleene variable's set an attribute is read from, and how that is written.
 ELEMENTS = {"each": "", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
@@ -57,6 +67,10 @@ class Constant:
 
     value: float | str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, int) and abs(self.value) > _LARGEST_FLOAT:
+            raise PatternError("a number beyond the range of a float")
+
     def __str__(self) -> str:
         return text_of(self)
 
@@ -66,6 +80,11 @@ class Negative:
     """Unary minus."""
 
     operand: Expression
+    #: How many operators are nested in each other here.
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _checked_depth(self.operand))
 
     def __str__(self) -> str:
         return text_of(self)
@@ -78,12 +97,30 @@ class Arithmetic:
     operator: str
     left: Expression
     right: Expression
+    #: How many operators are nested in each other here.
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _checked_depth(self.left, self.right))
 
     def __str__(self) -> str:
         return text_of(self)
 
 
 Expression = Attribute | Aggregate | Constant | Negative | Arithmetic
+
+
+def _checked_depth(*operands: Expression) -> int:
+    """The depth of an operator over these, which are built first; refused beyond the limit."""
+    depth = 1 + max(map(depth_of, operands))
+    if depth > MAXIMUM_DEPTH:
+        raise UnsupportedPatternError(f"an expression is {TOO_DEEP}")
+    return depth
+
+
+def depth_of(expression: Expression) -> int:
+    """How many operators are nested in each other; 0 without any."""
+    return expression.depth if isinstance(expression, Negative | Arithmetic) else 0
 
 
 _TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2}
@@ -171,14 +208,17 @@ def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
         written.setdefault(frozenset(conjunct), conjunct)
     if frozenset() in written:
         return ((),)
-    # Shorter ones first, as only they can imply; each under one comparison that whatever it
-    # implies must have too.
+    if len(written) == 1:
+        return tuple(written.values())
+    # Shorter ones first, as only they can imply; each under the comparison that is in fewest, for
+    # whatever it implies must have that one too.
+    number = Counter(itertools.chain.from_iterable(written))
     kept: set[frozenset[Comparison]] = set()
     under: dict[Comparison, list[frozenset[Comparison]]] = {}
     for candidate in sorted(written, key=len):
         if not any(shorter <= candidate for part in candidate for shorter in under.get(part, ())):
             kept.add(candidate)
-            under.setdefault(written[candidate][0], []).append(candidate)
+            under.setdefault(min(written[candidate], key=number.__getitem__), []).append(candidate)
     return tuple(conjunct for found, conjunct in written.items() if found in kept)
 
 
@@ -191,9 +231,13 @@ class Clause:
     """
 
     comparisons: Conjunct
+    #: Names of the variables it mentions, each once, in order of first mention.
+    variables: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "comparisons", tuple(dict.fromkeys(self.comparisons)))
+        names = dict.fromkeys(attribute.variable for attribute in self.attributes())
+        object.__setattr__(self, "variables", tuple(names))
 
     def __str__(self) -> str:
         indexed = self.running_variables()
@@ -201,12 +245,6 @@ class Clause:
             f"{text_of(c.left, indexed)} {c.operator} {text_of(c.right, indexed)}"
             for c in self.comparisons
         )
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Names of the variables it mentions, each once, in order of first mention."""
-        found = (a.variable for comparison in self.comparisons for a in comparison.attributes())
-        return tuple(dict.fromkeys(found))
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""

@@ -8,8 +8,11 @@ object. Structures are in :mod:`cepbench.patterns.structure`, conditions in
 from __future__ import annotations
 
 import html
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 from cepbench.errors import PatternError
 from cepbench.patterns.expressions import (
@@ -64,6 +67,9 @@ NANOSECONDS = {
     "hours": 3600 * 10**9,
     "days": 86_400 * 10**9,
 }
+
+#: The longest window, in nanoseconds or ticks: differences of timestamps fit 64 bits with it.
+_LONGEST = 2**61
 
 #: Names of the event selection strategies [kolchinsky2018]_, section 5.2.
 STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity")
@@ -122,10 +128,23 @@ class Window:
         if self.unit != "units" and self.unit not in NANOSECONDS:
             known = ", ".join([*NANOSECONDS, "units"])
             raise PatternError(f"unknown window unit {self.unit!r}; use one of {known}")
-        if not 0 <= self.amount < float("inf"):
-            raise PatternError(f"WITHIN {self.amount}: a window must be finite and not negative")
-        if self.length > 2**61:
-            raise PatternError(f"WITHIN {self}: longer than the 73 years that fit a timestamp")
+        given: object = self.amount
+        if isinstance(given, bool) or not isinstance(given, Real):
+            kind = type(given).__name__
+            raise PatternError(f"WITHIN takes a number and a unit, and the number is a {kind}")
+        try:
+            amount = float(given)
+        except OverflowError:
+            amount = math.inf
+        if not 0 <= amount < math.inf:
+            raise PatternError(f"WITHIN {amount}: a window must be finite and not negative")
+        largest = _LONGEST // NANOSECONDS.get(self.unit, 1)
+        if amount * NANOSECONDS.get(self.unit, 1) > _LONGEST:
+            years = "the 73 years that fit a timestamp" if self.is_datetime else "2^61 units"
+            raise PatternError(
+                f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
+                f"{largest} {self.unit}"
+            )
 
     @property
     def is_datetime(self) -> bool:
@@ -176,8 +195,9 @@ class Pattern:
     def __post_init__(self) -> None:
         scopes = check_structures(self.structure.alternatives())
         variables = {variable.name: variable for variable in self.structure.variables()}
-        kept = without_implied(clause.comparisons for clause in self.conditions)
-        object.__setattr__(self, "conditions", tuple(map(Clause, kept)))
+        clauses = {clause.comparisons: clause for clause in self.conditions}
+        kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
+        object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
 
@@ -223,15 +243,26 @@ class Pattern:
         conditions all of whose variables it has; ``(self,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return tuple(dict.fromkeys(self.iter_branches()))
+
+    def iter_branches(self) -> Iterator[Pattern]:
+        """The branches one by one, for whoever may not need all of them; equal ones twice."""
         structures = self.structure.alternatives()
         if structures == (self.structure,):
-            return (self,)
-        found = []
+            yield self
+            return
         for structure in structures:
             names = {variable.name for variable in structure.variables()}
-            kept = tuple(c for c in self.conditions if names.issuperset(c.variables))
-            found.append(Pattern(structure, kept, self.window, self.strategy))
-        return tuple(dict.fromkeys(found))
+            # Made without the checks of a new one: whatever holds of all conditions and branches
+            # holds of these.
+            branch = object.__new__(Pattern)
+            vars(branch).update(
+                structure=structure,
+                conditions=tuple(c for c in self.conditions if names.issuperset(c.variables)),
+                window=self.window,
+                strategy=self.strategy,
+            )
+            yield branch
 
     def clauses_between(self, first: str, second: str) -> tuple[Clause, ...]:
         """The conditions over exactly these two variables, or over one if both are the same."""

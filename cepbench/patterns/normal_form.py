@@ -9,6 +9,8 @@ and leaving out duplicates and conjuncts that another one implies. ``x < y OR x 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,9 @@ from cepbench.patterns.model import Attribute, Comparison, Conjunct, without_imp
 
 #: Largest number of conjuncts that a condition may grow to while it is being rewritten.
 MAXIMUM_CONJUNCTS = 1024
+
+#: Largest number of comparisons that these may have together, or of conjuncts tried in all.
+MAXIMUM_WORK = 50_000
 
 #: The comparison that is true where the other one is false, and unknown where it is unknown.
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
@@ -65,37 +70,114 @@ def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
     Raises
     ------
     UnsupportedPatternError
-        If more than :data:`MAXIMUM_CONJUNCTS` conjuncts would have to be looked at.
+        If more than :data:`MAXIMUM_CONJUNCTS` conjuncts would have to be looked at for one OR, or
+        more than :data:`MAXIMUM_WORK` of them or of their comparisons in all.
     """
-    return _normal(condition, negated=False)
+    parts = _conjoined(condition)
+    return without_implied(
+        conjunct for part, negated in parts for conjunct in _Rewriting().conjuncts(part, negated)
+    )
 
 
-def _normal(condition: Condition, *, negated: bool) -> tuple[Conjunct, ...]:
-    match condition:
-        case Comparison(operator, left, right):
-            if negated:
-                condition = Comparison(OPPOSITE[operator], left, right)
-            if next(condition.attributes(), None) is not None:
-                return ((condition,),)
-            return () if _constant_holds(condition) else ((),)
-        case Negation(operand):
-            return _normal(operand, negated=not negated)
-        case Conjunction(parts) | Disjunction(parts):
-            forms = [_normal(part, negated=negated) for part in parts]
-    # de Morgan: a negated disjunction is a conjunction of negated parts, and the reverse.
-    if isinstance(condition, Conjunction) != negated:
-        return without_implied(conjunct for form in forms for conjunct in form)
-    product: tuple[Conjunct, ...] = ((),)
-    for form in forms:
-        if len(product) * len(form) > MAXIMUM_CONJUNCTS:
-            raise UnsupportedPatternError(
-                f"this condition becomes more than {MAXIMUM_CONJUNCTS} conjuncts when it is "
-                "written as a conjunction of disjunctions; use fewer ANDs inside of ORs"
-            )
-        product = without_implied(
-            tuple(dict.fromkeys((*first, *second))) for first in product for second in form
-        )
-    return product
+def _conjoined(condition: Condition) -> Iterator[tuple[Condition, bool]]:
+    """What must hold together, in order; each with whether it is negated."""
+    waiting = [(condition, False)]
+    while waiting:
+        part, negated = waiting.pop()
+        # de Morgan: a negated disjunction is a conjunction of negated parts, and the reverse.
+        if isinstance(part, Negation):
+            waiting.append((part.operand, not negated))
+        elif isinstance(part, Disjunction if negated else Conjunction):
+            waiting.extend((inner, negated) for inner in reversed(part.parts))
+        else:
+            yield part, negated
+
+
+class _Rewriting:
+    """Distribution of OR over AND; a conjunct is an integer with a bit for each comparison.
+
+    Joining two conjuncts and finding that one implies another take a machine instruction per 64
+    comparisons so. The bits are numbered in the order of writing.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Comparison, int] = {}
+        self._tried = 0
+
+    def conjuncts(self, condition: Condition, negated: bool) -> Iterator[Conjunct]:
+        """The normal form of ``condition``, or of its negation."""
+        form = self._normal(condition, negated)
+        if len(form) > 1 and sum(map(int.bit_count, form)) > MAXIMUM_WORK:
+            raise _too_large()
+        comparisons = list(self._numbers)
+        for conjunct in form:
+            yield tuple(comparisons[number] for number in _bits(conjunct))
+
+    def _normal(self, condition: Condition, negated: bool) -> tuple[int, ...]:
+        match condition:
+            case Comparison(operator, left, right):
+                if negated:
+                    condition = Comparison(OPPOSITE[operator], left, right)
+                if next(condition.attributes(), None) is not None:
+                    return (1 << self._numbers.setdefault(condition, len(self._numbers)),)
+                return () if _constant_holds(condition) else (0,)
+            case Negation(operand):
+                return self._normal(operand, not negated)
+            case Conjunction(parts) | Disjunction(parts):
+                forms = (self._normal(part, negated) for part in parts)
+                if isinstance(condition, Disjunction) != negated:
+                    return self._distributed(forms)
+                conjuncts = tuple(itertools.chain.from_iterable(forms))
+                if len(conjuncts) > MAXIMUM_WORK:
+                    raise _too_large()
+                return _absorbed(conjuncts)
+
+    def _distributed(self, forms: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        """The disjunction of these forms."""
+        # What is a single conjunct goes into all; of equal forms one is enough.
+        everywhere = 0
+        different: dict[tuple[int, ...], None] = {}
+        for form in forms:
+            if len(form) == 1:
+                everywhere |= form[0]
+            else:
+                different[form] = None
+        product: tuple[int, ...] = (everywhere,)
+        for form in different:
+            tried = len(product) * len(form)
+            self._tried += tried
+            if tried > MAXIMUM_CONJUNCTS or self._tried > MAXIMUM_WORK:
+                raise _too_large()
+            product = _absorbed(first | second for first in product for second in form)
+        return product
+
+
+def _too_large() -> UnsupportedPatternError:
+    return UnsupportedPatternError(
+        f"this condition becomes more than {MAXIMUM_CONJUNCTS} conjuncts, or {MAXIMUM_WORK} "
+        "comparisons, when it is written as a conjunction of disjunctions; use fewer ANDs inside "
+        "of ORs"
+    )
+
+
+def _absorbed(conjuncts: Iterable[int]) -> tuple[int, ...]:
+    """``conjuncts`` without those that repeat or, unless there are too many, that others imply."""
+    different = tuple(dict.fromkeys(conjuncts))
+    if 0 in different:
+        return (0,)
+    if not 1 < len(different) <= MAXIMUM_CONJUNCTS:
+        return different
+    kept: list[int] = []
+    for candidate in sorted(different, key=int.bit_count):
+        if not any(shorter & candidate == shorter for shorter in kept):
+            kept.append(candidate)
+    remaining = set(kept)
+    return tuple(conjunct for conjunct in different if conjunct in remaining)
+
+
+def _bits(conjunct: int) -> Iterable[int]:
+    """The numbers of the bits that are set, the smallest first."""
+    return (number for number, bit in enumerate(reversed(f"{conjunct:b}")) if bit == "1")
 
 
 def _constant_holds(comparison: Comparison) -> bool:

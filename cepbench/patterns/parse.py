@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from cepbench.errors import (
     UnsupportedPatternError,
 )
 from cepbench.patterns.contradictions import check_satisfiable
-from cepbench.patterns.diagnosis import syntax_error
+from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
@@ -35,7 +36,7 @@ from cepbench.patterns.model import (
     Window,
 )
 from cepbench.patterns.normal_form import conjunctive_normal_form
-from cepbench.patterns.read_conditions import ConditionReader
+from cepbench.patterns.read_conditions import ConditionReader, conjoined
 from cepbench.patterns.read_structure import StructureReader
 from cepbench.patterns.source import (
     Source,
@@ -109,8 +110,8 @@ def parse(
         For a condition that ties more than two variables together, and for constructs which are
         known from the literature but not built yet.
     PatternError
-        For conditions over variables of different branches, a text where a number must stand, or
-        a window beyond the range of timestamps.
+        For conditions over variables of different branches, a text where a number must stand, a
+        window beyond the range of timestamps, and whatever is no text.
 
     Examples
     --------
@@ -120,16 +121,26 @@ def parse(
     'PATTERN SEQ(MSFT a, NOT(GOOG GOOG), KL(INTC c)) WHE'
     """
     if not isinstance(text, str):
-        raise TypeError(f"a pattern is parsed from a str, not from {type(text).__name__}")
+        raise PatternError(
+            f"a pattern is parsed from a str, not from {type(text).__name__}{instead_of(text)}"
+        )
+    if not isinstance(parameters, Mapping | None) or not all(
+        isinstance(p, str) for p in parameters or ()
+    ):
+        raise PatternError(
+            "the parameters of a pattern are a mapping from names to values, such as {'W': '1 "
+            f"hour'}}, not a {type(parameters).__name__}"
+        )
     twice = set(parameters or ()) & set(named)
     if twice:
         raise PatternNameError(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
     reader = _Reader(Source(text, {**(parameters or {}), **named}))
-    pattern = reader.pattern(_tree(text))
-    with reader.errors_with_places():
-        check_satisfiable(pattern)
+    with _collecting_later():
+        pattern = reader.pattern(_tree(text))
+        with reader.errors_with_places():
+            check_satisfiable(pattern)
     return pattern
 
 
@@ -139,7 +150,24 @@ def reread(text: str) -> Pattern:
     A pattern built by hand may contradict itself, as an alternative inside of OR may; :func:`parse`
     would refuse it.
     """
-    return _Reader(Source(text, {})).pattern(_tree(text))
+    with _collecting_later():
+        return _Reader(Source(text, {})).pattern(_tree(text))
+
+
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """No garbage collection meanwhile.
+
+    Trees only grow while a text is read, and are no circles; looking through them again and again
+    takes 40 % of the time of a long text.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @functools.cache
@@ -150,7 +178,9 @@ def _parser() -> Lark:
     grammar = importlib.resources.files("cepbench.patterns").joinpath("grammar.lark")
     # The basic lexer reserves keywords everywhere; a contextual one would read a misplaced
     # WITHIN as a name and complain about the next word.
-    return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", propagate_positions=True)
+    # Tokens know their places, so lark need not work out those of all trees, which takes as long
+    # as the parsing itself; see span_of.
+    return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", keep_all_tokens=True)
 
 
 def _tree(text: str) -> Node:
@@ -223,7 +253,7 @@ class _Reader:
 
     def _conditions(self, trees: list[Node], reader: ConditionReader) -> tuple[Clause, ...]:
         for tree in trees:
-            for part in _conjoined(tree):
+            for part in conjoined(tree):
                 try:
                     conjuncts = conjunctive_normal_form(reader.read(part))
                 except UnsupportedPatternError as error:
@@ -242,19 +272,19 @@ class _Reader:
     # -- strategy -------------------------------------------------------------------------------
 
     def _strategy(self, tree: Node) -> Strategy:
-        _, name, *attribute = tokens_of(tree)
+        name, *attribute = names_in(tree)
         return self._named_strategy(name, name_of(attribute[0]) if attribute else None, tree)
 
     def _selecting(self, tree: Node) -> Strategy:
         """The strategy of ``WHERE strategy(variables) { conditions }``."""
-        name = tokens_of(tree)[1]
+        name = names_in(tree)[0]
         *listed, braced = nodes_of(tree)
         if listed:
             self._check_listed(listed[0])
         attributes = [
             name_of(token)
             for condition in nodes_of(braced)
-            for part in _conjoined(condition)
+            for part in conjoined(condition)
             if part.data == "equality"
             for token in names_in(part)
         ]
@@ -359,15 +389,3 @@ def _unknown_unit(unit: str) -> str:
         f"unknown time unit {unit!r}{nearest(unit.lower(), _UNITS)}; use "
         f"{', '.join(NANOSECONDS)}, or units for a plain integer time"
     )
-
-
-def _conjoined(tree: Node) -> list[Node]:
-    """The parts of a condition that AND joins outside of everything else, in order."""
-    found, waiting = [], [tree]
-    while waiting:
-        part = waiting.pop()
-        if part.data == "conjunction":
-            waiting.extend(reversed(nodes_of(part)))
-        else:
-            found.append(part)
-    return found

@@ -6,7 +6,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.errors import (
+    PatternError,
+    PatternNameError,
+    PatternSyntaxError,
+    UnsupportedPatternError,
+)
 from cepbench.patterns.expressions import (
     Aggregate,
     Arithmetic,
@@ -15,15 +20,25 @@ from cepbench.patterns.expressions import (
     Constant,
     Expression,
     Negative,
+    depth_of,
 )
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
-from cepbench.patterns.source import Source, name_of, names_in, nearest, nodes_of, tokens_of
+from cepbench.patterns.source import (
+    Source,
+    name_of,
+    names_in,
+    nearest,
+    nodes_of,
+    tokens_of,
+    without_brackets,
+)
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 if TYPE_CHECKING:
-    from lark import Token
-
     from cepbench.patterns.source import Node
+
+#: Most comparisons that one ``[attribute]`` may stand for, over all variables and branches.
+MAXIMUM_EQUALITIES = 50_000
 
 _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
@@ -42,21 +57,43 @@ class ConditionReader:
 
     def _condition(self, tree: Node, depth: int) -> Condition:
         self._source.check_depth(depth, tree)
+        negated = False
+        tree = without_brackets(tree)
+        while tree.data == "negation":
+            negated = not negated
+            tree = without_brackets(nodes_of(tree)[0])
+        condition = self._positive(tree, depth)
+        return Negation(condition) if negated else condition
+
+    def _positive(self, tree: Node, depth: int) -> Condition:
+        """The condition that stands under any number of NOTs."""
         match tree.data:
             case "comparison":
                 return self._comparison(tree)
             case "equality":
-                return Conjunction(tuple(self._equal_everywhere(names_in(tree))))
+                return Conjunction(self._equal_everywhere(tree))
             case "truth":
                 return Conjunction(())
-            case "negation":
-                return Negation(self._condition(nodes_of(tree)[0], depth + 1))
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
-    def _equal_everywhere(self, tokens: Sequence[Token]) -> Iterator[Comparison]:
-        for token, variables in itertools.product(tokens, self._branches):
-            yield from equalities(variables, name_of(token))
+    def _equal_everywhere(self, tree: Node) -> tuple[Comparison, ...]:
+        """What ``[x, y]`` stands for, each comparison once however many branches have it."""
+        names = dict.fromkeys(map(name_of, names_in(tree)))
+        tied = dict.fromkeys(itertools.chain.from_iterable(map(equalities, self._branches)))
+        if len(names) * len(tied) > MAXIMUM_EQUALITIES:
+            self._source.fail(
+                UnsupportedPatternError,
+                f"{len(names)} attributes that are equal stand for {len(names) * len(tied)} "
+                f"comparisons, and at most {MAXIMUM_EQUALITIES} can be written so; name fewer "
+                "attributes, or split the pattern",
+                tree,
+            )
+        return tuple(
+            Comparison("=", Attribute(first, name), Attribute(second, name, element))
+            for name in names
+            for first, second, element in tied
+        )
 
     def _comparison(self, tree: Node) -> Condition:
         sides = nodes_of(tree)
@@ -87,7 +124,7 @@ class ConditionReader:
     # -- expressions ----------------------------------------------------------------------------
 
     def _expression(self, tree: Node, depth: int) -> Expression:
-        self._source.check_depth(depth, tree)
+        tree = without_brackets(tree)
         match tree.data:
             case "attribute":
                 attribute, before = self._attribute(tree)
@@ -102,22 +139,22 @@ class ConditionReader:
             case "aggregate":
                 attribute, before = self._attribute(nodes_of(tree)[0])
                 return Aggregate(tokens_of(tree)[0].lower(), attribute, before)
-            case "bracketed":
-                return self._expression(nodes_of(tree)[0], depth + 1)
             case "negative":
+                self._source.check_depth(depth, tree)
                 operand = nodes_of(tree)[0]
                 inner = self._operand(operand, depth + 1)
                 # -5 is a constant, -(5) the negative of one.
                 literal = operand.data in ("number", "percentage", "parameter")
                 if literal and isinstance(inner, Constant):
                     return Constant(-float(inner.value))
+                self._source.check_depth(1 + depth_of(inner), tree)
                 return Negative(inner)
             case "sum" | "product":
                 operators = tokens_of(tree)
-                depth += len(operators)
-                self._source.check_depth(depth, tree)
+                self._source.check_depth(max(depth, len(operators)), tree)
                 result, *terms = (self._operand(term, depth + 1) for term in nodes_of(tree))
                 for operator, term in zip(operators, terms, strict=True):
+                    self._source.check_depth(1 + max(depth_of(result), depth_of(term)), tree)
                     result = Arithmetic(str(operator), result, term)
                 return result
             case "parameter" if (name := str(tokens_of(tree)[0])) in self._kinds:
@@ -154,7 +191,7 @@ class ConditionReader:
         return Attribute(name, name_of(attribute), "each" if before else element), before
 
     def _element(self, tree: Node, variable: str) -> str:
-        written = "".join(str(token) for token in tokens_of(tree)).lower()
+        written = "".join(str(token) for token in tokens_of(tree)[1:-1]).lower()
         if tokens_of(tree)[0].type == "EMPTY":
             return "each"
         known = {"i": "each", "i-1": "previous", "1": "first", "last": "last", "..i-1": "before"}
@@ -172,29 +209,40 @@ class ConditionReader:
         return known[written]
 
 
-def equalities(variables: Sequence[Variable], attribute: str) -> Iterator[Comparison]:
-    """Comparisons that make ``attribute`` equal all over a branch, negated variables included.
+def conjoined(tree: Node) -> list[Node]:
+    """The parts of a condition that AND joins outside of everything else, in order."""
+    found, waiting = [], [tree]
+    while waiting:
+        part = waiting.pop()
+        if part.data in ("conjunction", "brackets"):
+            waiting.extend(reversed(nodes_of(part)))
+        else:
+            found.append(part)
+    return found
 
-    The plain variables form a chain, in the order of writing. Kleene and negated ones are tied to
-    a plain one before them, as plans join those early and these late; without a plain one, Kleene
-    variables form the chain, and a single one is tied to itself, event by event. This is the
-    equivalence test of [agrawal2008]_, section 2.
+
+def equalities(variables: Sequence[Variable]) -> Iterator[tuple[str, str, str]]:
+    """Which pairs must be equal so that an attribute is so all over a branch, with NOT too.
+
+    Each a variable, another one, and which events of that are meant. The plain variables form a
+    chain, in the order of writing. Kleene and negated ones are tied to a plain one before them, as
+    plans join those early and these late; without a plain one, Kleene variables form the chain, and
+    a single one is tied to itself, event by event. This is the equivalence test of
+    [agrawal2008]_, section 2.
     """
     plain = [v.name for v in variables if v.kind is Kind.PLAIN]
     kleene = [v.name for v in variables if v.kind is Kind.KLEENE]
     chain = plain or kleene
     for first, second in itertools.pairwise(chain):
-        yield Comparison("=", Attribute(first, attribute), Attribute(second, attribute))
+        yield first, second, "each"
     if len(kleene) == 1 and not plain:
-        name = kleene[0]
-        yield Comparison("=", Attribute(name, attribute), Attribute(name, attribute, "previous"))
-    nearest_before = chain[0]
+        yield kleene[0], kleene[0], "previous"
+    nearest_before, chained = chain[0], set(chain)
     for variable in variables:
-        if variable.name in chain:
+        if variable.name in chained:
             nearest_before = variable.name
         else:
-            tied = Attribute(nearest_before, attribute)
-            yield Comparison("=", tied, Attribute(variable.name, attribute))
+            yield nearest_before, variable.name, "each"
 
 
 def _is_text(expression: Expression) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cepbench.errors import PatternNameError, PatternOperatorError
-from cepbench.patterns.source import Source, name_of, names_in, nodes_of, tokens_of
+from cepbench.patterns.source import (
+    Source,
+    name_of,
+    names_in,
+    nodes_of,
+    tokens_of,
+    without_brackets,
+)
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
 
 if TYPE_CHECKING:
@@ -36,35 +43,55 @@ class StructureReader:
         self._source = source
         self.variables: dict[str, Variable] = {}
         self.places: dict[str, Node] = {}
+        #: Names that can meet the next item in a match, the latest one last.
+        self._used: dict[str, None] = {}
+        #: Type -> the first number that may be free for an item that is named after it; a dict for
+        #: each alternative around the next item.
+        self._numbers: list[dict[str, int]] = [{}]
 
     def read(self, tree: Node) -> Structure:
         """The structure; a single item stands under SEQ."""
-        item = self._item(tree, set(), 1)
+        item = self._item(without_brackets(tree), 1)
         return item if isinstance(item, Structure) else Structure(Operator.SEQ, (item,))
 
-    def _item(self, tree: Node, used: set[str], depth: int) -> Variable | Structure:
-        """An item; ``used`` are the names that can meet it in a match, and gets its own."""
-        self._source.check_depth(depth, tree)
+    def _item(self, tree: Node, depth: int) -> Variable | Structure:
         match tree.data:
             case "variable":
-                return self._variable(tree, used, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
+                return self._variable(tree, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
             case "negated":
-                return self._negated(tree, used)
+                return self._negated(tree)
             case "kleene":
-                return self._kleene(tree, used)
+                return self._kleene(tree)
+        self._source.check_depth(depth, tree)
         operator = _operator_of(tree)
         assert operator is not None
-        items: list[Variable | Structure] = []
-        before = set(used)
-        for part in nodes_of(tree):
-            # Alternatives never meet, so that they may use the same names.
-            scope = set(before) if operator is Operator.OR else used
-            items.append(self._item(part, scope, depth + 1))
-            used |= scope
+        parts = map(without_brackets, nodes_of(tree))
+        if operator is Operator.OR:
+            items = self._alternatives(list(parts), depth + 1)
+        else:
+            items = [self._item(part, depth + 1) for part in parts]
         return Structure(operator, tuple(items))
 
-    def _negated(self, tree: Node, used: set[str]) -> Variable:
-        operand = nodes_of(tree)[0]
+    def _alternatives(self, parts: list[Node], depth: int) -> list[Variable | Structure]:
+        """The items of an OR: they never meet, so that they may use the same names."""
+        items = []
+        before = len(self._used)
+        used: dict[str, None] = {}
+        latest: dict[str, int] = {}
+        for part in parts:
+            self._numbers.append({})
+            items.append(self._item(part, depth))
+            while len(self._used) > before:
+                name, _ = self._used.popitem()
+                used[name] = None
+            for type_name, number in self._numbers.pop().items():
+                latest[type_name] = max(number, latest.get(type_name, 1))
+        self._used |= used
+        self._numbers[-1] |= latest
+        return items
+
+    def _negated(self, tree: Node) -> Variable:
+        operand = without_brackets(nodes_of(tree)[0])
         operator = _operator_of(operand)
         message = ""
         if operator is Operator.OR:
@@ -86,10 +113,10 @@ class StructureReader:
             )
         if message:
             self._source.fail(PatternOperatorError, message, tree)
-        return self._variable(operand, used, Kind.NEGATED)
+        return self._variable(operand, Kind.NEGATED)
 
-    def _kleene(self, tree: Node, used: set[str]) -> Variable:
-        operand = nodes_of(tree)[0]
+    def _kleene(self, tree: Node) -> Variable:
+        operand = without_brackets(nodes_of(tree)[0])
         operator = _operator_of(operand)
         message = ""
         if operator is not None:
@@ -106,24 +133,24 @@ class StructureReader:
             message = "a Kleene closure of a Kleene closure; write KL or + once"
         if message:
             self._source.fail(PatternOperatorError, message, tree)
-        return self._variable(operand, used, Kind.KLEENE)
+        return self._variable(operand, Kind.KLEENE)
 
-    def _variable(self, tree: Node, used: set[str], kind: Kind) -> Variable:
+    def _variable(self, tree: Node, kind: Kind) -> Variable:
         type_token, *name_tokens = names_in(tree)
         type_name = name_of(type_token)
         if name_tokens:
             variable = Variable(name_of(name_tokens[0]), type_name, kind)
-            self._check_name(variable, used, tree)
+            self._check_name(variable, tree)
         else:
-            variable = self._named_after_its_type(type_name, used, kind)
-        used.add(variable.name)
+            variable = self._named_after_its_type(type_name, kind)
+        self._used[variable.name] = None
         self.variables[variable.name] = variable
         self.places[variable.name] = tree
         return variable
 
-    def _check_name(self, variable: Variable, used: set[str], tree: Node) -> None:
+    def _check_name(self, variable: Variable, tree: Node) -> None:
         place = names_in(tree)[-1]
-        if variable.name in used:
+        if variable.name in self._used:
             self._source.fail(
                 PatternNameError,
                 f"variable {variable.name!r} already stands for another item; give this one "
@@ -139,14 +166,15 @@ class StructureReader:
                 place,
             )
 
-    def _named_after_its_type(self, type_name: str, used: set[str], kind: Kind) -> Variable:
-        number = 1
+    def _named_after_its_type(self, type_name: str, kind: Kind) -> Variable:
+        number = next((n[type_name] for n in reversed(self._numbers) if type_name in n), 1)
         while True:
             name = type_name if number == 1 else f"{type_name}{number}"
             variable = Variable(name, type_name, kind)
-            if name not in used and self.variables.get(name, variable) == variable:
-                return variable
             number += 1
+            if name not in self._used and self.variables.get(name, variable) == variable:
+                self._numbers[-1][type_name] = number
+                return variable
 
 
 def _operator_of(tree: Node) -> Operator | None:

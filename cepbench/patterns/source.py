@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -11,14 +12,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
 from cepbench.patterns.diagnosis import Span, error_at
+from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
     Node = Tree[Token]
 
-#: Deeper brackets, and longer sums, than anybody writes; the rest of the code may recurse.
-MAXIMUM_DEPTH = 60
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+#: Longer names are not looked up for the nearest one.
+_LONGEST_NAME = 100
 
 
 class Source:
@@ -28,6 +33,15 @@ class Source:
         self.text = text
         self._parameters = parameters
         self._unused = set(parameters)
+        half = _SURROGATE.search(text)
+        if half is not None:
+            raise error_at(
+                PatternSyntaxError,
+                f"{half[0]!r} is half of a surrogate pair and no character; it comes from text that "
+                "was decoded wrongly, so decode it again",
+                text,
+                Span(*half.span()),
+            )
 
     def fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
         """Raise an error of this kind that shows ``place``."""
@@ -36,11 +50,7 @@ class Source:
     def check_depth(self, depth: int, place: Node) -> None:
         """Refuse what is nested too deep."""
         if depth > MAXIMUM_DEPTH:
-            self.fail(
-                PatternSyntaxError,
-                f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter",
-                place,
-            )
+            self.fail(PatternSyntaxError, TOO_DEEP, place)
 
     def check_parameters_used(self) -> None:
         """Refuse parameters that stand nowhere in the text."""
@@ -77,6 +87,13 @@ class Source:
         """The value of ``:name`` or of a bare ``name``."""
         written = str(tokens_of(tree)[0])
         name = written.removeprefix(":")
+        if name not in self._parameters and name.upper() in ("NULL", "NAN", "NONE"):
+            self.fail(
+                PatternNameError,
+                f"the language has no {name}: a missing value satisfies no comparison; leave this "
+                "out, or write a.x = a.x where there must be a value",
+                tree,
+            )
         if name not in self._parameters:
             self.fail(
                 PatternNameError,
@@ -87,19 +104,35 @@ class Source:
         self._unused.discard(name)
         value: object = self._parameters[name]
         if isinstance(value, str):
+            if _SURROGATE.search(value):
+                self.fail(PatternError, f"parameter {written} holds half a surrogate pair", tree)
             return str(value)
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
             self.fail(
                 PatternError,
-                f"parameter {written} is {value!r}; it must be a finite number or a text",
+                f"parameter {written} is a {type(value).__name__}; it must be a finite number or a "
+                "text",
                 tree,
             )
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.fail(
+                PatternError,
+                f"parameter {written} is {number}; it must be a finite number or a text",
+                tree,
+            )
+        return number
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint at the known name that looks most like ``name``, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    # Comparing two names takes the product of their lengths.
+    if len(name) > _LONGEST_NAME:
+        return ""
+    near = difflib.get_close_matches(name, [k for k in known if len(k) <= _LONGEST_NAME], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -123,8 +156,19 @@ def names_in(tree: Node) -> list[Token]:
     return [token for token in tokens_of(tree) if token.type in ("NAME", "QUOTED")]
 
 
+def without_brackets(tree: Node) -> Node:
+    """What stands inside of any number of brackets."""
+    while tree.data == "brackets":
+        tree = nodes_of(tree)[0]
+    return tree
+
+
 def span_of(place: Node | Token) -> Span:
-    """Where a tree or token stands in the text."""
-    where = place if isinstance(place, str) else place.meta
-    assert where.start_pos is not None and where.end_pos is not None
-    return Span(where.start_pos, where.end_pos)
+    """Where a tree or token stands in the text: from its first to its last token."""
+    first = last = place
+    while not isinstance(first, str):
+        first = first.children[0]
+    while not isinstance(last, str):
+        last = last.children[-1]
+    assert first.start_pos is not None and last.end_pos is not None
+    return Span(first.start_pos, last.end_pos)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.expressions import quoted_unless_plain
+from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP, quoted_unless_plain
 
 #: Largest number of branches that nested disjunctions may multiply to.
 MAXIMUM_BRANCHES = 256
+
+#: Largest number of items that these may have together.
+MAXIMUM_BRANCH_ITEMS = 50_000
+
+#: Nobody needs to know how many more.
+_MANY = 10**9
 
 
 class Operator(StrEnum):
@@ -59,6 +64,14 @@ class Structure:
 
     operator: Operator
     items: tuple[Variable | Structure, ...]
+    #: How many operators are nested in each other here.
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        inner = (item.depth for item in self.items if isinstance(item, Structure))
+        object.__setattr__(self, "depth", 1 + max(inner, default=0))
+        if self.depth > MAXIMUM_DEPTH:
+            raise UnsupportedPatternError(f"a structure is {TOO_DEEP}")
 
     def __str__(self) -> str:
         return f"{self.operator}({', '.join(map(str, self.items))})"
@@ -102,14 +115,25 @@ class Structure:
         Raises
         ------
         UnsupportedPatternError
-            If there are more than :data:`MAXIMUM_BRANCHES`.
+            If there are more than :data:`MAXIMUM_BRANCHES`, or more than
+            :data:`MAXIMUM_BRANCH_ITEMS` items in several of them.
         """
-        size = _size(self)
+        size, items = _size(self)
         if size > MAXIMUM_BRANCHES:
+            shown = size if size <= _MANY else f"more than {_MANY}"
             raise UnsupportedPatternError(
-                f"the pattern stands for {size} patterns without OR, and at most "
-                f"{MAXIMUM_BRANCHES} can be planned; use fewer ORs inside of SEQ and AND"
+                f"the pattern stands for {shown} patterns without OR, and at most "
+                f"{MAXIMUM_BRANCHES} can be planned; use fewer ORs inside of SEQ and AND, or write "
+                "several patterns"
             )
+        if size > 1 and items > MAXIMUM_BRANCH_ITEMS:
+            raise UnsupportedPatternError(
+                f"the {size} patterns without OR that the pattern stands for have {items} items "
+                f"together, and at most {MAXIMUM_BRANCH_ITEMS} can be planned; use fewer items, or "
+                "write several patterns"
+            )
+        if size == 1 and not _has_or(self):
+            return (self,)
         found = (
             item if isinstance(item, Structure) else Structure(Operator.SEQ, (item,))
             for item in _expanded(self)
@@ -117,11 +141,25 @@ class Structure:
         return tuple(dict.fromkeys(found))
 
 
-def _size(item: Variable | Structure) -> int:
+def _size(item: Variable | Structure) -> tuple[int, int]:
+    """How many alternatives there are, and how many items these have together."""
     if isinstance(item, Variable):
-        return 1
-    sizes = map(_size, item.items)
-    return sum(sizes) if item.operator is Operator.OR else math.prod(sizes)
+        return 1, 1
+    sizes = [_size(part) for part in item.items]
+    if item.operator is Operator.OR:
+        return sum(size for size, _ in sizes), sum(items for _, items in sizes)
+    product = 1
+    for size, _ in sizes:
+        product *= size
+        if product > _MANY:
+            return product, product
+    # Each alternative of a part stands in as many as those of the other parts multiply to.
+    return product, sum(items * (product // size) for size, items in sizes if size)
+
+
+def _has_or(structure: Structure) -> bool:
+    inner = (item for item in structure.items if isinstance(item, Structure))
+    return structure.operator is Operator.OR or any(map(_has_or, inner))
 
 
 def _expanded(item: Variable | Structure) -> Iterator[Variable | Structure]:

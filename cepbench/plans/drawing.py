@@ -41,20 +41,23 @@ def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     nodes: list[PlacedNode] = []
     edges: list[tuple[int, int]] = []
     leaf_count = 0
-
-    def place(node: Any) -> int:
-        nonlocal leaf_count
-        if isinstance(node, tuple):
-            left, right = place(node[0]), place(node[1])
+    # Subtrees to come, and pairs whose two children have been placed last.
+    waiting: list[tuple[Any, bool]] = [(tree, False)]
+    placed: list[int] = []
+    while waiting:
+        node, is_ready = waiting.pop()
+        if is_ready:
+            right, left = placed.pop(), placed.pop()
             height = 1 + max(nodes[left].height, nodes[right].height)
+            edges.extend((len(nodes), child) for child in (left, right))
             nodes.append(PlacedNode((nodes[left].x + nodes[right].x) / 2, height, ""))
-            edges.extend((len(nodes) - 1, child) for child in (left, right))
+        elif isinstance(node, tuple):
+            waiting += [(node, True), (node[1], False), (node[0], False)]
+            continue
         else:
             nodes.append(PlacedNode(float(leaf_count), 0, node))
             leaf_count += 1
-        return len(nodes) - 1
-
-    place(tree)
+        placed.append(len(nodes) - 1)
     return nodes, edges
 
 

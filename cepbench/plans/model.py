@@ -23,12 +23,19 @@ from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, mad
 Tree = str | tuple[Any, Any]
 
 
+#: Levels that a tree may have; comparing and describing trees recurse.
+MAXIMUM_LEVELS = 400
+
+
 def post_order(tree: Any) -> Iterator[Any]:
     """The nodes of a tree of nested pairs: left, right, then the node itself."""
-    if isinstance(tree, tuple):
-        yield from post_order(tree[0])
-        yield from post_order(tree[1])
-    yield tree
+    waiting = [(tree, False)]
+    while waiting:
+        node, has_children_before = waiting.pop()
+        if isinstance(node, tuple) and not has_children_before:
+            waiting += [(node, True), (node[1], False), (node[0], False)]
+        else:
+            yield node
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -131,8 +138,8 @@ class TreePlan(PlanNotes):
     Raises
     ------
     PlanError
-        If a node is neither a name nor a pair, a name is empty or there twice, or the estimates
-        do not fit the plan.
+        If a node is neither a name nor a pair, a name is empty or there twice, the estimates do
+        not fit the plan, or it has more than :data:`MAXIMUM_LEVELS` levels.
     """
 
     tree: Tree
@@ -360,11 +367,16 @@ def _as_html(plan: Plan, caption: str) -> str:
     return f'<figure class="cep-plan"><figcaption>{lines}</figcaption>{drawing}</figure>'
 
 
-def _as_pairs(node: Any) -> Tree:
+def _as_pairs(node: Any, level: int = 0) -> Tree:
     if isinstance(node, str):
         return node
+    if level >= MAXIMUM_LEVELS:
+        raise PlanError(
+            f"a tree of more than {MAXIMUM_LEVELS} levels is too deep, or holds itself; give a long "
+            "chain as an order, OrderPlan(names)"
+        )
     if isinstance(node, list | tuple) and len(node) == 2:
-        return (_as_pairs(node[0]), _as_pairs(node[1]))
+        return (_as_pairs(node[0], level + 1), _as_pairs(node[1], level + 1))
     raise PlanError(
         f"{shown(node)} is no tree; a tree is a variable name or a pair of trees, "
         'such as (("a", "c"), "b")'

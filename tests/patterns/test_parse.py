@@ -1,12 +1,21 @@
 """Pattern texts and the patterns they stand for."""
 
+import re
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from cepbench.errors import PatternError, PatternNameError, UnsupportedPatternError
+from cepbench.errors import (
+    PatternError,
+    PatternNameError,
+    PatternSyntaxError,
+    UnsupportedPatternError,
+)
 from cepbench.patterns.model import (
     Arithmetic,
     Attribute,
@@ -295,8 +304,6 @@ def test_windows_that_make_no_sense(within: str, parameters: dict) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "(" * 3000 + "a.x" + ")" * 3000 + " < 1",
-        "NOT " * 3000 + "a.x < 1",
         "- " * 3000 + "a.x < 1",
         " + ".join(["a.x"] * 300) + " < 1",
         "(a.x < 1 OR b.x < 1 AND " * 300 + "a.x < 1" + ")" * 300,
@@ -307,13 +314,122 @@ def test_very_deep_texts_are_refused_with_a_named_error(where: str) -> None:
         conditions(where)
 
 
+@pytest.mark.parametrize(
+    ("where", "condition"),
+    [
+        ("(" * 3000 + "a.x" + ")" * 3000 + " < 1", "a.x < 1"),
+        ("(" * 3000 + "a.x < 1" + ")" * 3000, "a.x < 1"),
+        ("NOT " * 3000 + "a.x < 1", "a.x < 1"),
+        ("NOT (" * 3001 + "a.x < 1" + ")" * 3001, "a.x >= 1"),
+    ],
+)
+def test_brackets_and_double_negations_are_no_depth(where: str, condition: str) -> None:
+    assert [str(found) for found in conditions(where)] == [condition]
+
+
 def test_many_conjuncts_are_no_depth() -> None:
     assert len(conditions(" AND ".join(f"a.x < {n}" for n in range(500)))) == 500
 
 
-def test_only_texts_are_parsed() -> None:
-    with pytest.raises(TypeError, match="not from NoneType"):
-        parse(None)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (None, "not from NoneType; write it as in 'PATTERN SEQ"),
+        (b"PATTERN A a WITHIN 1 s", "not from bytes; decode it"),
+        (Path("pattern.txt"), "Path; read the file"),
+        (pd.DataFrame({"type": ["A"]}), "not from DataFrame; a stream is made"),
+        (parse("PATTERN A a WITHIN 1 s"), "not from Pattern; it is parsed already"),
+        (5, "not from int"),
+        (["PATTERN A a WITHIN 1 s"], "not from list"),
+    ],
+)
+def test_only_texts_are_parsed(given: Any, words: str) -> None:
+    with pytest.raises(PatternError, match=re.escape(words)):
+        parse(given)
+
+
+@pytest.mark.parametrize("parameters", [5, ["W"], "W", {1: 2}, {None: 2, "W": 3}])
+def test_parameters_are_a_mapping_of_names(parameters: Any) -> None:
+    with pytest.raises(PatternError, match="are a mapping from names to values"):
+        parse("PATTERN A a WITHIN 1 s", parameters)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (10**400, ":low is inf; it must be a finite number"),
+        (10**5000, ":low is inf; it must be a finite number"),
+        (Fraction(10**400), ":low is inf; it must be a finite number"),
+        (float("nan"), ":low is nan"),
+        (True, ":low is a bool"),
+        (None, ":low is a NoneType"),
+        (pd.DataFrame({"low": range(1000)}), ":low is a DataFrame"),
+        ("\ud800", "half a surrogate pair"),
+    ],
+    ids=range(8),
+)
+def test_values_that_no_parameter_can_have(value: Any, words: str) -> None:
+    with pytest.raises(PatternError, match=words):
+        conditions("a.x = :low", low=value)
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [
+        ("1e300 days", "the largest window is 26687 days"),
+        ("1e300 ms", "the largest window is 2305843009213 milliseconds"),
+        ("1e300 units", "the largest window is 2305843009213693952 units"),
+        ("26688 days", "the largest window is 26687 days"),
+        ("9" * 100_000 + " days", "a number beyond the range of a float"),
+        ("1e400 s", "a number beyond the range of a float"),
+    ],
+)
+def test_windows_beyond_the_range_of_timestamps(within: str, words: str) -> None:
+    with pytest.raises(PatternError, match=re.escape(words)) as refused:
+        parse(f"PATTERN A a WITHIN {within}")
+    assert refused.value.offending == within.split()[0]
+    assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "amount", [10**400, 10**5000, 1e300, float("nan"), -1, None, "5", True], ids=range(8)
+)
+def test_windows_by_hand(amount: Any) -> None:
+    with pytest.raises(PatternError, match="WITHIN"):
+        Window(amount, "days")
+
+
+def test_the_largest_window_can_be_written() -> None:
+    assert parse("PATTERN A a WITHIN 26687 days").window.length < 2**61
+    assert parse(f"PATTERN A a WITHIN {2**61} units").window.length == 2**61
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a.x < 1e400",
+        f"a.x < {10**400}",
+        "a.x < " + "9" * 100_000,
+        "a.x = -1e999 + 1",
+        "a.x < 1e400%",
+    ],
+)
+def test_numbers_beyond_the_range_of_a_float(where: str) -> None:
+    with pytest.raises(PatternError, match="a number beyond the range of a float") as refused:
+        conditions(where)
+    assert len(str(refused.value)) < 1000
+
+
+def test_constants_by_hand_are_in_the_range_of_a_float() -> None:
+    with pytest.raises(PatternError, match="a number beyond the range of a float"):
+        Constant(10**400)
+
+
+@pytest.mark.parametrize("text", ['SEQ(A "\ud800")', "SEQ(A a) WHERE a.x = '\udfff'", "\ud800"])
+def test_half_a_surrogate_pair_is_refused_where_it_stands(text: str) -> None:
+    with pytest.raises(PatternSyntaxError, match="is half of a surrogate pair") as refused:
+        parse(f"PATTERN {text} WITHIN 1 s")
+    str(refused.value).encode("utf-8")
 
 
 def test_importing_the_parser_does_not_import_the_grammar_library() -> None:

@@ -106,12 +106,47 @@ def test_words(text: str, column: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("where", "offending", "words"),
+    [
+        ("a.x BETWEEN 1 AND 2", "BETWEEN", "no BETWEEN; write a.x >= 1 AND a.x <= 2"),
+        ("a.x NOT BETWEEN 1 AND 2", "NOT", "no BETWEEN; write (a.x < 1 OR a.x > 2)"),
+        ("a.x between 1 and 2", "between", "no BETWEEN; write a.x >= 1"),
+        ('a.x > 1 AND a."y z" IN (1, 2)', "IN", 'write (a."y z" = 1 OR a."y z" = 2)'),
+        ("a.x IN(1, 2)", "IN", "no IN; write (a.x = 1 OR a.x = 2)"),
+        ("a.x NOT IN (1)", "NOT", "no IN; write a.x != 1 AND a.x != 2"),
+        ("a.x LIKE 'p%'", "LIKE", "texts can only be = or !=; compute beforehand"),
+        ("a.x not ilike 'p'", "not", "no ILIKE, texts can only be"),
+        ("a.x IS NULL", "IS", "a missing value satisfies no comparison"),
+        ("a.x IS NOT NULL", "IS", "for IS NOT NULL write a.x = a.x"),
+        ("a.x = NULL", "NULL", "the language has no NULL: a missing value"),
+    ],
+)
+def test_comparisons_of_sql_are_told_how_they_are_written(
+    where: str, offending: str, words: str
+) -> None:
+    error = error_of(f"PATTERN SEQ(A a) WHERE {where} WITHIN 5 s")
+    assert error.offending == offending
+    assert words in str(error)
+
+
+def test_the_advice_against_sql_parses() -> None:
+    for where in ("a.x BETWEEN 1 AND 2", "a.x NOT IN (1)", "a.x IN (1)", "a.x NOT BETWEEN 1 AND 2"):
+        words = str(error_of(f"PATTERN SEQ(A a) WHERE {where} WITHIN 5 s")).splitlines()[0]
+        parse(f"PATTERN SEQ(A a) WHERE a.y = 1 AND {words.split('write ')[1]} WITHIN 5 s")
+
+
+def test_a_query_of_sql_is_told_what_a_pattern_looks_like() -> None:
+    assert "this is no SQL: PATTERN SEQ(A a, B b)" in str(error_of("SELECT * FROM A WHERE x < 1"))
+
+
+@pytest.mark.parametrize(
     ("text", "column", "words"),
     [
         ("PATTERN SEQ(A a, B* b) WITHIN 5 s", 19, "a closure that may be empty"),
         ("PATTERN A; B^5; C WITHIN 5 s", 13, "a closure of a given size"),
         ("PATTERN A; B WITHIN 5 s RETURN A, B", 25, "the clause RETURN"),
         ("PATTERN SEQ(A, B) WHERE [id] GROUPBY x WITHIN 5 s", 30, "the clause GROUPBY"),
+        ("PATTERN SEQ(A, B) WITHIN 5 s ORDER BY a.x", 30, "the clause ORDER"),
         ("PATTERN SEQ(A, B) AGG count WITHIN 5 s", 19, "the clause AGG"),
         ("PATTERN SEQ(A a) WHERE a.x < log(a.y) WITHIN 5 s", 30, "the function log(…)"),
     ],
@@ -121,3 +156,64 @@ def test_known_from_the_papers_but_not_built_yet(text: str, column: int, words: 
     assert isinstance(error, UnsupportedPatternError)
     assert (error.line, error.column) == (1, column)
     assert f"not supported yet: {words}" in str(error)
+
+
+LONG = 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"PATTERN SEQ(A a) WITHIN {'9' * LONG} s",
+        f"PATTERN SEQ(A a) WITHIN 5 {'s' * LONG}",
+        f"PATTERN SEQ({'A' * LONG} a, B a) WITHIN 5 s",
+        f"PATTERN SEQ(A {'a' * LONG}, B {'a' * LONG}) WITHIN 5 s",
+        f"PATTERN SEQ(A {'a' * LONG}) WHERE {'a' * (LONG - 1)}.x < 1 WITHIN 5 s",
+        f"PATTERN SEQ({', '.join(f'A a{n}' for n in range(5_000))}) WHERE b.x < 1 WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.x < {'a' * LONG} WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.x < {'f' * LONG}(1) WITHIN 5 s",
+        f"PATTERN {'f' * LONG}(A a) WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.{'x' * LONG} < 1 {'y' * LONG} WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.{'x' * LONG} IN (1) WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.x = '{'t' * LONG}' AND a.x = '{'u' * LONG}' WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.x < '{'t' * LONG}' WITHIN 5 s",
+        "PATTERN SEQ(A a) WHERE a.x = '" + "\n" * LONG + "' AND a.x = 't' WITHIN 5 s",
+        "PATTERN SEQ(A a) WHERE a.x = '" + "\u2028" * LONG + "' AND a.x = 't' WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a.x = '{'t' * LONG} WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE {' OR '.join(['a.x < a.x'] * 3_000)} AND a.x > b.x WITHIN 5 s",
+        f"PATTERN SEQ({', '.join(f'A a{n}' for n in range(3_000))}) WITHIN 5 units",
+        f"PATTERN SEQ({', '.join(f'NOT(A a{n})' for n in range(3_000))}) WITHIN 5 units",
+        f"PATTERN AND(A a, B b) WHERE {' + '.join(['a.x'] * 50)} < 'text' WITHIN 5 s",
+        f"PATTERN SEQ(A a) STRATEGY {'s' * LONG} WITHIN 5 s",
+        f"PATTERN SEQ(A a) STRATEGY any({'s' * LONG}) WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE any({'s' * LONG}) {{ a.x < 1 }} WITHIN 5 s",
+        f"PATTERN SEQ(A a) WHERE a[{'i' * LONG}].x < 1 WITHIN 5 s",
+        f"{'x' * LONG}",
+        "(" * LONG,
+        "\x00" * LONG,
+        "\ud800" * LONG,
+        "É" * LONG,
+    ],
+    ids=range(29),
+)
+def test_messages_stay_short_whatever_they_quote(text: str) -> None:
+    error = error_of(text)
+    shown = str(error)
+    assert len(shown) < 1000
+    first, line, marker = shown.splitlines()
+    assert first.startswith(f"line {error.line}, column {error.column}: ")
+    assert len(line) <= 110
+    assert set(marker.strip()) == {"^"}
+    # What is marked is the beginning of what is wrong.
+    marked = line[marker.index("^") :][:3]
+    wrong = "".join(c if c.isprintable() else "\ufffd" for c in error.offending[:3])
+    assert marked.startswith(wrong[: len(marked)])
+
+
+def test_the_place_stands_in_what_is_shown_of_a_long_line() -> None:
+    before = " AND ".join(f"a.x{n} < 1" for n in range(1_000))
+    error = error_of(f"PATTERN SEQ(A a) WHERE {before} AND a.y << 1 AND {before} WITHIN 1 s")
+    _, line, marker = str(error).splitlines()
+    assert line[marker.index("^")] == "<"
+    assert "AND a.y <<" in line
+    assert line.startswith("  … ") and line.endswith(" …")
