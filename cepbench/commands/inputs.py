@@ -53,8 +53,23 @@ class Source:
             )
         return self.dataset.patterns.entry(name).pattern
 
-    def stream(self, pattern: Pattern, *, days: int | None, only_types: bool) -> EventStream:
+    def stream(
+        self,
+        pattern: Pattern,
+        *,
+        days: int | None,
+        only_types: bool,
+        positions: bool = False,
+    ) -> EventStream:
         """The events, maybe of the first days or of the pattern's types alone.
+
+        Parameters
+        ----------
+        pattern : Pattern
+        days : int or None
+        only_types : bool
+        positions : bool
+            Whether the stream must know where its events stand in all of the source.
 
         Raises
         ------
@@ -65,15 +80,20 @@ class Source:
 
         with progress(f"reading {self.name}"):
             if self.dataset is not None:
-                return self.dataset.stream(pattern if only_types else None, days=days)
+                types = pattern if only_types else None
+                return self.dataset.stream(types, days=days, positions=positions)
             if days is not None:
                 raise typer.BadParameter(
                     "Parquet that is no data set is read as a whole", param_hint="'--days'"
                 )
             type_column, time_column = self._columns()
-            types = [variable.type for variable in pattern.variables] if only_types else None
             return EventStream.from_parquet(
-                self.name, type=type_column, time=time_column, types=types, sort=True
+                self.name,
+                type=type_column,
+                time=time_column,
+                types=[variable.type for variable in pattern.variables] if only_types else None,
+                sort=True,
+                positions=positions,
             )
 
     def _columns(self) -> tuple[str, str]:

@@ -174,6 +174,42 @@ def test_sets_of_events_are_written(ending: str, told, tmp_path, data, frame) ->
     assert found == expected
 
 
+@pytest.mark.parametrize("ending", READERS)
+def test_positions_are_those_in_the_data_however_little_of_it_is_read(
+    ending: str, told, tmp_path, frame
+) -> None:
+    """In Parquet in no order too, which is sorted first."""
+    shuffled = frame.sample(frac=1, random_state=3).reset_index(drop=True)
+    shuffled.to_parquet(tmp_path / "events.parquet")
+    words = ["run", PATTERN, "--data", str(tmp_path / "events.parquet"), "--attribute", "x"]
+    tables = []
+    for option in ([], ["--only-types"]):
+        file = tmp_path / f"matches{ending}"
+        document = told([*words, *option])
+        assert told([*words, *option, "-o", str(file)])["written"] > 10
+        rows = READERS[ending](file).to_pylist()
+        assert document["first_matches"] == rows[: matching.SHOWN]
+        tables.append(sorted(rows, key=str))
+    assert tables[0] == tables[1]
+    ordered = shuffled.sort_values("ts", kind="stable").reset_index(drop=True)
+    assert (ordered["symbol"][[row["c"] for row in tables[1]]] == "C").all()
+
+
+@pytest.mark.parametrize("name", ["nasdaq-style/sample", "minute-bars/sample"])
+def test_positions_are_those_in_the_data_set(name: str, told, tmp_path) -> None:
+    file = tmp_path / "matches.parquet"
+    stream = cep.open_dataset(name).stream()
+    types = [f"{kind} {variable}" for kind, variable in zip(stream.type_names, "abc", strict=False)]
+    words = ["run", f"PATTERN SEQ({', '.join(types)}) WITHIN 4 minutes", "--data", name]
+    told([*words, "--only-types", "--days", "1", "-o", str(file), "--attribute", "price"])
+    table = pq.read_table(file)
+    assert table.num_rows > 10
+    again = cep.with_events(table.select([*"abc"]), stream, ["type", "time", "price"])
+    assert set(again.column("c.type").to_pylist()) == {stream.type_names[2]}
+    for column in ("a.time", "b.time", "c.time", "a.price", "c.price"):
+        assert table.column(column).to_pylist() == again.column(column).to_pylist()
+
+
 def test_counting_finds_as_many(told, data, expected) -> None:
     document = told(["run", PATTERN, "--data", data, "--count", "-g", "DP-B"])
     assert document["metrics"]["matches"] == len(expected)
