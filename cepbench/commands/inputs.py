@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from cepbench.streams.event_stream import EventStream
 
 
+#: How every Parquet file begins.
+_PARQUET = b"PAR1"
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a command's events come from.
@@ -129,9 +133,31 @@ def source_of(data: str | None, columns: str) -> Source:
         and Path(data).exists()
         and not read_declaration(data)
     ):
+        _check_parquet(Path(data))
         return Source(data, None, columns)
     with progress(f"opening {data}"):
         return Source(data, open_dataset(data), columns)
+
+
+def _check_parquet(path: Path) -> None:
+    """Refuse a file of another kind, and a folder without any Parquet.
+
+    Raises
+    ------
+    DatasetError
+        With what to do.
+    """
+    if path.is_dir():
+        if not any(path.rglob("*.parquet")):
+            raise DatasetError(f"there is no Parquet below the folder {path}, and no data set")
+        return
+    with path.open("rb") as file:
+        if file.read(len(_PARQUET)) != _PARQUET:
+            raise DatasetError(
+                f"{path} is no Parquet. Minute bars and LOBSTER's messages are read by `cepbench "
+                f"data ingest KIND {path} --name mine`; of other tables pandas makes Parquet: "
+                'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
+            )
 
 
 def read_pattern(text: str | None, name: str | None, source: Source | None) -> Pattern:
@@ -163,7 +189,10 @@ def read_pattern(text: str | None, name: str | None, source: Source | None) -> P
         return source.pattern(name)
     assert text is not None
     if text == "-":
-        return parse(sys.stdin.read())
+        try:
+            return parse(sys.stdin.read())
+        except UnicodeDecodeError as error:
+            raise PatternError(f"standard input is no text in UTF-8 ({error})") from None
     if "(" in text:  # every pattern has one, and hardly a file
         return parse(text)
     try:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.errors import StreamError
+from cepbench.patterns.source import nearest
 from cepbench.streams.event_stream import CodedStrings, Column, EventStream
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def stream_from_table(
     _refuse_duplicates(table.column_names)
     for name in (type, time, *names):
         if name not in table.column_names:
-            raise StreamError(f"no column {name!r}; there are {', '.join(table.column_names)}")
+            raise StreamError(
+                f"no column {name!r}; there are {', '.join(map(str, table.column_names))}"
+                f"{nearest(name, table.column_names)}"
+            )
     timestamps, is_datetime = _timestamps(table.column(time), time)
     # Everything is checked before it is sorted, so that errors name rows of the table as given.
     types = _types(table.column(type), type)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepbench.errors import StreamError
+from cepbench.patterns.source import nearest
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -175,9 +175,9 @@ class EventStream:
                 "turn it into a number or a text before making the stream"
             )
         known = ", ".join(self.attributes) or "none at all"
-        near = difflib.get_close_matches(name, list(self.attributes), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise StreamError(f"the stream has no attribute {name!r}; it has {known}{hint}")
+        raise StreamError(
+            f"the stream has no attribute {name!r}; it has {known}{nearest(name, self.attributes)}"
+        )
 
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
         """Position as index, columns ``type``, ``time`` and one an attribute.

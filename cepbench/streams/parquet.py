@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from cepbench.errors import DatasetError, StreamError
+from cepbench.patterns.source import nearest
 from cepbench.streams.arrow import stream_from_table
 from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -93,8 +94,10 @@ def stream_from_parquet(
         columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
         for name in columns:
             if name not in dataset.schema.names:
-                known = ", ".join(name for name in dataset.schema.names if name not in hidden)
-                raise StreamError(f"{path} has no column {name!r}; it has {known}")
+                known = [other for other in dataset.schema.names if other not in hidden]
+                raise StreamError(
+                    f"{path} has no column {name!r}; it has {', '.join(known)}{nearest(name, known)}"
+                )
         wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
         part = dataset
         if keep is not None:

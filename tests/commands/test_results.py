@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -238,20 +242,59 @@ def test_a_limit_stops_early(told, tmp_path, data, expected) -> None:
     assert not more["stopped_by_limit"]
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_finished(
-    run, tmp_path, data, monkeypatch
+#: Runs a command until it is known to work, then again where files stay small, as if a disk were
+#: full: the limit is that of a process, so it is one of its own.
+LIMITED = """
+import json, resource, sys
+from typer.testing import CliRunner
+from cepbench.commands.app import app
+words, shown = sys.argv[1:], []
+for limit in (resource.RLIM_INFINITY, 200):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for ending in (".parquet", ".csv", ".arrow"):
+        done = CliRunner().invoke(app, [*words, "-o", f"matches{ending}"])
+        shown.append([done.exit_code, done.stderr])
+print(json.dumps(shown))
+"""
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_finished(tmp_path, data) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LIMITED, "run", PATTERN, "--data", data],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stderr == ""
+    *good, parquet, text, arrow = json.loads(done.stdout)
+    assert good == [[0, ""]] * 3
+    for ending, shown in ((".parquet", parquet), (".csv", text), (".arrow", arrow)):
+        advice = "write to a place that takes larger files"
+        assert shown == [1, f"error: File too large: matches{ending}; {advice}\n"]
+        assert READERS[ending](tmp_path / f"matches{ending}").num_rows > 10  # from before
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"events.parquet", *(f"matches{ending}" for ending in READERS)}
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "No space left on device: {file}; free some space, or write to another"),
+        (errno.EACCES, "Permission denied: {file}; look who may read and write it"),
+        (errno.EROFS, "Read-only file system: {file}; nothing can be written there"),
+    ],
+)
+def test_what_the_system_refuses_comes_with_advice(
+    number: int, advice: str, run, tmp_path, data, monkeypatch
 ) -> None:
-    file = tmp_path / "matches.parquet"
-    file.write_text("from before")
+    file = tmp_path / "matches.csv"
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", str(file))
+    def refused(*_: object) -> None:
+        # As Arrow says it: without the name of a file.
+        raise OSError(number, f"Error. Detail: [errno {number}] {os.strerror(number)}")
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    monkeypatch.setattr(csv, "CSVWriter", refused)
     result = run(["run", PATTERN, "--data", data, "-o", str(file)], code=1)
-    assert result.stderr == f"error: No space left on device: {file}\n"
-    assert file.read_text() == "from before"
-    assert {path.name for path in tmp_path.iterdir()} == {"matches.parquet", "events.parquet"}
+    assert result.stderr.startswith(f"error: {advice.format(file=file)}")
+    assert {path.name for path in tmp_path.iterdir()} == {"events.parquet"}
 
 
 def test_the_comparison_is_that_of_the_library(run, told, data, stream, expected) -> None:
