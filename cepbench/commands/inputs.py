@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ def source_of(data: str | None, columns: str) -> Source:
 
     if (
         data.partition("/")[0] not in folders()
-        and Path(data).exists()
+        and os.path.exists(data)  # unlike Path's, false for what can be no path at all
         and not read_declaration(data)
     ):
         _check_parquet(Path(data))

@@ -273,5 +273,17 @@ def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
     begin_dataset(path, kind="test", parameters={"seed": 0})
     (path / "month=2008-01").mkdir()
     (path / "month=2008-01" / "half.parquet").touch()
+    hidden = [
+        ".part-00000.parquet.0f",
+        ".empty.parquet.0f",
+        "._unfinished.json.7",
+        "._dataset.json.7",
+    ]
+    for name in hidden:
+        (path / name).touch()
     assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
-    assert not list(path.rglob("*.parquet"))
+    assert [file.name for file in path.rglob("*")] == ["_unfinished.json"]
+    # Killed so early that not even that was written.
+    (path / "_unfinished.json").rename(path / "._unfinished.json.7")
+    assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
+    assert [file.name for file in path.rglob("*")] == ["_unfinished.json"]
