@@ -72,6 +72,10 @@ class Entry:
     name : str
         Of its folder.
     folder : Path
+        Of its description, patterns and samples.
+    home : Path
+        The folder with its ``data``, which is what is made or ingested: the same one, where that
+        can be written to.
     title, summary, source, licence : str
     kind : str
         What its folders of events are called in their own declarations, such as ``nasdaq-style``.
@@ -83,6 +87,7 @@ class Entry:
 
     name: str
     folder: Path
+    home: Path
     title: str
     kind: str
     summary: str
@@ -106,7 +111,7 @@ class Entry:
         DatasetError
             If it cannot be a name, see :func:`check_name`.
         """
-        return self.folder / DATA / check_name(name)
+        return self.home / DATA / check_name(name)
 
 
 _TEXTS = ("title", "kind", "summary", "source", "licence", "default")
@@ -114,8 +119,14 @@ _OF_COLUMN = ("type", "unit", "meaning")
 _OF_VARIANT = ("about", "path", "made", "events", "sha256", "parameters")
 
 
-def read_entry(folder: Path) -> Entry:
+def read_entry(folder: Path, home: Path | None = None) -> Entry:
     """Read the declaration in a folder of the catalogue.
+
+    Parameters
+    ----------
+    folder : Path
+    home : Path, optional
+        Where its events are made, if not there.
 
     Raises
     ------
@@ -124,6 +135,7 @@ def read_entry(folder: Path) -> Entry:
         one is named.
     """
     file = folder / FILE
+    home = home or folder
     content = read_toml(file)
     _check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
     columns = []
@@ -145,7 +157,7 @@ def read_entry(folder: Path) -> Entry:
         variants[name] = Variant(
             name=name,
             about=variant["about"],
-            path=folder / variant["path"],
+            path=(folder if variant["made"] == COMMITTED else home) / variant["path"],
             made=variant["made"],
             events=variant.get("events"),
             sha256=variant.get("sha256", ""),
@@ -157,7 +169,12 @@ def read_entry(folder: Path) -> Entry:
         )
     texts = {name: content[name] for name in _TEXTS}
     return Entry(
-        name=folder.name, folder=folder, columns=tuple(columns), variants=variants, **texts
+        name=folder.name,
+        folder=folder,
+        home=home,
+        columns=tuple(columns),
+        variants=variants,
+        **texts,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from cepbench.datasets.catalogue import (
     VARIABLE,
     entries,
+    entry_in,
     folders,
     is_here,
     list_datasets,
@@ -31,7 +32,6 @@ from cepbench.datasets.declaration import (
     check_name,
     nearest,
     quoted,
-    read_entry,
 )
 from cepbench.datasets.making import MAKERS, make_in_one_step
 from cepbench.errors import DatasetError
@@ -71,8 +71,8 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
     Notes
     -----
     The catalogue is every folder with a ``dataset.toml`` below the folders that
-    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, and below
-    ``datasets`` in the checkout that the package is installed from.
+    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, below
+    ``datasets`` in the checkout that the package is installed from, and what came with the package.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def find_entry(name: str) -> tuple[Entry | None, str]:
     folder = folders().get(first)
     if folder is None:
         return None, rest
-    return read_entry(folder), check_name(rest) if rest else ""
+    return entry_in(folder), check_name(rest) if rest else ""
 
 
 def unknown(name: str) -> DatasetError:
@@ -185,7 +185,7 @@ def open_path(path: Path) -> Dataset:
             "cep.EventStream.from_parquet(path, type=..., time=...)"
         )
     entry = next((entry for entry in entries().values() if entry.kind == declaration.kind), None)
-    own = entry is not None and path.resolve().parent == (entry.folder / DATA).resolve()
+    own = entry is not None and path.resolve().parent == (entry.home / DATA).resolve()
     name = f"{entry.name}/{path.name}" if entry is not None and own else str(path)
     return Dataset(name, path, declaration.kind, declaration, entry, None)
 
@@ -210,12 +210,14 @@ def verify(dataset: Dataset) -> None:
         if expected != there:
             raise DatasetError(
                 f"{variant.path}: the {what} is {there}, but {entry.folder / 'dataset.toml'} "
-                f"expects {expected}; {_remedy(variant)}"
+                f"expects {expected}; {_remedy(entry, variant)}"
             )
 
 
-def _remedy(variant: Variant) -> str:
+def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == COMMITTED:
+        if entry.home != entry.folder:
+            return "it came with cepbench: install that again"
         return f"get the committed file back: git checkout -- {variant.path}"
     again = "delete that folder, and it is made again"
     if variant.made == ON_FIRST_USE:
@@ -244,6 +246,4 @@ def _fetch(entry: Entry, variant: Variant) -> None:
             f"data make {entry.name}/{variant.name}`, or use another variant: "
             f"{', '.join(name for name in entry.variants if name != variant.name)}"
         )
-    raise DatasetError(
-        f"{variant.path} is missing; get the committed file back: git checkout -- {variant.path}"
-    )
+    raise DatasetError(f"{variant.path} is missing; {_remedy(entry, variant)}")

@@ -148,8 +148,8 @@ class ResultsStore:
         path = self.journal_path(pattern_id)
         return {cell_of(row) for row in _read_journal(path)} if path.exists() else set()
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """The JSON value in ``<name>.json``, made and written if it is not there yet.
+    def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The JSON object in ``<name>.json``, made and written if it is not there yet.
 
         For what is expensive and must be the same when the sweep is taken up again.
         """

@@ -79,7 +79,6 @@ MISTAKES = {
     "a plugin that is not UTF-8": (
         f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/latin.py", 1, ["latin.py", "line 1"],
     ),
-    "a damaged sweep": ("sweep compare {folder}/damaged {folder}/damaged", 1, ["damaged"]),
     "an unknown attribute": (
         f"run '{GOOD}' --data {{data}} --attribute nam", 1, ["did you mean 'name'"],
     ),
@@ -132,8 +131,6 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     (tmp_path / "folder.csv").mkdir()
     for latin in ("latin.toml", "latin.py"):
         (tmp_path / latin).write_bytes(b'title = "caf\xe9"\n')
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "sweep.json").write_text('{"seed": ')
     command, code, messages = MISTAKES[mistake]
     result = run(command.format(data=data, folder=tmp_path), code=code)
     assert result.stdout == ""

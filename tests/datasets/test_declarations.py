@@ -124,6 +124,7 @@ made = "committed"
             r"unknown key columns.x.meening; did you mean 'meaning'",
         ),
         ('made = "committed"', 'made = "there"', "variants.a.made is 'there'; it is one of"),
+        ("[variants.a]", '[variants."../a"]', "variants: '../a' cannot be the name of a data set"),
         ('default = "a"', 'default = "b"', "default is 'b'; the variants are a"),
         ('title = "t"', "title = ", r"dataset.toml cannot be read: .*line 2"),
         ("[columns.x]\n", "[columns]\nx = 1\n[more]\n", "unknown key more|must be a table"),

@@ -66,6 +66,21 @@ def test_the_page_shows_what_its_example_prints(capsys) -> None:
     assert capsys.readouterr().out == query
 
 
+@pytest.mark.parametrize(
+    ("window", "spark", "duckdb"),
+    [
+        ("2 seconds", "timestampadd(SECOND, 2, `a`.`time`)", "+ 2000000000"),
+        ("1.5 seconds", "timestampadd(MICROSECOND, 1500000, `a`.`time`)", "+ 1500000000"),
+        ("1 milliseconds", "timestampadd(MICROSECOND, 1000, `a`.`time`)", "+ 1000000"),
+        ("0.0000015 seconds", "timestampadd(MICROSECOND, 1, `a`.`time`)", "+ 1500"),
+    ],
+)
+def test_windows_that_are_no_whole_seconds(window: str, spark: str, duckdb: str) -> None:
+    pattern = cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
+    assert spark in cep.to_sql(pattern, dialect="spark")
+    assert f'epoch_ns("b"."time") <= epoch_ns("a"."time") {duckdb}\n' in f"{cep.to_sql(pattern)}\n"
+
+
 def test_a_stream_in_a_frame_can_be_queried() -> None:
     frame = construct_events(200)
     frame["time"] = pd.Timestamp("2026-01-05") + pd.to_timedelta(frame["time"], unit="s")
