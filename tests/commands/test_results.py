@@ -24,6 +24,7 @@ from cepbench.commands import compare as compare_module
 from cepbench.commands import matching
 from cepbench.commands.output import write_json
 from cepbench.planners.registry import default_generators
+from cepbench.statistics import measure
 from tests.naive.matcher import naive_matches
 
 #: A pattern that the small data has matches of.
@@ -438,6 +439,72 @@ def test_only_the_first_days_of_a_data_set(told) -> None:
     dataset = cep.open_dataset("nasdaq-style/sample")
     assert told([*words, "--days", "1"])["metrics"]["events"] == len(dataset.stream(days=1))
     assert told(words)["metrics"]["events"] == len(dataset.stream()) > len(dataset.stream(days=1))
+
+
+COMMANDS = {
+    "plan": lambda told: told["plans"][0]["plan"],
+    "run": lambda told: told["plan"],
+    "explain": lambda told: told["plan"],
+    "compare": lambda told: told["rows"][0]["plan"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_seed_is_for_statistics_and_for_plans(
+    command: str, told, tmp_path, data, monkeypatch
+) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        '@cep.plan_generator("RANDOM", plans="order")\n'
+        "def draw(problem, rng):\n"
+        "    return rng.permutation(problem.n).tolist()\n"
+    )
+    seeds: list[int] = []
+
+    def measured(*arguments: object, seed: int = 0) -> cep.Statistics:
+        seeds.append(seed)
+        return real(*arguments, seed=seed)
+
+    real = measure.measure_statistics
+    monkeypatch.setattr(measure, "measure_statistics", measured)
+    words = [command, PATTERN, "--data", data, "-g", "RANDOM", "--plugin", str(plugin)]
+    if command == "compare":
+        words += ["--repetitions", "1"]
+    plans = [COMMANDS[command](told([*words, "--seed", str(seed)])) for seed in (1, 2, 3, 4, 1)]
+    assert plans[0] == plans[-1]
+    assert len(set(plans)) > 1
+    assert seeds == [1, 2, 3, 4, 1]
+
+
+def test_the_day_is_that_of_the_first_event(run, tmp_path) -> None:
+    times = pd.to_datetime(["2026-01-05 23:59:59.250", "2026-01-06 00:00:01.000"])
+    frame = pd.DataFrame({"symbol": ["A", "B"], "ts": times})
+    frame.to_parquet(tmp_path / "night.parquet")
+    words = ["run", "PATTERN AND(B b, A a) WITHIN 1 minutes", "--data"]
+    shown = run([*words, str(tmp_path / "night.parquet")]).stdout.splitlines()
+    assert shown[-1].split() == ["2026-01-05", "00:00:01.000", "23:59:59.250"]
+
+
+def test_what_a_branch_lacks_is_missing_in_csv_too(told, tmp_path, data) -> None:
+    """Sets as well, for which an empty text would be a set of no events."""
+    file = tmp_path / "matches.csv"
+    pattern = "PATTERN OR(SEQ(A a, KL(C c)), SEQ(B b, D d)) WITHIN 6 units"
+    told(["run", pattern, "--data", data, "-o", str(file), "--attribute", "name"])
+    found = csv.read_csv(file, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    assert set(found.column("branch").to_pylist()) == {0, 1}
+    for row in found.to_pylist():
+        present = {name for name, value in row.items() if value is not None}
+        own = "ac" if row["branch"] == 0 else "bd"
+        assert present == {"branch", *(f"{v}{end}" for v in own for end in ("", ".time", ".name"))}
+
+
+@pytest.mark.parametrize("alpha", ["0", "2"])
+def test_an_explained_plan_weighs_latency_as_one_that_is_planned(alpha: str, told, data) -> None:
+    words = [pattern_of("AND"), "--data", data, "--alpha", alpha, "-g", "DP-LD"]
+    (row,) = told(["plan", *words])["plans"]
+    explained = told(["explain", *words, "--no-run"])
+    assert (explained["plan"], explained["cost"]) == (row["plan"], pytest.approx(row["cost"]))
 
 
 def test_numbers_of_every_kind_become_json(capsys) -> None:

@@ -57,6 +57,12 @@ def test_stats_are_those_of_the_stream(catalogue: Path) -> None:
         assert by_file[symbol]["standard_error"] == pytest.approx(count**0.5 / active)
     shown = run("stats", name).stdout.splitlines()
     assert shown[0].split() == ["type", "events", "per", "minute", "±"] and len(shown) == 7
+    for line in shown[1:]:
+        symbol, count, rate, error = line.split()
+        row = by_file[symbol]
+        assert int(count.replace(",", "")) == row["events"]
+        assert float(rate) == pytest.approx(60 * row["rate"], rel=1e-3)
+        assert float(error) == pytest.approx(60 * row["standard_error"], rel=1e-3)
 
 
 @pytest.mark.parametrize("pattern", ["conjunction", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes"])

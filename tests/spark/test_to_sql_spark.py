@@ -187,6 +187,14 @@ def test_windows_of_days_are_of_hours_where_clocks_change(spark) -> None:
         for window, found in (("1 days", 1), ("86400.0005 seconds", 1), ("86401 seconds", 2)):
             pattern = parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
             assert len(queried(spark, to_sql(pattern, dialect="spark", table="clocks"))[1]) == found
+        # Times without a zone have no hour that is missing, in buckets neither.
+        spark.sql(
+            "SELECT * FROM VALUES (0L, 'A', TIMESTAMP_NTZ '2026-03-29 01:50:00'), "
+            "(1L, 'B', TIMESTAMP_NTZ '2026-03-29 02:10:00') AS t(position, type, time)"
+        ).createOrReplaceTempView("clocks")
+        pattern = parse("PATTERN SEQ(A a, B b) WITHIN 30 minutes")
+        query = to_sql(pattern, OrderPlan(["a", "b"]), "spark", table="clocks")
+        assert queried(spark, query)[1] == [(0, 1)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
