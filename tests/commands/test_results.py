@@ -491,7 +491,12 @@ def test_what_a_branch_lacks_is_missing_in_csv_too(told, tmp_path, data) -> None
     file = tmp_path / "matches.csv"
     pattern = "PATTERN OR(SEQ(A a, KL(C c)), SEQ(B b, D d)) WITHIN 6 units"
     told(["run", pattern, "--data", data, "-o", str(file), "--attribute", "name"])
-    found = csv.read_csv(file, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    found = csv.read_csv(
+        file,
+        convert_options=csv.ConvertOptions(
+            strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
     assert set(found.column("branch").to_pylist()) == {0, 1}
     for row in found.to_pylist():
         present = {name for name, value in row.items() if value is not None}
