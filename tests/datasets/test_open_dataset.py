@@ -16,6 +16,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.datasets.catalogue import folders, roots
+from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.making import make_nasdaq_style, make_ten_symbols
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams.dataset import DECLARATION, UNFINISHED
@@ -292,6 +293,24 @@ def test_a_slice_of_a_source_file(catalogue: Path) -> None:
     shifted = edge.replace(tzinfo=timezone(timedelta(hours=1)))
     assert len(dataset.stream(start=shifted)) == len(everything)
     assert len(dataset.stream(days=1, first=3)) == 3
+
+
+def test_a_slice_begins_with_its_start_and_ends_before_its_end(catalogue: Path) -> None:
+    """Bars come at whole minutes, many of them at one: all belong to the slice that begins there."""
+    dataset = cep.open_dataset("minute-bars/sample")
+    times = dataset.stream().to_pandas()["time"]
+    edge = datetime(2008, 1, 2, 10, 30)
+    assert (times == edge).sum() > 1
+    assert len(dataset.stream(start=edge)) == (times >= edge).sum()
+    assert len(dataset.stream(end=edge)) == (times < edge).sum()
+
+
+def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) -> None:
+    with_quick(catalogue)
+    digest = stream_checksum(cep.open_dataset("ten-symbols/quick").stream())
+    with_quick(catalogue, events=501, sha256=f'"{digest}"')
+    with pytest.raises(DatasetError, match="the number of events is 500"):
+        cep.open_dataset("ten-symbols/quick")
 
 
 @pytest.mark.parametrize(
