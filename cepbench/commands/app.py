@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from textwrap import wrap
@@ -42,7 +43,27 @@ class Commands(TyperGroup):
         except OSError as error:
             if error.filename is None:
                 raise
-            _fail(f"{error.strerror}: {error.filename}")
+            _fail(f"{error.strerror}: {error.filename}{_advice(error.errno)}")
+
+
+#: What to do about an error of the system.
+_ADVICE = {
+    errno.ENOSPC: "free some space, or write to another disk",
+    errno.EDQUOT: "free some space, or write to another disk",
+    errno.EFBIG: "write to a place that takes larger files",
+    errno.EACCES: "look who may read and write it, or name another place",
+    errno.EPERM: "look who may read and write it, or name another place",
+    errno.EROFS: "nothing can be written there; name another place",
+    errno.ENOENT: "is the path right?",
+    errno.EEXIST: "something else of that name is in the way; name another place",
+    errno.ENOTDIR: "a part of that path is a file; name another place",
+    errno.EISDIR: "it is a folder; name a file",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def _advice(number: int | None) -> str:
+    return f"; {_ADVICE[number]}" if number in _ADVICE else ""
 
 
 def _fail(message: str) -> NoReturn:

@@ -109,7 +109,7 @@ def make(
         if declared.made != "committed":
             _make(entry, declared.path, dict(declared.parameters), master)
     else:
-        _make(entry, entry.folder / "data" / variant, {**sizes, "seed": seed}, master)
+        _make(entry, entry.own(variant), {**sizes, "seed": seed}, master)
     _show(open_entry(entry, variant), as_json)
 
 
@@ -159,7 +159,7 @@ def ingest(
             raise unknown(kind)
         if name in entry.variants:
             raise typer.BadParameter(f"{kind}/{name} is declared in dataset.toml; choose another")
-        output = entry.folder / "data" / str(name)
+        output = entry.own(str(name))
     for file in files:
         if not file.is_file():  # Spark takes seconds to start, only to say the same
             raise DatasetError(f"there is no file {file}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
     from cepbench.statistics.model import Statistics
     from cepbench.streams.event_stream import EventStream
+
+
+#: How every Parquet file begins.
+_PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,23 @@ class Source:
             )
         return self.dataset.patterns.entry(name).pattern
 
-    def stream(self, pattern: Pattern, *, days: int | None, only_types: bool) -> EventStream:
+    def stream(
+        self,
+        pattern: Pattern,
+        *,
+        days: int | None,
+        only_types: bool,
+        positions: bool = False,
+    ) -> EventStream:
         """The events, maybe of the first days or of the pattern's types alone.
+
+        Parameters
+        ----------
+        pattern : Pattern
+        days : int or None
+        only_types : bool
+        positions : bool
+            Whether the stream must know where its events stand in all of the source.
 
         Raises
         ------
@@ -65,15 +85,20 @@ class Source:
 
         with progress(f"reading {self.name}"):
             if self.dataset is not None:
-                return self.dataset.stream(pattern if only_types else None, days=days)
+                types = pattern if only_types else None
+                return self.dataset.stream(types, days=days, positions=positions)
             if days is not None:
                 raise typer.BadParameter(
                     "Parquet that is no data set is read as a whole", param_hint="'--days'"
                 )
             type_column, time_column = self._columns()
-            types = [variable.type for variable in pattern.variables] if only_types else None
             return EventStream.from_parquet(
-                self.name, type=type_column, time=time_column, types=types, sort=True
+                self.name,
+                type=type_column,
+                time=time_column,
+                types=[variable.type for variable in pattern.variables] if only_types else None,
+                sort=True,
+                positions=positions,
             )
 
     def _columns(self) -> tuple[str, str]:
@@ -106,12 +131,34 @@ def source_of(data: str | None, columns: str) -> Source:
 
     if (
         data.partition("/")[0] not in folders()
-        and Path(data).exists()
+        and os.path.exists(data)  # unlike Path's, false for what can be no path at all
         and not read_declaration(data)
     ):
+        _check_parquet(Path(data))
         return Source(data, None, columns)
     with progress(f"opening {data}"):
         return Source(data, open_dataset(data), columns)
+
+
+def _check_parquet(path: Path) -> None:
+    """Refuse a file of another kind, and a folder without any Parquet.
+
+    Raises
+    ------
+    DatasetError
+        With what to do.
+    """
+    if path.is_dir():
+        if not any(path.rglob("*.parquet")):
+            raise DatasetError(f"there is no Parquet below the folder {path}, and no data set")
+        return
+    with path.open("rb") as file:
+        if file.read(len(_PARQUET)) != _PARQUET:
+            raise DatasetError(
+                f"{path} is no Parquet. Minute bars and LOBSTER's messages are read by `cepbench "
+                f"data ingest KIND {path} --name mine`; of other tables pandas makes Parquet: "
+                'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
+            )
 
 
 def read_pattern(text: str | None, name: str | None, source: Source | None) -> Pattern:
@@ -143,7 +190,10 @@ def read_pattern(text: str | None, name: str | None, source: Source | None) -> P
         return source.pattern(name)
     assert text is not None
     if text == "-":
-        return parse(sys.stdin.read())
+        try:
+            return parse(sys.stdin.read())
+        except UnicodeDecodeError as error:
+            raise PatternError(f"standard input is no text in UTF-8 ({error})") from None
     if "(" in text:  # every pattern has one, and hardly a file
         return parse(text)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ ENDINGS = (".parquet", ".csv", ".arrow")
 
 def check_ending(file: Path | None) -> Path | None:
     """Refuse a file that nobody knows how to write, before anything is run."""
+    if file is not None and file.is_dir():
+        raise typer.BadParameter(f"{file} is a folder; name a file in it")
     if file is not None and file.suffix not in ENDINGS:
         raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     return file
@@ -30,6 +33,11 @@ def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
     """A function that writes tables of that schema one below the other.
 
     The file appears when all is written; what was there before is replaced.
+
+    Raises
+    ------
+    OSError
+        With the name of the file, if it cannot be written.
     """
     part = file.with_name(f"{file.name}.part")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +45,11 @@ def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
         with _opened(part, file.suffix, schema) as write:
             yield write
         part.replace(file)
+    except OSError as error:
+        if error.errno is None or (error.filename is not None and error.filename != str(part)):
+            raise
+        # Arrow says neither which file it was writing nor the system's own words.
+        raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
     finally:
         part.unlink(missing_ok=True)
 

@@ -64,6 +64,8 @@ class Job:
     ) -> tuple[Metrics, pa.Table, int]:
         """Write matches with the times and some attributes of their events.
 
+        Positions are those in the whole stream that :attr:`stream` was taken from.
+
         Parameters
         ----------
         file : Path or None
@@ -84,7 +86,7 @@ class Job:
         names = ["time", *attributes]
 
         def joined(table: pa.Table) -> pa.Table:
-            return with_events(table, self.stream, names)
+            return with_events(table, self.stream, names, whole=True)
 
         first, rows = joined(match_schema(self.pattern).empty_table()), 0
         with ExitStack() as stack:

@@ -85,8 +85,9 @@ def run(
 ) -> None:
     """Run one plan; say its matches, throughput and memory.
 
-    Without --output the first matches are shown. What is written has the position and the time of
-    each event, in the order in which matches were found.
+    Without --output the first matches are shown. What is written has the position of each event in
+    --data, from 0 and whatever part of it is read, and its time; in the order in which matches
+    were found.
     """
     if count and (output or limit):
         raise typer.BadParameter(
@@ -99,7 +100,7 @@ def run(
     from cepbench.commands.matching import Job
     from cepbench.evaluators.registry import evaluator_for
 
-    stream = source.stream(asked, days=days, only_types=only_types)
+    stream = source.stream(asked, days=days, only_types=only_types, positions=not count)
     known = read_statistics(statistics, asked, stream, seed)
     planned = plan_with(generator, asked, known, seed=seed)
     if planned.plan is None:

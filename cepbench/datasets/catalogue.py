@@ -19,18 +19,22 @@ VARIABLE = "CEPBENCH_DATASETS"
 
 _FOLDER = "datasets"
 
+#: What a wheel carries of the project's own folder of data sets; see setup.py.
+BUNDLED = Path(__file__).parent / "bundled"
+
 
 def roots() -> list[Path]:
     """Folders in which data sets are looked for, the first one first.
 
     Those that ``CEPBENCH_DATASETS`` names, ``datasets`` in the working directory and in those above
-    it, and ``datasets`` in the checkout that this package is run from.
+    it, and ``datasets`` in the checkout that this package is run from, or what the installed
+    package has of it.
     """
     named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     here = Path.cwd()
     above = [folder / _FOLDER for folder in (here, *here.parents)]
     checkout = Path(cepbench.__file__).resolve().parents[1] / _FOLDER
-    return list(dict.fromkeys(path.absolute() for path in (*named, *above, checkout)))
+    return list(dict.fromkeys(path.absolute() for path in (*named, *above, checkout, BUNDLED)))
 
 
 def folders() -> dict[str, Path]:
@@ -50,13 +54,32 @@ def entries() -> dict[str, Entry]:
     DatasetError
         If one of them cannot be read.
     """
-    return {name: read_entry(folder) for name, folder in folders().items()}
+    return {name: entry_in(folder) for name, folder in folders().items()}
+
+
+def entry_in(folder: Path) -> Entry:
+    """The data set that a folder describes.
+
+    What is made or ingested lies in that folder too; but where it came with the installed package,
+    in ``cepbench/datasets`` below the user's own data, ``XDG_DATA_HOME`` or ``~/.local/share``.
+
+    Raises
+    ------
+    DatasetError
+        If it cannot be read.
+    """
+    if folder.parent != BUNDLED:
+        return read_entry(folder)
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(
+        os.path.expanduser("~"), ".local", "share"
+    )
+    return read_entry(folder, Path(data) / "cepbench" / _FOLDER / folder.name)
 
 
 def undeclared(entry: Entry) -> Iterator[Path]:
     """Folders of events below an entry's ``data`` that its declaration does not name."""
     declared = {variant.path for variant in entry.variants.values()}
-    for file in sorted((entry.folder / DATA).glob(f"*/{DECLARATION}")):
+    for file in sorted((entry.home / DATA).glob(f"*/{DECLARATION}")):
         if file.parent not in declared:
             yield file.parent
 

@@ -69,6 +69,7 @@ class Dataset:
         days: int | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        positions: bool = False,
     ) -> EventStream:
         """The events, or some of them, in order of arrival.
 
@@ -86,6 +87,9 @@ class Dataset:
             Only the first so many days on which there are events of any type.
         start, end : datetime, optional
             Only events with ``start <= timestamp < end``, in UTC.
+        positions : bool
+            Whether the stream is to know where its events stand among all of the data set, which
+            takes reading the times of all: ``EventStream.positions``.
 
         Returns
         -------
@@ -108,7 +112,7 @@ class Dataset:
             if end is not None:
                 raise DatasetError("days and end both say where to stop; give one of them")
             end = self._end_after(days)
-        stream = self._read(wanted, attributes, start, end)
+        stream = self._read(wanted, attributes, start, end, positions)
         return stream if first is None else stream[:first]
 
     @cached_property
@@ -250,10 +254,16 @@ class Dataset:
         attributes: Iterable[str] | None,
         start: datetime | None,
         end: datetime | None,
+        positions: bool = False,
     ) -> EventStream:
         if not self._is_source:
             return stream_from_parquet(
-                self.path, types=types, attributes=attributes, start=start, end=end
+                self.path,
+                types=types,
+                attributes=attributes,
+                start=start,
+                end=end,
+                positions=positions,
             )
         table, _ = read_source(self.path, self.kind)
         stream = stream_from_table(table, type=TYPE, time=TIME, attributes=attributes)

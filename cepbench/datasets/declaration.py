@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ COMMITTED, ON_FIRST_USE, BY_SPARK = MADE = ("committed", "on first use", "by Spa
 
 #: Variants that nobody declared lie below this folder of a data set.
 DATA = "data"
+
+#: Characters of a name or path that a message quotes.
+_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,10 @@ class Entry:
     name : str
         Of its folder.
     folder : Path
+        Of its description, patterns and samples.
+    home : Path
+        The folder with its ``data``, which is what is made or ingested: the same one, where that
+        can be written to.
     title, summary, source, licence : str
     kind : str
         What its folders of events are called in their own declarations, such as ``nasdaq-style``.
@@ -79,6 +87,7 @@ class Entry:
 
     name: str
     folder: Path
+    home: Path
     title: str
     kind: str
     summary: str
@@ -94,14 +103,30 @@ class Entry:
         note = self.folder / PROVENANCE
         return note.read_text(encoding="utf-8") if note.exists() else ""
 
+    def own(self, name: str) -> Path:
+        """The folder of a variant that nobody declared.
+
+        Raises
+        ------
+        DatasetError
+            If it cannot be a name, see :func:`check_name`.
+        """
+        return self.home / DATA / check_name(name)
+
 
 _TEXTS = ("title", "kind", "summary", "source", "licence", "default")
 _OF_COLUMN = ("type", "unit", "meaning")
 _OF_VARIANT = ("about", "path", "made", "events", "sha256", "parameters")
 
 
-def read_entry(folder: Path) -> Entry:
+def read_entry(folder: Path, home: Path | None = None) -> Entry:
     """Read the declaration in a folder of the catalogue.
+
+    Parameters
+    ----------
+    folder : Path
+    home : Path, optional
+        Where its events are made, if not there.
 
     Raises
     ------
@@ -110,6 +135,7 @@ def read_entry(folder: Path) -> Entry:
         one is named.
     """
     file = folder / FILE
+    home = home or folder
     content = read_toml(file)
     _check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
     columns = []
@@ -118,6 +144,10 @@ def read_entry(folder: Path) -> Entry:
         columns.append(Column(name, column["type"], column.get("unit", ""), column["meaning"]))
     variants = {}
     for name, variant in content.get("variants", {}).items():
+        try:
+            check_name(name)
+        except DatasetError as error:
+            raise DatasetError(f"{file}: variants: {error}") from None
         place = f"variants.{name}."
         _check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
         if variant["made"] not in MADE:
@@ -127,7 +157,7 @@ def read_entry(folder: Path) -> Entry:
         variants[name] = Variant(
             name=name,
             about=variant["about"],
-            path=folder / variant["path"],
+            path=(folder if variant["made"] == COMMITTED else home) / variant["path"],
             made=variant["made"],
             events=variant.get("events"),
             sha256=variant.get("sha256", ""),
@@ -139,8 +169,39 @@ def read_entry(folder: Path) -> Entry:
         )
     texts = {name: content[name] for name in _TEXTS}
     return Entry(
-        name=folder.name, folder=folder, columns=tuple(columns), variants=variants, **texts
+        name=folder.name,
+        folder=folder,
+        home=home,
+        columns=tuple(columns),
+        variants=variants,
+        **texts,
     )
+
+
+#: What data sets and their variants are called: what is a single name on every file system.
+_NAME = re.compile(r"\w[\w.-]{0,63}")
+
+
+def check_name(name: str) -> str:
+    """The name of a variant, from which the place of its folder is made.
+
+    Raises
+    ------
+    DatasetError
+        If it is not made of letters, digits, ``_``, ``-`` and ``.`` alone, begins with one of the
+        last two, or is longer than 64 characters.
+    """
+    if not _NAME.fullmatch(name):
+        raise DatasetError(
+            f"{quoted(name)} cannot be the name of a data set: at most 64 letters, digits, _, - and ., "
+            "the first one a letter, a digit or _"
+        )
+    return name
+
+
+def quoted(name: str) -> str:
+    """A name or path in quotes, its middle left out if it is longer than anybody's."""
+    return repr(name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}")
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -132,7 +131,8 @@ MAKERS: Mapping[str, Callable[..., Declaration]] = {
 def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **more: Any) -> None:
     """Make a data set beside its place and move it there when it is whole.
 
-    Two processes that need it at once both make it, and the same one is there afterwards.
+    Two processes that need it at once both make it, and the same one is there afterwards. What a
+    killed one left is removed by the next one.
 
     Raises
     ------
@@ -144,17 +144,17 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **mor
         inspect.signature(maker).bind(path, **parameters, **more)
     except TypeError as error:
         raise DatasetError(f"{path} cannot be made from {dict(parameters)}: {error}") from None
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    from cepbench.datasets.beside import folder_beside
+
     try:
-        maker(beside, **parameters, **more)
-        if not (path / DECLARATION).exists():
-            shutil.rmtree(path, ignore_errors=True)
-            beside.rename(path)
+        with folder_beside(path) as beside:
+            maker(beside, **parameters, **more)
+            if not (path / DECLARATION).exists():
+                shutil.rmtree(path, ignore_errors=True)
+                beside.rename(path)
     except OSError as error:
         if not (path / DECLARATION).exists():  # else another process was faster
             raise DatasetError(
                 f"{path} cannot be written: {error}; let CEPBENCH_DATASETS name a folder with a "
                 "copy of the catalogue that you may write to"
             ) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from cepbench.arguments import kind_of
 from cepbench.datasets.catalogue import (
     VARIABLE,
     entries,
+    entry_in,
     folders,
     is_here,
     list_datasets,
@@ -24,11 +26,13 @@ from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.declaration import (
     BY_SPARK,
     COMMITTED,
+    DATA,
     ON_FIRST_USE,
     Entry,
     Variant,
+    check_name,
     nearest,
-    read_entry,
+    quoted,
 )
 from cepbench.datasets.making import MAKERS, make_in_one_step
 from cepbench.errors import DatasetError
@@ -68,8 +72,8 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
     Notes
     -----
     The catalogue is every folder with a ``dataset.toml`` below the folders that
-    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, and below
-    ``datasets`` in the checkout that the package is installed from.
+    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, below
+    ``datasets`` in the checkout that the package is installed from, and what came with the package.
 
     Examples
     --------
@@ -80,13 +84,16 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
     if name is None:
         return list_datasets()
     if not isinstance(name, str | Path):
-        raise DatasetError(f"a data set is opened by its name or path, not by {kind_of(name)}")
+        raise DatasetError(
+            f"a data set is opened by its name or path, not by {kind_of(name)}; "
+            "cep.open_dataset() lists what there is"
+        )
     if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
         return open_path(Path(name).expanduser())
     entry, rest = find_entry(name)
     if entry is not None:
         return open_entry(entry, rest)
-    if Path(name).exists():
+    if os.path.exists(name):  # unlike Path's, false for what can be no path at all
         return open_path(Path(name))
     raise unknown(name)
 
@@ -97,23 +104,46 @@ def find_entry(name: str) -> tuple[Entry | None, str]:
     Raises
     ------
     DatasetError
-        If its declaration cannot be read.
+        If its declaration cannot be read, or what follows can be no name: a variant lies in the
+        folder of its data set and nowhere else.
     """
     first, _, rest = name.strip("/").partition("/")
     folder = folders().get(first)
-    return (None if folder is None else read_entry(folder)), rest
+    if folder is None:
+        return None, rest
+    return entry_in(folder), check_name(rest) if rest else ""
 
 
 def unknown(name: str) -> DatasetError:
     """The error for a name that means nothing: what is near, or why there is nothing at all."""
     known = folders()
     if known:
-        first = name.strip("/").partition("/")[0]
-        return DatasetError(f"no data set or path {name!r}; {nearest(first, known)}")
+        near = " or ".join(map(repr, _near(name.strip("/"))))
+        hint = f"did you mean {near}? There" if near else "there"
+        return DatasetError(f"no data set or path {quoted(name)}; {hint} are {', '.join(known)}")
     return DatasetError(
-        f"no data set {name!r}: there is no catalogue in {', '.join(map(str, roots()[:2]))} and "
+        f"no data set {quoted(name)}: there is no catalogue in {', '.join(map(str, roots()[:2]))} and "
         f"above; run this in a checkout of cepbench, or let {VARIABLE} name its folder datasets"
     )
+
+
+def _near(name: str) -> list[str]:
+    """Names that may have been meant: of data sets, or of their variants without the data set."""
+    variants: dict[str, list[str]] = {}
+    known = []
+    for entry in entries().values():
+        own = [*entry.variants, *(path.name for path in undeclared(entry))]
+        known += [entry.name, *(f"{entry.name}/{variant}" for variant in own)]
+        for variant in own:
+            variants.setdefault(variant, []).append(f"{entry.name}/{variant}")
+    if name in variants:
+        return variants[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return near
+    # Of a path, or of a data set that is called otherwise, the last part may still be right.
+    last = difflib.get_close_matches(name.rpartition("/")[2], variants, n=1)
+    return variants[last[0]] if last else []
 
 
 def open_entry(entry: Entry, name: str = "") -> Dataset:
@@ -156,7 +186,7 @@ def open_path(path: Path) -> Dataset:
             "cep.EventStream.from_parquet(path, type=..., time=...)"
         )
     entry = next((entry for entry in entries().values() if entry.kind == declaration.kind), None)
-    own = entry is not None and path.resolve().parent == (entry.folder / "data").resolve()
+    own = entry is not None and path.resolve().parent == (entry.home / DATA).resolve()
     name = f"{entry.name}/{path.name}" if entry is not None and own else str(path)
     return Dataset(name, path, declaration.kind, declaration, entry, None)
 
@@ -181,12 +211,14 @@ def verify(dataset: Dataset) -> None:
         if expected != there:
             raise DatasetError(
                 f"{variant.path}: the {what} is {there}, but {entry.folder / 'dataset.toml'} "
-                f"expects {expected}; {_remedy(variant)}"
+                f"expects {expected}; {_remedy(entry, variant)}"
             )
 
 
-def _remedy(variant: Variant) -> str:
+def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == COMMITTED:
+        if entry.home != entry.folder:
+            return "it came with cepbench: install that again"
         return f"get the committed file back: git checkout -- {variant.path}"
     again = "delete that folder, and it is made again"
     if variant.made == ON_FIRST_USE:
@@ -215,6 +247,4 @@ def _fetch(entry: Entry, variant: Variant) -> None:
             f"data make {entry.name}/{variant.name}`, or use another variant: "
             f"{', '.join(name for name in entry.variants if name != variant.name)}"
         )
-    raise DatasetError(
-        f"{variant.path} is missing; get the committed file back: git checkout -- {variant.path}"
-    )
+    raise DatasetError(f"{variant.path} is missing; {_remedy(entry, variant)}")

@@ -59,7 +59,11 @@ def _array(column: Column) -> pa.Array:
 
 
 def with_events(
-    matches: pa.Table, stream: EventStream, attributes: Iterable[str] | None = None
+    matches: pa.Table,
+    stream: EventStream,
+    attributes: Iterable[str] | None = None,
+    *,
+    whole: bool = False,
 ) -> pa.Table:
     """Matches joined back to their events.
 
@@ -72,6 +76,9 @@ def with_events(
     attributes : iterable of str, optional
         Which attributes to add, ``"time"`` and ``"type"`` among them; by default the time and all
         attributes. An attribute of the stream that is called so itself goes before.
+    whole : bool
+        Whether positions become those in the whole stream that ``stream`` was taken from by a
+        slice, by its types or by its times: ``stream.positions``.
 
     Returns
     -------
@@ -82,7 +89,7 @@ def with_events(
     Raises
     ------
     StreamError
-        If the stream has no such attribute.
+        If the stream has no such attribute, or does not know where its events stood.
     EvaluationError
         If these are no matches, or a position is not in the stream.
     """
@@ -91,6 +98,7 @@ def with_events(
         raise EvaluationError(
             f"matches must be a pyarrow.Table, not {kind_of(matches)}; Result.arrow is one"
         )
+    places = pa.array(stream.whole_positions()) if whole else None
     wanted = ["time", *stream.attributes]
     if attributes is not None:
         wanted = texts(attributes, "attributes", StreamError)
@@ -101,20 +109,26 @@ def with_events(
         columns[field.name] = column
         if field.name == "branch" and field.name == matches.schema.names[-1]:
             continue
-        is_list = pa.types.is_large_list(field.type)
-        positions = column.values if is_list else column
+        positions = column.values if pa.types.is_large_list(field.type) else column
         if not pa.types.is_integer(positions.type):
             raise EvaluationError(
                 f"the column {field.name!r} of the matches has type {field.type}, and holds no "
                 "positions; give them as Result.arrow has them"
             )
         _check_positions(positions, field.name, len(stream))
+        if places is not None:
+            columns[field.name] = _taken(places, column)
         for name, events in values.items():
-            taken = events.take(positions)
-            if is_list:
-                taken = pa.LargeListArray.from_arrays(column.offsets, taken, mask=column.is_null())
-            columns[f"{field.name}.{name}"] = taken
+            columns[f"{field.name}.{name}"] = _taken(events, column)
     return pa.table(columns)
+
+
+def _taken(events: pa.Array, column: pa.Array) -> pa.Array:
+    """What a column of positions, or of lists of them, means among some values of all events."""
+    if not pa.types.is_large_list(column.type):
+        return events.take(column)
+    taken = events.take(column.values)
+    return pa.LargeListArray.from_arrays(column.offsets, taken, mask=column.is_null())
 
 
 def _check_positions(positions: pa.Array, name: str, events: int) -> None:

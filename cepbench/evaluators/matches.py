@@ -113,6 +113,19 @@ class BranchMatches:
         found: np.ndarray = np.max(lasts, axis=0) if len(self) else np.empty(0, np.int64)
         return found
 
+    def moved(self, places: np.ndarray) -> BranchMatches:
+        """The same matches with ``places[position]`` for each position."""
+        chunks = [
+            [
+                SetColumn(column.offsets, places[column.positions])
+                if isinstance(column, SetColumn)
+                else places[column]
+                for column in chunk
+            ]
+            for chunk in self.chunks
+        ]
+        return BranchMatches(self.names, chunks)
+
     def first_positions(self) -> np.ndarray:
         """The position of each match's first event."""
         firsts = [c.first() if isinstance(c, SetColumn) else c for c in self.columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from cepbench.evaluators.matches import BranchMatches, branches_frame
 from cepbench.evaluators.node_table import NodeTable
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import Plan, UnionPlan
+from cepbench.streams.event_stream import EventStream
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,24 @@ class Result:
             If matches were only counted.
         """
         return arrow_table(self.pattern, self._found())
+
+    def in_whole_stream(self, stream: EventStream) -> Result:
+        """The same with positions in the whole stream that ``stream`` was taken from.
+
+        Parameters
+        ----------
+        stream : EventStream
+            The one that was evaluated: a slice, some types or some days of another one.
+
+        Raises
+        ------
+        StreamError
+            If the stream does not know where its events stood.
+        """
+        if self.found is None:
+            return self
+        places = stream.whole_positions()
+        return replace(self, found=tuple(part.moved(places) for part in self.found))
 
     def _found(self) -> tuple[BranchMatches, ...]:
         if self.found is None:

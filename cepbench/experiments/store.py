@@ -148,15 +148,15 @@ class ResultsStore:
         path = self.journal_path(pattern_id)
         return {cell_of(row) for row in _read_journal(path)} if path.exists() else set()
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """The JSON value in ``<name>.json``, made and written if it is not there yet.
+    def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The JSON object in ``<name>.json``, made and written if it is not there yet.
 
         For what is expensive and must be the same when the sweep is taken up again.
         """
         path = self.path / f"{name}.json"
         if not path.exists():
             write_whole(path, json.dumps(make(), indent=1).encode())
-        return json.loads(path.read_text(encoding="utf-8"))
+        return _read_json(path)
 
     def compact(self) -> None:
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
@@ -235,8 +235,7 @@ def read_results(path: str | Path) -> pd.DataFrame:
 
 def read_configuration(path: str | Path) -> dict[str, Any]:
     """The configuration of the sweep in a folder."""
-    text = (Path(path) / _CONFIGURATION).read_text(encoding="utf-8")
-    return dict(json.loads(text))
+    return dict(_read_json(Path(path) / _CONFIGURATION))
 
 
 def _all_rows(folder: Path) -> Iterator[dict[str, Any]]:
@@ -298,7 +297,7 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
     if not path.exists():
         write_whole(path, json.dumps(wanted, indent=1).encode())
         return
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = _read_json(path)
     differences = [
         f"{key} is {json.dumps(found.get(key))} there and {json.dumps(wanted.get(key))} here"
         for key in dict.fromkeys([*wanted, *found])
@@ -309,6 +308,19 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
             f"{path.parent} holds a sweep with another configuration: {'; '.join(differences)}. "
             "Use another folder, or the same configuration to take that sweep up again"
         )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ExperimentError(
+            f"{path} is damaged, as no sweep leaves it: {error}; get it back, or delete the folder "
+            "and run the sweep again"
+        ) from error
+    if not isinstance(content, dict):
+        raise ExperimentError(f"{path} is no table of a sweep; delete it and run the sweep again")
+    return content
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -180,12 +180,16 @@ def read_sweep(
     (0.0, 0.5, 1.0)
     """
     path = find_sweep(source)
-    text = path.read_text(encoding="utf-8")
-    file = _File(path, text)
     try:
+        text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise ExperimentError(
+            f"{path} is no text in UTF-8, as TOML must be: {error}; save it in that encoding"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{path} is no TOML: {error}") from error
+    file = _File(path, text)
     profiles = content.pop("profile", {})
     if not (isinstance(profiles, dict) and all(isinstance(p, dict) for p in profiles.values())):
         raise file.error("profile", "", "profiles are tables, such as [profile.quick]")

@@ -128,7 +128,8 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     pattern = parse(cell, _parameters(cell, names))
     if options.pattern:
         return pattern
-    stream = _stream(options.data, pattern, names)
+    matches_are_kept = not (options.count or options.plan or options.explain)
+    stream = _stream(options.data, pattern, names, matches_are_kept)
     statistics = measure_statistics(pattern, stream, seed=options.seed)
     found = plan(pattern, statistics, options.generator, seed=options.seed)
     if options.plan:
@@ -136,7 +137,9 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if options.explain:
         return explain(pattern, found, statistics, stream, evaluator=options.evaluator)
     output = "count" if options.count else "matches"
-    return evaluate(pattern, stream, found, evaluator=options.evaluator, output=output)
+    result = evaluate(pattern, stream, found, evaluator=options.evaluator, output=output)
+    # Who names a data set never sees the part of it that is read.
+    return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
 
 
 def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,8 +151,13 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stream(name: str | None, pattern: Pattern, names: dict[str, Any]) -> EventStream:
-    """The stream of a variable or of a data set; the one from before if none is named."""
+def _stream(
+    name: str | None, pattern: Pattern, names: dict[str, Any], positions: bool
+) -> EventStream:
+    """The stream of a variable or of a data set; the one from before if none is named.
+
+    With ``positions`` it knows where its events stand in the whole data set.
+    """
     if name is None:
         if _LAST not in names:
             raise CepbenchError(
@@ -173,10 +181,9 @@ def _stream(name: str | None, pattern: Pattern, names: dict[str, Any]) -> EventS
     names[_LAST] = source
     if isinstance(source, EventStream):
         return source
-    # Contiguity means neighbours among all events.
-    return (
-        source.stream() if pattern.strategy.name.endswith("contiguity") else source.stream(pattern)
-    )
+    if pattern.strategy.name.endswith("contiguity"):  # neighbours among all events
+        return source.stream()
+    return source.stream(pattern, positions=positions)
 
 
 def _near(name: str, names: Mapping[str, Any]) -> str:

@@ -32,10 +32,10 @@ def cache_folder() -> Path | None:
     """
     name = f"kernels-{_sources_hash()}"
     built = None
-    for base in _bases():
+    for base in private_folders():
         folder = base / name
         try:
-            with tempfile.TemporaryFile(dir=_made(base)):
+            with tempfile.TemporaryFile(dir=made_private(base)):
                 pass
             if built is not None and not folder.exists():
                 _copy(built, folder)
@@ -72,7 +72,14 @@ def _sources_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _bases() -> Iterator[Path]:
+def private_folders() -> Iterator[Path]:
+    """Where a user's own programs may be kept: beside other caches, else in a temporary folder.
+
+    Yields
+    ------
+    Path
+        Maybe not there yet; :func:`made_private` makes it, or says why it must not be used.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     # Without a home the name is a relative one, and would be made wherever we are.
     if os.path.isabs(home):
@@ -83,9 +90,16 @@ def _bases() -> Iterator[Path]:
         yield Path(tempfile.gettempdir()) / f"cepbench-{user}"
 
 
-def _made(base: Path) -> Path:
+def made_private(base: Path) -> Path:
+    """A folder that nobody but the user can write to, made if it is not there.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or belongs to somebody else.
+    """
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Compiled code is run as it is found, so nobody else may have put it there.
+    # What is run as it is found there must not have been put there by anybody else.
     if not _is_ours(base):
         base.chmod(0o700)  # our own, but open to others
         if not _is_ours(base):

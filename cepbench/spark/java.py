@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cepbench.errors import SparkSetupError
+from cepbench.kernels.cache_folder import made_private, private_folders
 
 #: The oldest Java that Spark 4 runs on.
 OLDEST_JAVA = 17
@@ -132,24 +133,29 @@ def _wrapped(program: Path | None) -> Path:
         f'exec {_quoted(str(program))} "$@"\n'
     )
     name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    # The user's number keeps a shared temporary folder from handing out another user's program.
-    for base in (
-        Path(cache) / "cepbench",
-        Path(tempfile.gettempdir()) / f"cepbench-{os.getuid()}",
-        Path(tempfile.mkdtemp(prefix="cepbench-java-")),
-    ):
+    refused = []
+    for base in _places():
         shim = base / name / "bin" / "java"
         try:
+            made_private(base)
+            made_private(base / name)
             _write_program(shim, script)
-        except OSError:
+        except OSError as error:
+            refused.append(f"{base}: {error}")
             continue
         if _runs(shim, _OPTIONAL_MODULE):
             return base / name
+        refused.append(f"{base}: programs cannot be run there")
     raise SparkSetupError(
-        f"found the Java {program}, but no place to put a program that starts it for Spark (the "
-        f"cache folder {cache} and the temporary folder both refuse); {_ADVICE}"
+        f"found the Java {program}, but no place to put a program that starts it for Spark "
+        f"({'; '.join(refused)}); {_ADVICE}"
     )
+
+
+def _places() -> Iterator[Path]:
+    """Folders of the user's own, and at last a new one."""
+    yield from private_folders()
+    yield Path(tempfile.mkdtemp(prefix="cepbench-java-"))
 
 
 def _write_program(path: Path, text: str) -> None:

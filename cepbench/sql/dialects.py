@@ -138,10 +138,12 @@ class Spark(Dialect):
     def bucket(self, time: str, window: Window) -> str:
         if not window.is_datetime:
             return f"{time} DIV {window.length}L"
-        # What has no time zone is no moment, and hours would be missing where clocks change.
+        # What has no time zone is no moment, and hours would be missing where clocks change: also
+        # in timestampdiff, which takes it for one. A difference of two such times is none.
+        since = f"CAST({time} AS TIMESTAMP_NTZ) - TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+        seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS DECIMAL(18, 6))"
         return (
-            f"CASE typeof({time}) WHEN 'timestamp_ntz' THEN timestampdiff(MICROSECOND, "
-            f"TIMESTAMP_NTZ '1970-01-01 00:00:00', CAST({time} AS TIMESTAMP_NTZ)) "
+            f"CASE typeof({time}) WHEN 'timestamp_ntz' THEN CAST(1000000 * {seconds} AS BIGINT) "
             f"ELSE unix_micros(CAST({time} AS TIMESTAMP)) END DIV {window.length // 1000}L"
         )
 

@@ -155,7 +155,15 @@ def stream_from_table(
     if order is not None:
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
-    return EventStream(types.codes, types.values, timestamps, is_datetime, columns, unusable)
+    return EventStream(
+        types.codes,
+        types.values,
+        timestamps,
+        is_datetime,
+        columns,
+        unusable,
+        range(len(timestamps)),
+    )
 
 
 def no_column(name: str, known: list[str], where: str = "") -> StreamError:

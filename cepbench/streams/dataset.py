@@ -121,14 +121,15 @@ def begin_dataset(
     if path.exists():
         if not path.is_dir():
             raise DatasetError(f"{path} is a file; a data set needs a folder of its own")
-        if not (path / UNFINISHED).exists() and any(path.iterdir()):
+        if not (path / UNFINISHED).exists() and any(not _is_left(p) for p in path.iterdir()):
             raise DatasetError(
                 f"{path} is not empty and no data set of cepbench; choose another path"
             )
         for folder in (*path.glob(f"{MONTH}=*"), path / QUARANTINE, path / STAGING):
             shutil.rmtree(folder, ignore_errors=True)
-        for part in path.glob("*.parquet"):
-            part.unlink()
+        for part in path.iterdir():
+            if part.suffix == ".parquet" or _is_left(part):
+                part.unlink()
     path.mkdir(parents=True, exist_ok=True)
     _write_json(path / UNFINISHED, wanted)
     return None
@@ -140,6 +141,12 @@ def finish_dataset(path: str | Path, declaration: Declaration) -> None:
     shutil.rmtree(path / STAGING, ignore_errors=True)
     _write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
     (path / UNFINISHED).unlink(missing_ok=True)
+
+
+def _is_left(file: Path) -> bool:
+    """Whether it is what a killed process began to write: its name is hidden until it is whole."""
+    begun = (f".{UNFINISHED}.", f".{DECLARATION}.", ".part-", ".empty.parquet.")
+    return file.name.startswith(begun) and file.is_file()
 
 
 def _differences(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

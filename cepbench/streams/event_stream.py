@@ -45,7 +45,7 @@ Column = np.ndarray | CodedStrings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventStream:
-    """Events in arrival order; an event's position is its row number.
+    """Events in arrival order; an event's position in this stream is its row number.
 
     Make one with :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which check
     what this constructor takes on trust.
@@ -62,6 +62,10 @@ class EventStream:
     attributes : mapping of str to ndarray (float64, int64) or CodedStrings, shape (n,)
     unusable : mapping of str to str
         Columns whose type cannot be compared, with that type's name; for error messages.
+    positions : range or ndarray of int64, shape (n,), or None
+        Where the events stand in the whole stream that they were taken from by a slice, by their
+        types or by their times. None if that is not known: only a part of some Parquet was read,
+        and without ``positions=True``.
     """
 
     type_codes: np.ndarray
@@ -70,12 +74,16 @@ class EventStream:
     is_datetime: bool
     attributes: Mapping[str, Column]
     unusable: Mapping[str, str]
+    positions: range | np.ndarray | None
 
     def __len__(self) -> int:
         return len(self.timestamps)
 
     def __getitem__(self, rows: slice) -> EventStream:
-        """The events of a slice (step 1); columns are views, not copies."""
+        """The events of a slice (step 1); columns are views, not copies.
+
+        Rows count anew from 0; ``positions`` says where they stood.
+        """
         try:
             first, last, step = rows.indices(len(self))
         except (AttributeError, TypeError, ValueError):
@@ -84,7 +92,8 @@ class EventStream:
             raise StreamError(
                 f"an EventStream is cut by slices such as stream[10:20], not by {shown(rows)}"
             )
-        return self._with_rows(slice(first, max(first, last)))
+        kept = slice(first, max(first, last))
+        return self._with_rows(kept, None if self.positions is None else self.positions[kept])
 
     def __repr__(self) -> str:
         return f"EventStream({self.describe()})"
@@ -105,7 +114,7 @@ class EventStream:
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
 
-    def _with_rows(self, rows: Any) -> EventStream:
+    def _with_rows(self, rows: Any, positions: range | np.ndarray | None) -> EventStream:
         return EventStream(
             self.type_codes[rows],
             self.type_names,
@@ -113,6 +122,7 @@ class EventStream:
             self.is_datetime,
             {name: column[rows] for name, column in self.attributes.items()},
             self.unusable,
+            positions,
         )
 
     def batches(self, size: int) -> Iterator[EventStream]:
@@ -121,12 +131,33 @@ class EventStream:
         return (self[start : start + size] for start in range(0, len(self), size))
 
     def of_types(self, types: Iterable[str]) -> EventStream:
-        """The sub-stream of events of the given types; positions count anew from 0."""
+        """The sub-stream of events of the given types.
+
+        Rows count anew from 0; ``positions`` says where they stood.
+        """
         wanted = set(texts(types, "types", StreamError))
         keep = np.array([name in wanted for name in self.type_names], dtype=bool)
         if not len(keep):
             return self
-        return self._with_rows(np.flatnonzero(keep[self.type_codes]))
+        rows = np.flatnonzero(keep[self.type_codes])
+        if isinstance(self.positions, range):  # without making all of its numbers
+            return self._with_rows(rows, self.positions.start + rows)
+        return self._with_rows(rows, None if self.positions is None else self.positions[rows])
+
+    def whole_positions(self) -> np.ndarray:
+        """``positions`` as an array of int64, shape (n,).
+
+        Raises
+        ------
+        StreamError
+            If they are not known.
+        """
+        if self.positions is None:
+            raise StreamError(
+                "this stream is a part of another one and does not know where its events stand "
+                "there; read it with positions=True"
+            )
+        return np.asarray(self.positions, np.int64)
 
     def counts_by_type(self) -> dict[str, int]:
         """How many events there are of each type."""
@@ -221,6 +252,7 @@ class EventStream:
         start: datetime | None = None,
         end: datetime | None = None,
         sort: bool = False,
+        positions: bool = False,
     ) -> EventStream:
         """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_from_parquet`."""
         from cepbench.streams.parquet import stream_from_parquet
@@ -234,6 +266,7 @@ class EventStream:
             start=start,
             end=end,
             sort=sort,
+            positions=positions,
         )
 
 

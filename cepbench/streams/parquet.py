@@ -20,6 +20,7 @@ from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.streams.arrow import no_column, stream_from_table
 from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
@@ -34,6 +35,7 @@ def stream_from_parquet(
     start: datetime | int | None = None,
     end: datetime | int | None = None,
     sort: bool = False,
+    positions: bool = False,
 ) -> EventStream:
     """The events of some types between two moments, in order of arrival.
 
@@ -53,11 +55,16 @@ def stream_from_parquet(
     sort : bool
         Sort by time, for Parquet that is not in order. A data set of cepbench needs no sorting:
         its events come ordered by time, equal times as in its source.
+    positions : bool
+        Whether to find where the events of some types or times stand among all that are at that
+        path. The times of all events are read for it, month by month of a data set that is cut
+        into months.
 
     Returns
     -------
     EventStream
         ``type_names`` are the types that were asked for, also those without an event in the slice.
+        ``positions`` are those among all events; None for a part, unless they were asked for.
 
     Raises
     ------
@@ -96,14 +103,23 @@ def stream_from_parquet(
                 known = [name for name in dataset.schema.names if name not in hidden]
                 raise no_column(name, known, f"{path}: ")
         wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
+        part = dataset
         if keep is not None:
-            dataset = _with_row_groups_of(dataset, type, keep, wanted_rows)
-        table = dataset.to_table(columns=columns, filter=wanted_rows)
+            part = _with_row_groups_of(dataset, type, keep, wanted_rows)
+        table = part.to_table(columns=columns, filter=wanted_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
     stream = stream_from_table(table, type=type, time=time, attributes=names, sort=sort)
+    if wanted_rows is not None:
+        places = None
+        if positions:
+            keys = [time, SEQUENCE] if ordered else [time] if sort else []
+            places = whole_positions(
+                dataset, wanted_rows, type=type, time=time, keys=keys, by_month=ordered
+            )
+        stream = replace(stream, positions=places)
     return stream if wanted is None else _with_type_names(stream, wanted)
 
 
@@ -204,14 +220,7 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:
     """The rows by time and then sequence, which is not kept."""
-    # Files are sorted runs, which a stable sort merges; it leaves few equal times, if any, to the
-    # slower sort by two keys.
-    moments = table.column(time).cast(pa.int64()).to_numpy()
-    sequence = table.column(SEQUENCE).to_numpy()
-    order = np.argsort(moments, kind="stable")
-    tied = np.diff(moments[order]) == 0
-    if np.any(tied & (np.diff(sequence[order]) < 0)):
-        order = np.lexsort((sequence, moments))
+    order = arrival_order(table, [time, SEQUENCE])
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 
 

@@ -47,7 +47,38 @@ MISTAKES = {
         "plan --pattern-name four-stock --data nasdaq-style/sample", 1, ["'four-stocks'"],
     ),
     "no library": ("plan --pattern-name x --data {data}", 1, ["without a library"]),
+    "a text as data": (f"plan '{GOOD}' --data {{folder}}/events.csv", 1, ["is no Parquet", "data ingest", "to_parquet"]),
+    "a text's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["is no Parquet"]),
+    "a folder without Parquet": (
+        "plan --pattern-name x --data {folder}/nothing", 1, ["no Parquet below"],
+    ),
     "other columns": (f"plan '{GOOD}' --data {{data}} --columns s,t", 1, ["no column 's'"]),
+    "a column misspelled": (
+        f"plan '{GOOD}' --data {{data}} --columns symbl,ts", 1, ["did you mean 'symbol'?"],
+    ),
+    "a time misspelled": (
+        f"plan '{GOOD}' --data {{data}} --columns symbol,tss", 1, ["did you mean 'ts'?"],
+    ),
+    "matches into a folder": (
+        f"run '{GOOD}' --data {{data}} -o {{folder}}/folder.csv", 2, ["is a folder"],
+    ),
+    "matches below a file": (
+        f"run '{GOOD}' --data {{data}} -o {{data}}/matches.csv", 1, ["events.parquet; something else of that name"],
+    ),
+    "a name that is too long": (
+        f"run '{GOOD}' --data {{data}} -o {'x' * 300}.csv", 1, ["choose a shorter name"],
+    ),
+    "a sweep that is not UTF-8": (
+        "sweep run {folder}/latin.toml", 1, ["latin.toml is no text in UTF-8", "save it"],
+    ),
+    "a sweep that is not UTF-8, estimated": ("sweep estimate {folder}/latin.toml", 1, ["UTF-8"]),
+    "statistics that are not UTF-8": (
+        f"plan '{GOOD}' --statistics {{folder}}/latin.toml", 1, ["JSON", "rates"],
+    ),
+    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["is no pattern"]),
+    "a plugin that is not UTF-8": (
+        f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/latin.py", 1, ["latin.py", "line 1"],
+    ),
     "an unknown attribute": (
         f"run '{GOOD}' --data {{data}} --attribute nam", 1, ["did you mean 'name'"],
     ),
@@ -80,7 +111,10 @@ MISTAKES = {
         "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],
     ),
     "a page where it cannot be": (
-        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html"],
+        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html; is the path"],
+    ),
+    "a page that is a folder": (
+        f"explain '{GOOD}' --data {{data}} --html {{folder}}", 1, ["it is a folder; name a file"],
     ),
 }  # fmt: skip
 
@@ -92,6 +126,11 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "failing.py").write_text("x = 1\nx / 0\n")
     (tmp_path / "wrong.py").write_text("def\n")
+    (tmp_path / "events.csv").write_text("symbol,ts\nA,1\n")
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "folder.csv").mkdir()
+    for latin in ("latin.toml", "latin.py"):
+        (tmp_path / latin).write_bytes(b'title = "caf\xe9"\n')
     command, code, messages = MISTAKES[mistake]
     result = run(command.format(data=data, folder=tmp_path), code=code)
     assert result.stdout == ""

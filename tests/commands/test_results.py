@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +24,7 @@ from cepbench.commands import compare as compare_module
 from cepbench.commands import matching
 from cepbench.commands.output import write_json
 from cepbench.planners.registry import default_generators
+from cepbench.statistics import measure
 from tests.naive.matcher import naive_matches
 
 #: A pattern that the small data has matches of.
@@ -174,6 +179,42 @@ def test_sets_of_events_are_written(ending: str, told, tmp_path, data, frame) ->
     assert found == expected
 
 
+@pytest.mark.parametrize("ending", READERS)
+def test_positions_are_those_in_the_data_however_little_of_it_is_read(
+    ending: str, told, tmp_path, frame
+) -> None:
+    """In Parquet in no order too, which is sorted first."""
+    shuffled = frame.sample(frac=1, random_state=3).reset_index(drop=True)
+    shuffled.to_parquet(tmp_path / "events.parquet")
+    words = ["run", PATTERN, "--data", str(tmp_path / "events.parquet"), "--attribute", "x"]
+    tables = []
+    for option in ([], ["--only-types"]):
+        file = tmp_path / f"matches{ending}"
+        document = told([*words, *option])
+        assert told([*words, *option, "-o", str(file)])["written"] > 10
+        rows = READERS[ending](file).to_pylist()
+        assert document["first_matches"] == rows[: matching.SHOWN]
+        tables.append(sorted(rows, key=str))
+    assert tables[0] == tables[1]
+    ordered = shuffled.sort_values("ts", kind="stable").reset_index(drop=True)
+    assert (ordered["symbol"][[row["c"] for row in tables[1]]] == "C").all()
+
+
+@pytest.mark.parametrize("name", ["nasdaq-style/sample", "minute-bars/sample"])
+def test_positions_are_those_in_the_data_set(name: str, told, tmp_path) -> None:
+    file = tmp_path / "matches.parquet"
+    stream = cep.open_dataset(name).stream()
+    types = [f"{kind} {variable}" for kind, variable in zip(stream.type_names, "abc", strict=False)]
+    words = ["run", f"PATTERN SEQ({', '.join(types)}) WITHIN 4 minutes", "--data", name]
+    told([*words, "--only-types", "--days", "1", "-o", str(file), "--attribute", "price"])
+    table = pq.read_table(file)
+    assert table.num_rows > 10
+    again = cep.with_events(table.select([*"abc"]), stream, ["type", "time", "price"])
+    assert set(again.column("c.type").to_pylist()) == {stream.type_names[2]}
+    for column in ("a.time", "b.time", "c.time", "a.price", "c.price"):
+        assert table.column(column).to_pylist() == again.column(column).to_pylist()
+
+
 def test_counting_finds_as_many(told, data, expected) -> None:
     document = told(["run", PATTERN, "--data", data, "--count", "-g", "DP-B"])
     assert document["metrics"]["matches"] == len(expected)
@@ -202,20 +243,59 @@ def test_a_limit_stops_early(told, tmp_path, data, expected) -> None:
     assert not more["stopped_by_limit"]
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_finished(
-    run, tmp_path, data, monkeypatch
+#: Runs a command until it is known to work, then again where files stay small, as if a disk were
+#: full: the limit is that of a process, so it is one of its own.
+LIMITED = """
+import json, resource, sys
+from typer.testing import CliRunner
+from cepbench.commands.app import app
+words, shown = sys.argv[1:], []
+for limit in (resource.RLIM_INFINITY, 200):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for ending in (".parquet", ".csv", ".arrow"):
+        done = CliRunner().invoke(app, [*words, "-o", f"matches{ending}"])
+        shown.append([done.exit_code, done.stderr])
+print(json.dumps(shown))
+"""
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_finished(tmp_path, data) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LIMITED, "run", PATTERN, "--data", data],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stderr == ""
+    *good, parquet, text, arrow = json.loads(done.stdout)
+    assert good == [[0, ""]] * 3
+    for ending, shown in ((".parquet", parquet), (".csv", text), (".arrow", arrow)):
+        advice = "write to a place that takes larger files"
+        assert shown == [1, f"error: File too large: matches{ending}; {advice}\n"]
+        assert READERS[ending](tmp_path / f"matches{ending}").num_rows > 10  # from before
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"events.parquet", *(f"matches{ending}" for ending in READERS)}
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "No space left on device: {file}; free some space, or write to another"),
+        (errno.EACCES, "Permission denied: {file}; look who may read and write it"),
+        (errno.EROFS, "Read-only file system: {file}; nothing can be written there"),
+    ],
+)
+def test_what_the_system_refuses_comes_with_advice(
+    number: int, advice: str, run, tmp_path, data, monkeypatch
 ) -> None:
-    file = tmp_path / "matches.parquet"
-    file.write_text("from before")
+    file = tmp_path / "matches.csv"
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", str(file))
+    def refused(*_: object) -> None:
+        # As Arrow says it: without the name of a file.
+        raise OSError(number, f"Error. Detail: [errno {number}] {os.strerror(number)}")
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    monkeypatch.setattr(csv, "CSVWriter", refused)
     result = run(["run", PATTERN, "--data", data, "-o", str(file)], code=1)
-    assert result.stderr == f"error: No space left on device: {file}\n"
-    assert file.read_text() == "from before"
-    assert {path.name for path in tmp_path.iterdir()} == {"matches.parquet", "events.parquet"}
+    assert result.stderr.startswith(f"error: {advice.format(file=file)}")
+    assert {path.name for path in tmp_path.iterdir()} == {"events.parquet"}
 
 
 def test_the_comparison_is_that_of_the_library(run, told, data, stream, expected) -> None:
@@ -359,6 +439,77 @@ def test_only_the_first_days_of_a_data_set(told) -> None:
     dataset = cep.open_dataset("nasdaq-style/sample")
     assert told([*words, "--days", "1"])["metrics"]["events"] == len(dataset.stream(days=1))
     assert told(words)["metrics"]["events"] == len(dataset.stream()) > len(dataset.stream(days=1))
+
+
+COMMANDS = {
+    "plan": lambda told: told["plans"][0]["plan"],
+    "run": lambda told: told["plan"],
+    "explain": lambda told: told["plan"],
+    "compare": lambda told: told["rows"][0]["plan"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_seed_is_for_statistics_and_for_plans(
+    command: str, told, tmp_path, data, monkeypatch
+) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        '@cep.plan_generator("RANDOM", plans="order")\n'
+        "def draw(problem, rng):\n"
+        "    return rng.permutation(problem.n).tolist()\n"
+    )
+    seeds: list[int] = []
+
+    def measured(*arguments: object, seed: int = 0) -> cep.Statistics:
+        seeds.append(seed)
+        return real(*arguments, seed=seed)
+
+    real = measure.measure_statistics
+    monkeypatch.setattr(measure, "measure_statistics", measured)
+    words = [command, PATTERN, "--data", data, "-g", "RANDOM", "--plugin", str(plugin)]
+    if command == "compare":
+        words += ["--repetitions", "1"]
+    plans = [COMMANDS[command](told([*words, "--seed", str(seed)])) for seed in (1, 2, 3, 4, 1)]
+    assert plans[0] == plans[-1]
+    assert len(set(plans)) > 1
+    assert seeds == [1, 2, 3, 4, 1]
+
+
+def test_the_day_is_that_of_the_first_event(run, tmp_path) -> None:
+    times = pd.to_datetime(["2026-01-05 23:59:59.250", "2026-01-06 00:00:01.000"])
+    frame = pd.DataFrame({"symbol": ["A", "B"], "ts": times})
+    frame.to_parquet(tmp_path / "night.parquet")
+    words = ["run", "PATTERN AND(B b, A a) WITHIN 1 minutes", "--data"]
+    shown = run([*words, str(tmp_path / "night.parquet")]).stdout.splitlines()
+    assert shown[-1].split() == ["2026-01-05", "00:00:01.000", "23:59:59.250"]
+
+
+def test_what_a_branch_lacks_is_missing_in_csv_too(told, tmp_path, data) -> None:
+    """Sets as well, for which an empty text would be a set of no events."""
+    file = tmp_path / "matches.csv"
+    pattern = "PATTERN OR(SEQ(A a, KL(C c)), SEQ(B b, D d)) WITHIN 6 units"
+    told(["run", pattern, "--data", data, "-o", str(file), "--attribute", "name"])
+    found = csv.read_csv(
+        file,
+        convert_options=csv.ConvertOptions(
+            strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
+    assert set(found.column("branch").to_pylist()) == {0, 1}
+    for row in found.to_pylist():
+        present = {name for name, value in row.items() if value is not None}
+        own = "ac" if row["branch"] == 0 else "bd"
+        assert present == {"branch", *(f"{v}{end}" for v in own for end in ("", ".time", ".name"))}
+
+
+@pytest.mark.parametrize("alpha", ["0", "2"])
+def test_an_explained_plan_weighs_latency_as_one_that_is_planned(alpha: str, told, data) -> None:
+    words = [pattern_of("AND"), "--data", data, "--alpha", alpha, "-g", "DP-LD"]
+    (row,) = told(["plan", *words])["plans"]
+    explained = told(["explain", *words, "--no-run"])
+    assert (explained["plan"], explained["cost"]) == (row["plan"], pytest.approx(row["cost"]))
 
 
 def test_numbers_of_every_kind_become_json(capsys) -> None:

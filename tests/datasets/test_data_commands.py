@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 import cepbench as cep
 from cepbench.commands.app import app
+from cepbench.errors import DatasetError
 
 
 def run(*arguments: str) -> Result:
@@ -56,6 +57,12 @@ def test_stats_are_those_of_the_stream(catalogue: Path) -> None:
         assert by_file[symbol]["standard_error"] == pytest.approx(count**0.5 / active)
     shown = run("stats", name).stdout.splitlines()
     assert shown[0].split() == ["type", "events", "per", "minute", "±"] and len(shown) == 7
+    for line in shown[1:]:
+        symbol, count, rate, error = line.split()
+        row = by_file[symbol]
+        assert int(count.replace(",", "")) == row["events"]
+        assert float(rate) == pytest.approx(60 * row["rate"], rel=1e-3)
+        assert float(error) == pytest.approx(60 * row["standard_error"], rel=1e-3)
 
 
 @pytest.mark.parametrize("pattern", ["conjunction", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes"])
@@ -96,6 +103,10 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),
         (["ingest", "minute-bars", "x", "--name", "x", "--date", "2026-01-05"], 2, "for lobster"),
+        (["describe", "sampel"], 1, "did you mean 'lobster/sample' or 'minute-bars/sample' or"),
+        (["describe", "mine/quick"], 1, "did you mean 'nasdaq-style/quick' or 'ten-symbols/quick'"),
+        (["describe", "nasdaq-stile/quik"], 1, "did you mean 'nasdaq-style/quick'?"),
+        (["describe", "x" * 100_000], 1, "no data set or path 'xxx"),
     ],
 )  # fmt: skip
 def test_mistakes_say_what_to_do(
@@ -104,3 +115,47 @@ def test_mistakes_say_what_to_do(
     done = run(*arguments)
     assert done.exit_code == code
     assert done.stdout == "" and told in " ".join(done.stderr.split())
+    assert len(done.stderr) < 1_000
+
+
+#: What is no name: it leads elsewhere, is no name on some system, or is code where it is shown.
+NO_NAMES = (
+    "../../../evil", "..", ".hidden", "/tmp/evil", "a/b", "a\\b", "<script>", "-x", "a b", "a\nb",
+    "x" * 65, "café<", "a:b", "nul\0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_names_cannot_leave_the_catalogue(catalogue: Path, tmp_path: Path, name: str) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    bars = str(catalogue / "minute-bars" / "sample.txt")
+    told = "cannot be the name of a data set: at most 64 letters"
+    for arguments in (
+        ["make", f"nasdaq-style/{name}", "--identifiers", "2", "--days", "1"],
+        ["make", f"ten-symbols/{name}", "--events", "9"],
+        ["ingest", "minute-bars", bars, f"--name={name}"],
+        ["ingest", "lobster", bars, f"--name={name}"],
+        ["describe", f"nasdaq-style/{name}"],
+        ["stats", f"nasdaq-style/{name}"],
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 1 and told in done.stderr, arguments
+    with pytest.raises(DatasetError, match=told):
+        cep.open_dataset(f"nasdaq-style/{name}")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["mine", "2008", "Börse_1.2-a", "x" * 64])
+def test_names_may_be(catalogue: Path, name: str) -> None:
+    assert answer("make", f"ten-symbols/{name}", "--events", "9")["name"] == f"ten-symbols/{name}"
+    assert cep.open_dataset(f"ten-symbols/{name}").events == 9
+
+
+def test_a_variant_is_found_without_its_data_set(catalogue: Path) -> None:
+    answer("make", "ten-symbols/feb1", "--events", "9")
+    for wrong in ("feb1", "feb2", "ten/feb1", "tensymbols/feb1"):
+        assert "did you mean 'ten-symbols/feb1'?" in run("describe", wrong).stderr
+    with pytest.raises(DatasetError, match="did you mean 'ten-symbols/feb1'"):
+        cep.open_dataset("feb1")
+    with pytest.raises(DatasetError, match="by its name or path, not by int"):
+        cep.open_dataset(1)  # type: ignore[call-overload]

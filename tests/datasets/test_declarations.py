@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -124,6 +125,7 @@ made = "committed"
             r"unknown key columns.x.meening; did you mean 'meaning'",
         ),
         ('made = "committed"', 'made = "there"', "variants.a.made is 'there'; it is one of"),
+        ("[variants.a]", '[variants."../a"]', "variants: '../a' cannot be the name of a data set"),
         ('default = "a"', 'default = "b"', "default is 'b'; the variants are a"),
         ('title = "t"', "title = ", r"dataset.toml cannot be read: .*line 2"),
         ("[columns.x]\n", "[columns]\nx = 1\n[more]\n", "unknown key more|must be a table"),
@@ -168,6 +170,14 @@ def test_a_checksum_is_of_the_content_alone() -> None:
     assert coded.to_pylist() == ["A", "B", "A"]
     assert stream_checksum(stream_of(t=coded)) == stream_checksum(other) == plain
     assert stream_checksum(stream_of(x=[0.5, float("nan"), 2.0])) == plain
+    # No number has many forms of bits, such as what a division by zero leaves.
+    other_bits = np.array([0.5, 0, 2.0])
+    other_bits.view(np.uint64)[1] = 0xFFF8_0000_0000_0001
+    assert stream_checksum(stream_of(x=other_bits)) == plain
+    renamed = pa.table({"t": ["A"], "ts": [1], "renamed": [0.5]})
+    same = pa.table({"t": ["A"], "ts": [1], "x": [0.5]})
+    one, two = (cep.EventStream.from_arrow(t, type="t", time="ts") for t in (renamed, same))
+    assert stream_checksum(one) != stream_checksum(two)
     changed = [
         {"t": ["A", "B", "B"]}, {"ts": [1, 1, 2]}, {"x": [0.5, None, 2.5]},
         {"x": [0.5, 0.0, 2.0]}, {"y": ["p", "p", "q"]}, {"y": ["p", None, "r"]}, {"z": [1, 2, 3]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -15,6 +16,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.datasets.catalogue import folders, roots
+from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.making import make_nasdaq_style, make_ten_symbols
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams.dataset import DECLARATION, UNFINISHED
@@ -92,6 +94,54 @@ def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
     folder.mkdir(parents=True)
     (folder / UNFINISHED).write_text("{}", encoding="utf-8")
     assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
+
+
+#: Begins to make a data set, says so, and goes on until it is killed.
+SLOW = """
+import sys, time
+import cepbench as cep
+from cepbench.datasets import making
+def slow(path, **parameters):
+    path.mkdir(exist_ok=True)
+    (path / "half.parquet").write_text("half")
+    print("at work", flush=True)
+    time.sleep(600)
+making.MAKERS["ten-symbols"] = slow
+cep.open_dataset("ten-symbols/quick")
+"""
+
+
+def test_what_a_killed_process_left_is_removed_and_not_what_another_is_at_work_on(
+    catalogue: Path,
+) -> None:
+    with_quick(catalogue)
+    folder = catalogue / "ten-symbols" / "data"
+    killed, living = (
+        subprocess.Popen(
+            [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        for _ in range(2)
+    )
+    try:
+        for process in (killed, living):
+            assert process.stdout is not None and process.stdout.readline() == b"at work\n"
+        assert len(list(folder.iterdir())) == 2
+        killed.kill()
+        killed.wait()
+        # As an older version of cepbench left them, by the number of a process that lives again.
+        (folder / f".quick.{os.getpid()}").mkdir()
+        (folder / ".quick.mine").mkdir()
+        assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
+        kept = {path.name for path in folder.iterdir()} - {"quick", ".quick.mine"}
+        assert len(kept) == 1, "the living one's"
+        assert [path.name for path in (folder / kept.pop()).iterdir()] == ["half.parquet"]
+    finally:
+        for process in (killed, living):
+            process.kill()
+            process.communicate()
+    shutil.rmtree(folder / "quick")
+    assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
+    assert {path.name for path in folder.iterdir()} == {"quick", ".quick.mine"}
 
 
 def test_declared_quick_streams_are_those_of_the_arithmetic(catalogue: Path) -> None:
@@ -243,6 +293,24 @@ def test_a_slice_of_a_source_file(catalogue: Path) -> None:
     shifted = edge.replace(tzinfo=timezone(timedelta(hours=1)))
     assert len(dataset.stream(start=shifted)) == len(everything)
     assert len(dataset.stream(days=1, first=3)) == 3
+
+
+def test_a_slice_begins_with_its_start_and_ends_before_its_end(catalogue: Path) -> None:
+    """Bars come at whole minutes, many of them at one: all belong to the slice that begins there."""
+    dataset = cep.open_dataset("minute-bars/sample")
+    times = dataset.stream().to_pandas()["time"]
+    edge = datetime(2008, 1, 2, 10, 30)
+    assert (times == edge).sum() > 1
+    assert len(dataset.stream(start=edge)) == (times >= edge).sum()
+    assert len(dataset.stream(end=edge)) == (times < edge).sum()
+
+
+def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) -> None:
+    with_quick(catalogue)
+    digest = stream_checksum(cep.open_dataset("ten-symbols/quick").stream())
+    with_quick(catalogue, events=501, sha256=f'"{digest}"')
+    with pytest.raises(DatasetError, match="the number of events is 500"):
+        cep.open_dataset("ten-symbols/quick")
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,25 @@ def test_with_the_events_of_branches_that_lack_a_variable() -> None:
                 assert row[f"{name}.type"] == kind
 
 
+def test_positions_in_the_whole_stream() -> None:
+    """However the part was taken, and for sets and for branches too."""
+    pattern = cep.parse("PATTERN OR(SEQ(A a, KL(B b)), SEQ(C c, A a)) WITHIN 10 units")
+    plan = cep.UnionPlan([cep.OrderPlan(["a", "b"]), cep.OrderPlan(["c", "a"])])
+    whole = stream_of(EVENTS.drop(columns="name").fillna(9.0), is_datetime=False)
+    for part in (whole[2:], whole.of_types("ABC")[1:], whole.of_types("AC")):
+        result = cep.evaluate(pattern, part, plan)
+        table = cep.with_events(result.arrow, part, ["time", "x"], whole=True)
+        again = cep.with_events(table.select(["a", "b", "c", "branch"]), whole, ["time", "x"])
+        assert table.equals(again)
+        moved = result.in_whole_stream(part)
+        assert in_order(plain(moved.matches)) == in_order(
+            again.select(result.arrow.column_names).to_pylist()
+        )
+    assert len(cep.evaluate(pattern, whole[2:], plan).matches) > 1
+    counted = cep.evaluate(pattern, whole[2:], plan, output="count")
+    assert counted.in_whole_stream(whole[2:]) is counted
+
+
 def test_what_cannot_be_joined_back_says_so() -> None:
     stream = stream_of(EVENTS)
     table = pa.table({"a": [0, 7]})

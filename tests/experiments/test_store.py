@@ -233,6 +233,15 @@ def test_what_is_kept_is_made_once(tmp_path: Path) -> None:
         assert store.kept("statistics", lambda: {"a": 0.2}) == {"a": 0.1}
 
 
+@pytest.mark.parametrize("text", [b'{"seed": ', b"\xff", b"[1]", b""])
+def test_a_damaged_configuration_is_told(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "sweep.json").write_bytes(text)
+    with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
+        ResultsStore(tmp_path, CONFIGURATION)
+    with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
+        read_configuration(tmp_path)
+
+
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
     with ResultsStore(tmp_path, {}), Journal(journal_path(tmp_path, "x")) as journal:
         journal.append(row(speed=1))

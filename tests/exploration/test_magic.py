@@ -69,6 +69,15 @@ def test_a_data_set_by_its_name(shell) -> None:
     assert found.metrics.events == dataset.counts[["s0", "s1"]].sum()
 
 
+def test_positions_are_those_in_the_data_set_that_was_named(shell) -> None:
+    cell = "PATTERN SEQ(s0 a, s1 b) WITHIN 10 seconds"
+    found = run(shell, f"%%cep --data ten-symbols/sample\n{cell}").matches
+    whole, pattern = cep.open_dataset("ten-symbols/sample").stream(), cep.parse(cell)
+    expected = cep.evaluate(pattern, whole, cep.OrderPlan(["a", "b"])).matches
+    pd.testing.assert_frame_equal(found, expected)
+    assert found["b"].max() > 1_000
+
+
 @pytest.mark.parametrize(
     ("line", "cell", "message"),
     [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from cepbench import EventStream
@@ -86,6 +87,46 @@ def test_sorting_keeps_what_comes_in_any_order(
     table = EventStream.from_parquet(tmp_path / "data", types=["DRIV"]).to_pandas()
     assert table.time.is_monotonic_increasing
     assert list(table.price) == [20.1, 20.0, 20.1, 19.99]
+
+
+def bar(ticker: str, minute: int, price: float) -> str:
+    return f"{ticker},{200801020930 + minute},{price:.2f},{price:.2f},{price:.2f},{price:.2f},1"
+
+
+def test_files_that_share_minutes_follow_one_another(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever the numbers of their rows, however large they are and in how many batches they come.
+
+    Spark reads the largest file first.
+    """
+    rng = np.random.default_rng(2)
+    first = [bar("MSFT", 0, 10 + k) for k in range(4)] + [bar("DRIV", 1, 50), bar("MSFT", 1, 99)]
+    prices = np.round(rng.uniform(10, 90, 3_000), 2)
+    second = [bar(("MSFT", "DRIV")[k % 2], 1 + k // 1_500, price) for k, price in enumerate(prices)]
+    for name, lines in {"b.txt": first, "a.txt": second}.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(size)
+    spark.conf.set(size, "70")
+    try:
+        ingest_minute_bars(spark, [tmp_path / "b.txt", tmp_path / "a.txt"], tmp_path / "data")
+    finally:
+        spark.conf.set(size, before)
+    rows = [line.split(",") for line in (*first, *second)]
+    source = pd.DataFrame(
+        {
+            "type": [r[0] for r in rows],
+            "minute": [r[1] for r in rows],
+            "price": [float(r[5]) for r in rows],
+        }
+    ).sort_values("minute", kind="stable", ignore_index=True)
+    table = EventStream.from_parquet(tmp_path / "data").to_pandas()
+    assert list(table.type) == list(source.type)
+    assert list(table.price) == list(source.price)
+    np.testing.assert_allclose(table.difference, source.groupby("type").price.diff(), atol=1e-9)
+    # Each file of the data set is sorted as its readers rely on.
+    stored = pq.read_table(tmp_path / "data" / "month=2008-01").to_pandas()
+    keys = list(zip(stored.symbol, stored.ts, stored.sequence, strict=True))
+    assert keys == sorted(keys)
 
 
 def test_the_same_files_are_not_read_twice(

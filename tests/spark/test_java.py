@@ -6,11 +6,13 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from cepbench.errors import SparkSetupError
+from cepbench.kernels import cache_folder
 from cepbench.spark import java
 
 #: What Spark's own start scripts call.
@@ -82,6 +84,36 @@ def test_a_java_without_the_module_is_wrapped(
     assert found.version == 17
     assert found.home.is_relative_to(tmp_path / "cache")
     assert java.find_java() == found, "the second time it is there"
+
+
+def test_a_folder_that_others_may_have_written_to_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A shared temporary folder must not hand out a program of somebody else's."""
+    hide_java(monkeypatch, tmp_path)
+    fake_java(tmp_path / "small", "17", has_module=False)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "small"))
+    (tmp_path / "cache").write_text("no folder can be made below this file")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    planted = shared / f"cepbench-{os.getuid()}"
+    planted.mkdir(mode=0o777)
+    planted.chmod(0o777)
+    home = java.find_java().home
+    assert home.parent == planted, "our own, but open to others: closed, and used"
+    assert stat.S_IMODE(planted.stat().st_mode) == 0o700
+    assert os.listdir(shared) == [planted.name], "and nothing else is left there"
+    (home / "bin" / "java").write_text("#!/bin/sh\necho planted\n")
+    assert java.find_java().home == home
+    assert "planted" not in (home / "bin" / "java").read_text()
+    # Of another user: passed over, as it is for compiled kernels.
+    monkeypatch.setattr(cache_folder, "_is_ours", lambda base: base != planted)
+    elsewhere = java.find_java().home
+    assert elsewhere.parent.parent == shared and elsewhere.parent.name.startswith("cepbench-java-")
+    monkeypatch.setattr(cache_folder, "_is_ours", lambda base: False)
+    with pytest.raises(SparkSetupError, match=f"{planted}: {planted} belongs to another user"):
+        java.find_java()
 
 
 def test_nothing_usable_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

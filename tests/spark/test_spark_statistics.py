@@ -12,6 +12,7 @@ import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.spark.generate import generate_nasdaq_style
 from cepbench.spark.statistics import arrival_rates, measure_statistics
+from cepbench.statistics.measure import merge_samples, sample_statistics
 from cepbench.streams.nasdaq_style import WINDOWS_PER_DAY, NasdaqStyle
 
 if TYPE_CHECKING:
@@ -58,6 +59,21 @@ def test_close_to_what_is_measured_directly(spark: SparkSession, data: Path) -> 
             error = np.hypot(found[name].standard_errors[pair], direct.standard_errors[pair])
             assert found[name].selectivities[pair] == pytest.approx(value, abs=5 * error + 1e-3)
     assert all(found["pairs"].standard_errors[pair] > 0 for pair in found["pairs"].selectivities)
+
+
+def test_months_are_measured_one_by_one_and_put_together(spark: SparkSession, data: Path) -> None:
+    found = measure_statistics(spark, data, PATTERNS, seed=3)
+    whole = cep.EventStream.from_parquet(data)
+    edge = int(np.searchsorted(whole.timestamps.view("M8[ns]"), np.datetime64("2008-02-01")))
+    months = whole[:edge], whole[edge:]
+    assert all(len(month) > 1_000 for month in months)
+    for name, pattern in PATTERNS.items():
+        types = [variable.type for variable in pattern.variables]
+        samples = [
+            sample_statistics(pattern, month.of_types(types), seed=3, stream_events=len(month))
+            for month in months
+        ]
+        assert found[name] == merge_samples(samples).to_statistics()
 
 
 def test_a_type_that_is_not_there(spark: SparkSession, data: Path) -> None:

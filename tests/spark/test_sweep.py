@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,14 @@ from cepbench.experiments.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEM
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.measure import cells_of
 from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
-from cepbench.experiments.workload import PATTERN_SETS
+from cepbench.experiments.workload import PATTERN_SETS, draw_workload
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import _GENERATORS, default_generators, plan_generator
+from cepbench.planners.registry import (
+    _GENERATORS,
+    default_generators,
+    find_generator,
+    plan_generator,
+)
 from cepbench.spark import jobs, sweep
 from cepbench.spark.sweep import run_sweep
 from cepbench.streams.event_stream import EventStream
@@ -243,6 +249,45 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     results = read_results(folder)
     assert set(results["strategy"]) == {"any", "consuming"} and set(results["alpha"]) == {0, 0.5}
     assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
+
+
+def test_every_option_of_a_sweep_reaches_its_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the worker's function, called here: whatever a configuration and a measurement share."""
+    config = SweepConfig(
+        data="somewhere", pattern_sets=["sequence"], sizes=[3], repetitions=5, alphas=[0, 0.25],
+        algorithms=["GREEDY"], evaluators=["tree"], strategies=["consuming"], latency=True,
+        share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
+    )  # fmt: skip
+    shared = set(inspect.signature(sweep.measure_pattern).parameters) & {
+        field.name for field in fields(SweepConfig)
+    }
+    plain = SweepConfig(data="", pattern_sets=["sequence"])
+    assert len(shared) > 7 and all(getattr(config, n) != getattr(plain, n) for n in shared)
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(sweep, "measure_pattern", lambda *_, **options: given.update(options) or [])
+    monkeypatch.setattr(sweep, "own_stream", lambda data, pattern: None)
+    spec = draw_workload(
+        {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
+    )[0]
+    job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled([find_generator("GREEDY")]))
+    (tmp_path / "journals").mkdir()
+    statistics = cep.Statistics(
+        rates={v.name: 1.0 + k for k, v in enumerate(spec.pattern.variables)}
+    )
+    assert sweep._measure_one(job, (spec, statistics.to_dict())) is None
+    assert {name: given[name] for name in shared} == {
+        name: getattr(config, name) for name in shared
+    }
+
+
+def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
+    pattern = parse("PATTERN SEQ(A a, A other, B b) WITHIN 5 seconds")
+    rates = {"a": 2.0, "other": 2.0, "b": 3.0}
+    measured = cep.Statistics(rates=rates, stream_rate=100.0)
+    assert sweep.of_own_types(measured, pattern).stream_rate == 5.0
+    assert sweep.of_own_types(measured, pattern).rates == rates
 
 
 def test_an_interrupted_sweep_goes_on(

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cepbench.evaluators.evaluate import evaluate
@@ -143,6 +145,36 @@ def test_timestamps(kind: str, spark) -> None:
     assert queried(spark, query) == expected
 
 
+def test_windows_shorter_than_a_second(spark) -> None:
+    """And those of a second and a part; all in one query, as each takes Spark a second."""
+    rng = np.random.default_rng(4)
+    steps = rng.choice([0, 1, 250_000, 500_000, 999_999, 1_000_000, 1_500_000], 80)
+    events = pd.DataFrame(
+        {"type": rng.choice(["A", "B"], 80), "time": MORNING + np.cumsum(steps) * 1_000}
+    )
+    table = arrow_table(events, is_datetime=True)
+    spark.createDataFrame(table).createOrReplaceTempView("fine")
+    stream = EventStream.from_arrow(table.drop_columns("position"), type="type", time="time")
+    windows = (
+        "1 milliseconds",
+        "0.5 seconds",
+        "999.999 milliseconds",
+        "1.5 seconds",
+        "2.500001 seconds",
+    )
+    expected, queries = [], []
+    for window in windows:
+        pattern = parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
+        counted = evaluate(pattern, stream, OrderPlan(["a", "b"]), output="count")
+        expected.append(counted.metrics.matches)
+        for plan in (None, OrderPlan(["b", "a"])):
+            queries.append(to_sql(pattern, plan, "spark", table="fine", output="count"))
+    assert len(set(expected)) == len(expected)
+    columns = ", ".join(f"({query}) AS c{number}" for number, query in enumerate(queries))
+    (found,) = spark.sql(f"SELECT {columns}").collect()
+    assert list(found) == [count for count in expected for _ in range(2)]
+
+
 def test_windows_of_days_are_of_hours_where_clocks_change(spark) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
@@ -155,6 +187,14 @@ def test_windows_of_days_are_of_hours_where_clocks_change(spark) -> None:
         for window, found in (("1 days", 1), ("86400.0005 seconds", 1), ("86401 seconds", 2)):
             pattern = parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
             assert len(queried(spark, to_sql(pattern, dialect="spark", table="clocks"))[1]) == found
+        # Times without a zone have no hour that is missing, in buckets neither.
+        spark.sql(
+            "SELECT * FROM VALUES (0L, 'A', TIMESTAMP_NTZ '2026-03-29 01:50:00'), "
+            "(1L, 'B', TIMESTAMP_NTZ '2026-03-29 02:10:00') AS t(position, type, time)"
+        ).createOrReplaceTempView("clocks")
+        pattern = parse("PATTERN SEQ(A a, B b) WITHIN 30 minutes")
+        query = to_sql(pattern, OrderPlan(["a", "b"]), "spark", table="clocks")
+        assert queried(spark, query)[1] == [(0, 1)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
 

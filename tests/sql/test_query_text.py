@@ -66,6 +66,29 @@ def test_the_page_shows_what_its_example_prints(capsys) -> None:
     assert capsys.readouterr().out == query
 
 
+@pytest.mark.parametrize(
+    ("window", "spark", "duckdb"),
+    [
+        ("2 seconds", "timestampadd(SECOND, 2, `a`.`time`)", "+ 2000000000"),
+        ("1.5 seconds", "timestampadd(MICROSECOND, 1500000, `a`.`time`)", "+ 1500000000"),
+        ("1 milliseconds", "timestampadd(MICROSECOND, 1000, `a`.`time`)", "+ 1000000"),
+        ("0.0000015 seconds", "timestampadd(MICROSECOND, 1, `a`.`time`)", "+ 1500"),
+    ],
+)
+def test_windows_that_are_no_whole_seconds(window: str, spark: str, duckdb: str) -> None:
+    pattern = cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}")
+    assert spark in cep.to_sql(pattern, dialect="spark")
+    assert f'epoch_ns("b"."time") <= epoch_ns("a"."time") {duckdb}\n' in f"{cep.to_sql(pattern)}\n"
+
+
+def test_windows_shorter_than_what_spark_can_tell_apart() -> None:
+    """No buckets of no length, by which it would divide."""
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 0.0000005 seconds")
+    query = cep.to_sql(pattern, cep.OrderPlan(["a", "b"]), "spark")
+    assert " DIV " not in query and "timestampadd(SECOND, 0, " in query
+    assert "// 500" in cep.to_sql(pattern, cep.OrderPlan(["a", "b"]))
+
+
 def test_a_stream_in_a_frame_can_be_queried() -> None:
     frame = construct_events(200)
     frame["time"] = pd.Timestamp("2026-01-05") + pd.to_timedelta(frame["time"], unit="s")

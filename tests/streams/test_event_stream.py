@@ -417,6 +417,19 @@ def test_of_types_keeps_the_order() -> None:
     assert texts_of(stream.column("venue")) == ["x", "y", "x"]
 
 
+def test_parts_know_where_their_events_stood() -> None:
+    types = [*"ABCABCAABB"]
+    stream = stream_of(types)
+    assert list(stream.whole_positions()) == list(range(10))
+    part = stream[2:9]
+    assert list(part.whole_positions()) == [2, 3, 4, 5, 6, 7, 8]
+    assert list(part.of_types(["A"]).whole_positions()) == [3, 6, 7]
+    assert list(part.of_types(["A"])[1:].whole_positions()) == [6, 7]
+    assert list(stream.of_types(["B"]).of_types(["B"])[-2:].whole_positions()) == [8, 9]
+    assert list(stream[20:].whole_positions()) == []
+    assert [list(batch.whole_positions()) for batch in part.batches(4)] == [[2, 3, 4, 5], [6, 7, 8]]
+
+
 def test_a_stream_survives_pickling() -> None:
     stream = EventStream.from_pandas(FRAME, type="symbol", time="ts")
     assert_equal(pickle.loads(pickle.dumps(stream)), stream)

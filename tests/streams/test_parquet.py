@@ -113,6 +113,58 @@ def test_only_the_slice_that_is_asked_for(dataset: Path, frame: pd.DataFrame) ->
     assert stream.type_names == ("Z", "X")
 
 
+@pytest.mark.parametrize("types", [None, ["Z", "X"], ["Y"], ["SILENT"]])
+@pytest.mark.parametrize("hours", [(None, None), (3, 30), (None, 5), (20, None), (60, None)])
+def test_positions_in_the_whole_data_set(
+    dataset: Path, frame: pd.DataFrame, types: list[str] | None, hours: tuple[int | None, ...]
+) -> None:
+    start, end = (None if h is None else START + timedelta(hours=h) for h in hours)
+    stream = EventStream.from_parquet(dataset, types=types, start=start, end=end, positions=True)
+    inside = frame[
+        (frame.symbol.isin(types) if types else True)
+        & (frame.ts >= (start or frame.ts.min()))
+        & (frame.ts < (end or frame.ts.max() + pd.Timedelta("1s")))
+    ]
+    assert list(stream.whole_positions()) == list(inside.index)
+    part = EventStream.from_parquet(dataset, types=types, start=start, end=end)
+    assert rows(part) == rows(stream)
+    if types or start or end:
+        with pytest.raises(StreamError, match="positions=True"):
+            part.whole_positions()
+        assert part[1:].positions is None and part.of_types(["X"]).positions is None
+
+
+def test_positions_in_parquet_in_no_order(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """Of the whole stream that sort=True makes of it; without, those of the rows as they lie."""
+    shuffled = frame.sample(frac=1, random_state=1).drop(columns="sequence")
+    for number, part in enumerate((shuffled[:150], shuffled[150:])):
+        part.to_parquet(tmp_path / f"{number}.parquet")
+    whole = EventStream.from_parquet(tmp_path, sort=True).to_pandas()
+    part = EventStream.from_parquet(tmp_path, types=["Y", "Z"], sort=True, positions=True)
+    found = whole.loc[part.whole_positions()].reset_index(drop=True)
+    assert len(part) == frame.symbol.isin(["Y", "Z"]).sum()
+    pd.testing.assert_series_equal(
+        found["price"], part.to_pandas()["price"], check_index=False, check_names=False
+    )
+    (tmp_path / "sorted").mkdir()
+    # A month of somebody's own making, which is not that of the events.
+    for month, part_of in (("01", frame[:7]), ("00", frame[7:])):
+        folder = tmp_path / "sorted" / f"year={2010 - int(month)}" / f"month={month}"
+        folder.mkdir(parents=True)
+        part_of.to_parquet(folder / "events.parquet")
+    lying = EventStream.from_parquet(tmp_path / "sorted", types=["Y"], positions=True)
+    assert list(lying.whole_positions()) == list(frame.index[frame.symbol == "Y"])
+
+
+def test_no_positions_among_events_without_a_time(frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.loc[frame.index[frame.symbol == "X"][3], "ts"] = None
+    frame.to_parquet(tmp_path / "gap.parquet")
+    read = {"types": ["Y"], "sort": True}
+    assert len(EventStream.from_parquet(tmp_path / "gap.parquet", **read)) > 0  # type: ignore[arg-type]
+    with pytest.raises(StreamError, match="no timestamp in column 'ts'"):
+        EventStream.from_parquet(tmp_path / "gap.parquet", **read, positions=True)  # type: ignore[arg-type]
+
+
 def test_bounds_in_another_time_zone_and_finer_than_the_column(
     dataset: Path, frame: pd.DataFrame
 ) -> None:
@@ -225,5 +277,17 @@ def test_what_a_killed_writer_left_is_deleted(tmp_path: Path) -> None:
     begin_dataset(path, kind="test", parameters={"seed": 0})
     (path / "month=2008-01").mkdir()
     (path / "month=2008-01" / "half.parquet").touch()
+    hidden = [
+        ".part-00000.parquet.0f",
+        ".empty.parquet.0f",
+        "._unfinished.json.7",
+        "._dataset.json.7",
+    ]
+    for name in hidden:
+        (path / name).touch()
     assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
-    assert not list(path.rglob("*.parquet"))
+    assert [file.name for file in path.rglob("*")] == ["_unfinished.json"]
+    # Killed so early that not even that was written.
+    (path / "_unfinished.json").rename(path / "._unfinished.json.7")
+    assert begin_dataset(path, kind="test", parameters={"seed": 1}) is None
+    assert [file.name for file in path.rglob("*")] == ["_unfinished.json"]

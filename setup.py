@@ -1,0 +1,28 @@
+"""A wheel carries the committed files of ``datasets/``; all else stands in pyproject.toml."""
+
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+#: Where cepbench/datasets/catalogue.py looks for them.
+TARGET = Path("cepbench", "datasets", "bundled")
+
+
+class WithDatasets(build_py):
+    """Copies every declared data set without ``data``, which anybody makes again."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:  # a checkout has them where they are
+            return
+        for declaration in sorted(Path("datasets").glob("*/dataset.toml")):
+            folder = declaration.parent
+            target = Path(self.build_lib) / TARGET / folder.name
+            self.mkpath(str(target))
+            for file in sorted(folder.iterdir()):
+                if file.is_file():
+                    self.copy_file(str(file), str(target / file.name))
+
+
+setup(cmdclass={"build_py": WithDatasets})

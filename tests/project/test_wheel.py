@@ -1,0 +1,114 @@
+"""A wheel: what is in it, and that README's example runs from it in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
+CODE = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+
+#: Where the parts of the catalogue are found and made.
+WHERE = """
+import cepbench as cep
+print(cep.__file__)
+for name in ("nasdaq-style/sample", "lobster/sample", "ten-symbols/quick"):
+    dataset = cep.open_dataset(name)
+    assert dataset.events and dataset.patterns and len(dataset.stream()) == dataset.events
+    print(dataset.path)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, for setuptools leaves folders beside what it reads."""
+    copy = tmp_path_factory.mktemp("sources")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("data", "__pycache__")
+            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, copy / name)
+    made = copy / "datasets" / "ten-symbols" / "data" / "mine"
+    made.mkdir(parents=True)
+    (made / "events.parquet").write_text("somebody's own")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+            "--no-index", "--disable-pip-version-check", "--wheel-dir", "wheels", ".",
+        ],
+        cwd=copy, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (built,) = (copy / "wheels").iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that Python imports from; unpacking is all that installing it would do."""
+    target = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def run(code: str, installed: Path, folder: Path) -> list[str]:
+    """What code prints in an empty folder, with the user's data below it."""
+    (folder / "work").mkdir()
+    environment = {k: v for k, v in os.environ.items() if k != "CEPBENCH_DATASETS"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=folder / "work",
+        env=environment | {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(folder / "share")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+    package = {
+        file.relative_to(ROOT).as_posix()
+        for file in (ROOT / "cepbench").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    catalogue = {
+        f"cepbench/datasets/bundled/{file.parent.name}/{file.name}"
+        for declaration in (ROOT / "datasets").glob("*/dataset.toml")
+        for file in declaration.parent.iterdir()
+        if file.is_file()
+    }
+    assert len(catalogue) > 15
+    assert {name for name in inside if ".dist-info/" not in name} == package | catalogue
+
+
+def test_samples_are_opened_and_others_made_where_the_user_may_write(
+    installed: Path, tmp_path: Path
+) -> None:
+    module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path))
+    assert module.is_relative_to(installed)
+    assert sample == module.parent / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
+    assert lobster.parent.parent == sample.parent.parent
+    made = tmp_path / "share" / "cepbench" / "datasets" / "ten-symbols" / "data"
+    assert quick == made / "quick"
+    assert [path.name for path in made.iterdir()] == ["quick"]
+    assert not list(installed.rglob("data"))
+
+
+def test_the_example_of_readme_runs(installed: Path, tmp_path: Path) -> None:
+    assert CODE is not None
+    shown = run(CODE[1], installed, tmp_path)
+    assert any("MY-IDEA" in line for line in shown)
+    assert not list((tmp_path / "work").iterdir())
