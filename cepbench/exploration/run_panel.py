@@ -22,7 +22,8 @@ from cepbench.streams.event_stream import EventStream
 #: A run that stores more partial matches stops, and more matches than this are only counted.
 PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
 
-_ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": None}
+#: Windows shown around a match; 0 is all of the stream, for None would be no choice to a widget.
+_ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
 
 
 class RunPanel:
@@ -165,8 +166,9 @@ class RunPanel:
             return
         stream, plans = self._ran
         chart = match_timeline(
-            stream, self.result, plans.pattern, self.highlight.value, windows=self.zoom.value
-        )
+            stream, self.result, plans.pattern, self.highlight.value,
+            windows=self.zoom.value or None,
+        )  # fmt: skip
         show_chart(self.timeline, chart)
 
     def _draw_nodes(self) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Iterator
 from typing import Any
 
+import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +16,7 @@ import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.exploration.app import Explorer
 from cepbench.exploration.coalesced import Coalesced
+from cepbench.exploration.sliders import LogSlider
 from cepbench.figures.interactive import VEGALITE_MIME
 from tests.reporting.offline import read_page
 
@@ -76,6 +80,83 @@ def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
     assert app._side_by_side.value == before
 
 
+def reported(slider: Any) -> float:
+    """What a browser reports of a slider that it has drawn: the nearest of its steps."""
+    log = isinstance(slider, LogSlider)
+    place = math.log10(slider.value) if log else slider.value
+    step = slider.min + round((place - slider.min) / slider.step) * slider.step
+    return 10.0**step if log else step
+
+
+def test_what_a_browser_reports_of_untouched_sliders_changes_nothing(app: Explorer) -> None:
+    measured = app.what_if.before.table
+    slider = app.sliders["a", "b"]
+    assert slider.value != pytest.approx(reported(slider), rel=1e-3)
+    for slider in app.sliders.values():
+        slider.set_state({"value": reported(slider)})
+    assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
+    pd.testing.assert_frame_equal(app.plans.table, measured)
+    # Set by code or by its field, a slider is as exact.
+    app.sliders["window"].value = 5
+    app.sliders["alpha"].value = 0.33
+    for name in ("window", "alpha"):
+        app.sliders[name].set_state({"value": reported(app.sliders[name])})
+    assert (app.sliders["window"].value, app.sliders["alpha"].value) == (5, 0.33)
+    twin = cep.what_if(app.pattern, app.statistics, window=5, alpha=0.33, generators=GENERATORS)
+    pd.testing.assert_frame_equal(app.what_if.table, twin.table)
+    app._controls.reset()
+    app.sliders["window"].set_state({"value": reported(app.sliders["window"])})
+    pd.testing.assert_frame_equal(app.plans.table, measured)
+
+
+def test_a_step_of_a_slider_is_a_change(app: Explorer) -> None:
+    for key, slider in app.sliders.items():
+        before = slider.value
+        nearest, log = reported(slider), isinstance(slider, LogSlider)
+        slider.set_state({"value": nearest * 10**slider.step if log else nearest + slider.step})
+        assert slider.value > before, key
+        assert app.error == "" and app.what_if.before.statistics == app.statistics
+    assert app.what_if.pattern.window.amount == pytest.approx(20.94)
+    rates = app.what_if.statistics.rates
+    assert all(rates[name] > app.statistics.rates[name] for name in "abc")
+
+
+def test_the_field_of_a_slider_shows_and_takes_numbers(app: Explorer) -> None:
+    slider, field = app._controls.box.children[0].children
+    assert slider is app.sliders["window"] and field.value == 20
+    field.value = 7.7654321
+    assert app.what_if.pattern.window.amount == pytest.approx(7.7654321) and field.value == 7.765
+    slider.value = 30.0
+    assert field.value == 30
+    field.value = 1e6
+    assert [slider.value, field.value] == pytest.approx([200, 200])  # the slider's end
+    none = "PATTERN SEQ(A a, B b) WHERE a.x > 100 WITHIN 20 seconds"
+    app.text.value = none
+    assert app.statistics.selectivities["a", "a"] == 0
+    places = list(app.sliders)
+    assert app._controls.box.children[places.index(("a", "a"))].children[1].value == 0
+
+
+def dropdowns(widget: Any) -> Iterator[Any]:
+    if isinstance(widget, widgets.Dropdown):
+        yield widget
+    for child in getattr(widget, "children", ()):
+        yield from dropdowns(child)
+
+
+def test_every_menu_has_a_name_and_shows_what_is_chosen(app: Explorer) -> None:
+    app.run()
+    found = list(dropdowns(app.widget))
+    assert len(found) == 5
+    for menu in found:
+        assert menu.description, menu.options
+        assert menu.index is not None or menu is app.library, menu.description
+        for index in (*range(len(menu.options)), 0):
+            menu.set_state({"index": index})  # chosen in a browser
+            assert menu.index == index and menu.label, menu.description
+    assert app.error == ""
+
+
 def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) -> None:
     app.text.value = TEXT.replace("c.x >", "q.x >")
     assert app.pattern is None and app.plans is None
@@ -131,7 +212,7 @@ def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
     bars = shown(app._runs.bars)[VEGALITE_MIME]
     assert len(bars["hconcat"]) == 2
     app._runs.highlight.value = 3
-    app._runs.zoom.value = None
+    app._runs.zoom.value = 0.0
     twin = cep.match_timeline(app.stream, found, app.pattern, 3)
     assert shown(app._runs.timeline)[VEGALITE_MIME]["datasets"] == twin.to_dict()["datasets"]
     app._runs.generator.value = "GREEDY"
