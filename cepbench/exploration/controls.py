@@ -9,12 +9,15 @@ from typing import Any
 import ipywidgets as widgets
 
 from cepbench.costs.temporal import TemporalOrder
-from cepbench.exploration.sliders import linear_slider, log_slider, with_number
+from cepbench.exploration.sliders import NumberSlider
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Pair, Statistics
 
 #: How far a slider reaches on either side of what was measured, in powers of ten.
 _REACH = {"window": 1.0, "rate": 2.0}
+
+#: Of the exponent: 50 steps for a factor of ten.
+_STEP = 0.02
 
 _LEAST_SELECTIVITY = 1e-4
 
@@ -34,7 +37,7 @@ class Controls:
     ----------
     sliders : dict
         ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
-        selectivity → widget. Rates are per minute where time is a datetime.
+        selectivity → :class:`~cepbench.exploration.sliders.NumberSlider`. Rates are per minute where time is a datetime.
     box : Box
         All of them.
     """
@@ -44,8 +47,7 @@ class Controls:
     ) -> None:
         self._pattern = pattern
         self._per = 60.0 if pattern.window.is_datetime else 1.0
-        self.sliders: dict[str | Pair, Any] = {}
-        self._measured: dict[str | Pair, float] = {}
+        self.sliders: dict[str | Pair, NumberSlider] = {}
         window = pattern.window.amount or 1.0
         self._add("window", f"window, {pattern.window.unit}", window, _REACH["window"])
         types = {variable.name: variable.type for variable in pattern.variables}
@@ -56,35 +58,24 @@ class Controls:
         for pair, value in statistics.selectivities.items():
             first, second = pair
             shown = f"filter on {first}" if first == second else f"{first}, {second}"
-            self._measured[pair] = value
-            self.sliders[pair] = log_slider(
-                shown, max(value, _LEAST_SELECTIVITY), math.log10(_LEAST_SELECTIVITY), 0.0
+            self.sliders[pair] = NumberSlider(
+                shown, value, math.log10(_LEAST_SELECTIVITY), 0.0, _STEP, powers=True
             )
-        self._measured["alpha"] = 0.0
-        self.sliders["alpha"] = linear_slider("α, latency", 0.0, 0.0, 2.0, 0.05)
+        self.sliders["alpha"] = NumberSlider("α, latency", 0.0, 0.0, 2.0, 0.05)
         self._last = _last_chooser(pattern)
-        self._first = {key: slider.value for key, slider in self.sliders.items()}
         reset = widgets.Button(description="as measured", icon="undo", layout={"width": "9rem"})
         reset.on_click(lambda _: self.reset())
         choosers = [self._last] if self._last else []
         for widget in (*self.sliders.values(), *choosers):
             widget.observe(on_change, "value")
         self.box = widgets.Box(
-            [
-                *(with_number(its, self._measured[key]) for key, its in self.sliders.items()),
-                *choosers,
-                reset,
-            ],
+            [*self.sliders.values(), *choosers, reset],
             layout={"flex_flow": "row wrap", "margin": "0.3rem 0"},
         )
 
     def changes(self) -> dict[str, Any]:
         """What the sliders say otherwise than the measurements, as ``cep.what_if`` takes it."""
-        moved = {
-            key: slider.value
-            for key, slider in self.sliders.items()
-            if slider.value != self._first[key]
-        }
+        moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
         return {
             "window": moved.pop("window", None),
@@ -96,14 +87,14 @@ class Controls:
 
     def reset(self) -> None:
         """All sliders back to what was measured."""
-        for key, slider in self.sliders.items():
-            slider.value = self._first[key]
+        for slider in self.sliders.values():
+            slider.reset()
 
     def _add(self, key: str, shown: str, value: float, reach: float) -> None:
-        begin = value if value > 0 else 1e-3
-        middle = math.log10(begin)
-        self._measured[key] = value
-        self.sliders[key] = log_slider(shown, begin, middle - reach, middle + reach)
+        middle = math.log10(value) if value > 0 else -3.0
+        self.sliders[key] = NumberSlider(
+            shown, value, middle - reach, middle + reach, _STEP, powers=True
+        )
 
     def _last_of_branches(self) -> list[str | None]:
         """The variable that arrives last in each branch, where the pattern leaves it open."""

@@ -1,8 +1,9 @@
 """Sliders that show a number and leave it alone until somebody moves them.
 
-A slider of ipywidgets can stand only on its steps. Where its value lies between two of them the
-browser draws it on the nearer one and reports that place back as if somebody had moved it there.
-These sliders know such a report, and keep the number; a field beside them shows and takes it.
+A slider of ipywidgets for floating-point numbers stands only on its steps: where its value lies
+between two of them the browser draws it on the nearer one, and reports that place as if somebody
+had moved it there. Here the number is kept beside the widget that is drawn, whose places are whole
+numbers, of which a browser reports none that it was not moved to.
 """
 
 from __future__ import annotations
@@ -11,88 +12,95 @@ import math
 from typing import Any
 
 import ipywidgets as widgets
+import traitlets
 
-#: Widths of a slider with its name, and of the field with its number.
-_SLIDER, _FIELD = "15rem", "5.5rem"
-_STYLE = {"description_width": "7.5rem"}
-
-
-class _Exact(widgets.Widget):
-    """A slider whose value is only changed by code, by its field, or by a move of a step."""
-
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """What the browser reports; ipywidgets calls this for nothing else."""
-        if "value" in sync_data:
-            reported = float(sync_data["value"])
-            moved = abs(self._place(reported) - self._place(self.value))
-            sync_data = {key: value for key, value in sync_data.items() if key != "value"}
-            # A little more than half a step, so that rounding in the browser moves nothing.
-            if moved > 0.501 * self.step:
-                # Powers of ten are hardly ever whole: nobody means 2.0000000000000004 minutes.
-                sync_data["value"] = float(f"{reported:.4g}")
-        super().set_state(sync_data)
-
-    def _place(self, value: float) -> float:
-        """Where a value stands, in the unit of ``step``."""
-        return value
+#: Widths of the field with its name, and of the slider.
+_FIELD, _SLIDER = "13rem", "9.5rem"
 
 
-class LinearSlider(_Exact, widgets.FloatSlider):
-    """A slider in even steps."""
-
-
-class LogSlider(_Exact, widgets.FloatLogSlider):
-    """A slider in steps of the exponent."""
-
-    def _place(self, value: float) -> float:
-        return math.log(value, self.base) if value > 0 else -math.inf
-
-
-def linear_slider(name: str, value: float, low: float, high: float, step: float) -> LinearSlider:
-    """A slider from ``low`` to ``high``."""
-    return LinearSlider(
-        value=value, min=low, max=high, step=step, description=name, readout=False,
-        layout={"width": _SLIDER}, style=_STYLE, continuous_update=True,
-    )  # fmt: skip
-
-
-def log_slider(name: str, value: float, low: float, high: float) -> LogSlider:
-    """A slider from ``10 ** low`` to ``10 ** high``, 50 steps for a factor of ten."""
-    return LogSlider(
-        value=value, base=10, min=low, max=high, step=0.02, description=name, readout=False,
-        layout={"width": _SLIDER}, style=_STYLE, continuous_update=True,
-    )  # fmt: skip
-
-
-def with_number(slider: _Exact, measured: float) -> widgets.HBox:
-    """The slider and a field that shows its value to four digits, and takes any.
-
-    The browser's own readout would show the step that the slider is drawn at.
+class NumberSlider(widgets.HBox):
+    """A number with a slider that is moved and a field that is typed into.
 
     Parameters
     ----------
-    slider : LinearSlider or LogSlider
+    name : str
+        Shown before it.
     measured : float
-        What the field shows while the slider is where it began: a slider of powers of ten cannot
-        stand at 0.
+        What the field shows at first.
+    low, high, step : float
+        Ends and step of the slider; of the exponent, with ``powers``.
+    powers : bool
+        Whether it moves over powers of ten.
+
+    Attributes
+    ----------
+    value : float
+        Exactly what code or the field set; between the ends. At first ``measured``, or the nearest
+        end: a slider of powers of ten cannot stand at 0.
     """
-    began = slider.value
 
-    def number() -> float:
-        return float(f"{measured if slider.value == began else slider.value:.4g}")
+    value = traitlets.Float()
 
-    field = widgets.FloatText(
-        value=number(), tooltip=f"{slider.description}: the number", layout={"width": _FIELD}
-    )
+    def __init__(
+        self,
+        name: str,
+        measured: float,
+        low: float,
+        high: float,
+        step: float,
+        *,
+        powers: bool = False,
+    ) -> None:
+        self._low, self._step, self._powers = low, step, powers
+        self._ends = (10.0**low, 10.0**high) if powers else (low, high)
+        self._measured = measured
+        self.field = widgets.FloatText(
+            description=name, layout={"width": _FIELD}, style={"description_width": "7.5rem"}
+        )
+        self.slider = widgets.IntSlider(
+            min=0, max=round((high - low) / step), readout=False, layout={"width": _SLIDER}
+        )
+        super().__init__([self.field, self.slider], layout={"margin": "0 0.6rem 0 0"})
+        self.value = measured
+        self._began = self.value
+        self._show()
+        self.observe(lambda _: self._show(), "value")
+        self.slider.observe(lambda _: self._moved(), "value")
+        self.field.observe(lambda _: self._typed(), "value")
 
-    def show(_: object) -> None:
-        field.value = number()
+    @traitlets.validate("value")
+    def _between_the_ends(self, proposal: dict[str, Any]) -> float:
+        return min(max(float(proposal["value"]), self._ends[0]), self._ends[1])
 
-    def take(change: dict[str, Any]) -> None:
-        if change["new"] != number():
-            slider.value = change["new"]
-            show(change)  # the slider has ends, and so has the field
+    def reset(self) -> None:
+        """Back to where it began."""
+        self.value = self._began
 
-    slider.observe(show, "value")
-    field.observe(take, "value")
-    return widgets.HBox([slider, field], layout={"margin": "0 0.6rem 0 0"})
+    @property
+    def is_moved(self) -> bool:
+        """Whether the number is another one than at first."""
+        return bool(self.value != self._began)
+
+    def _show(self) -> None:
+        self.slider.value = self._place()
+        self.field.value = self._number()
+
+    def _moved(self) -> None:
+        if self.slider.value != self._place():
+            at = self._low + self._step * self.slider.value
+            # Powers of ten are hardly ever whole: nobody means 2.0000000000000004 minutes.
+            self.value = float(f"{10.0**at if self._powers else at:.4g}")
+
+    def _typed(self) -> None:
+        if self.field.value != self._number():
+            self.value = self.field.value
+            self._show()  # also where the number stayed, at an end
+
+    def _place(self) -> int:
+        """The place of the slider that is nearest to the number."""
+        at = math.log10(self.value) if self._powers else self.value
+        return round((at - self._low) / self._step)
+
+    def _number(self) -> float:
+        """What the field shows, four digits of it."""
+        return float(f"{self.value if self.is_moved else self._measured:.4g}")

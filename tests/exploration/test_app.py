@@ -16,7 +16,6 @@ import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.exploration.app import Explorer
 from cepbench.exploration.coalesced import Coalesced
-from cepbench.exploration.sliders import LogSlider
 from cepbench.figures.interactive import VEGALITE_MIME
 from tests.reporting.offline import read_page
 
@@ -80,41 +79,44 @@ def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
     assert app._side_by_side.value == before
 
 
-def reported(slider: Any) -> float:
-    """What a browser reports of a slider that it has drawn: the nearest of its steps."""
-    log = isinstance(slider, LogSlider)
-    place = math.log10(slider.value) if log else slider.value
-    step = slider.min + round((place - slider.min) / slider.step) * slider.step
-    return 10.0**step if log else step
-
-
-def test_what_a_browser_reports_of_untouched_sliders_changes_nothing(app: Explorer) -> None:
+def test_untouched_sliders_change_nothing_whatever_the_browser_reports(app: Explorer) -> None:
     measured = app.what_if.before.table
-    slider = app.sliders["a", "b"]
-    assert slider.value != pytest.approx(reported(slider), rel=1e-3)
-    for slider in app.sliders.values():
-        slider.set_state({"value": reported(slider)})
+    places = {key: its.slider.value for key, its in app.sliders.items()}
+    # Between two places of its slider, as numbers that were measured are.
+    own = app.sliders["a", "b"]
+    assert own.value == app.statistics.selectivities["a", "b"]
+    assert abs(math.log10(own.value) + 4 - 0.02 * places["a", "b"]) > 1e-3
+    for its in app.sliders.values():
+        its.slider.set_state({"value": its.slider.value})
+        its.field.set_state({"value": its.field.value})
     assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
     pd.testing.assert_frame_equal(app.plans.table, measured)
-    # Set by code or by its field, a slider is as exact.
+    # Set by code a slider is as exact, and what it is drawn at is no report of a move.
     app.sliders["window"].value = 5
     app.sliders["alpha"].value = 0.33
     for name in ("window", "alpha"):
-        app.sliders[name].set_state({"value": reported(app.sliders[name])})
+        app.sliders[name].slider.set_state({"value": app.sliders[name].slider.value})
     assert (app.sliders["window"].value, app.sliders["alpha"].value) == (5, 0.33)
     twin = cep.what_if(app.pattern, app.statistics, window=5, alpha=0.33, generators=GENERATORS)
     pd.testing.assert_frame_equal(app.what_if.table, twin.table)
     app._controls.reset()
-    app.sliders["window"].set_state({"value": reported(app.sliders["window"])})
+    assert {key: its.slider.value for key, its in app.sliders.items()} == places
+    assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
     pd.testing.assert_frame_equal(app.plans.table, measured)
 
 
+def test_what_is_drawn_has_only_places_that_a_browser_keeps(app: Explorer) -> None:
+    """Of a floating-point slider it reports the nearest step, moved or not."""
+    found = [widget for widget in inside(app.widget) if hasattr(widget, "readout")]
+    assert len(found) == len(app.sliders) + 1  # and the number of repetitions
+    assert all(isinstance(widget, widgets.IntSlider) for widget in found)
+
+
 def test_a_step_of_a_slider_is_a_change(app: Explorer) -> None:
-    for key, slider in app.sliders.items():
-        before = slider.value
-        nearest, log = reported(slider), isinstance(slider, LogSlider)
-        slider.set_state({"value": nearest * 10**slider.step if log else nearest + slider.step})
-        assert slider.value > before, key
+    for key, its in app.sliders.items():
+        before, drawn = its.value, its.slider.value
+        its.slider.set_state({"value": drawn + 1})
+        assert its.value > before and its.slider.value == drawn + 1, key
         assert app.error == "" and app.what_if.before.statistics == app.statistics
     assert app.what_if.pattern.window.amount == pytest.approx(20.94)
     rates = app.what_if.statistics.rates
@@ -122,31 +124,30 @@ def test_a_step_of_a_slider_is_a_change(app: Explorer) -> None:
 
 
 def test_the_field_of_a_slider_shows_and_takes_numbers(app: Explorer) -> None:
-    slider, field = app._controls.box.children[0].children
-    assert slider is app.sliders["window"] and field.value == 20
-    field.value = 7.7654321
-    assert app.what_if.pattern.window.amount == pytest.approx(7.7654321) and field.value == 7.765
-    slider.value = 30.0
-    assert field.value == 30
-    field.value = 1e6
-    assert [slider.value, field.value] == pytest.approx([200, 200])  # the slider's end
-    none = "PATTERN SEQ(A a, B b) WHERE a.x > 100 WITHIN 20 seconds"
-    app.text.value = none
+    its = app.sliders["window"]
+    assert its.field.value == 20
+    its.field.value = 7.7654321
+    assert app.what_if.pattern.window.amount == 7.7654321 and its.field.value == 7.765
+    its.value = 30.0
+    assert its.field.value == 30
+    for number, end in ((1e6, 200), (0.0, 2)):
+        its.field.value = number
+        assert [its.value, its.field.value] == pytest.approx([end, end])
+    # What was measured is shown even where no power of ten can be.
+    app.text.value = "PATTERN SEQ(A a, B b) WHERE a.x > 100 WITHIN 20 seconds"
     assert app.statistics.selectivities["a", "a"] == 0
-    places = list(app.sliders)
-    assert app._controls.box.children[places.index(("a", "a"))].children[1].value == 0
+    assert app.sliders["a", "a"].field.value == 0 and app.what_if.statistics == app.statistics
 
 
-def dropdowns(widget: Any) -> Iterator[Any]:
-    if isinstance(widget, widgets.Dropdown):
-        yield widget
+def inside(widget: Any) -> Iterator[Any]:
+    yield widget
     for child in getattr(widget, "children", ()):
-        yield from dropdowns(child)
+        yield from inside(child)
 
 
 def test_every_menu_has_a_name_and_shows_what_is_chosen(app: Explorer) -> None:
     app.run()
-    found = list(dropdowns(app.widget))
+    found = [widget for widget in inside(app.widget) if isinstance(widget, widgets.Dropdown)]
     assert len(found) == 5
     for menu in found:
         assert menu.description, menu.options
