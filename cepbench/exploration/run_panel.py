@@ -105,8 +105,8 @@ class RunPanel:
         times = self.repetitions.value
         self.button.disabled = True
         self.message.value = (
-            f"<p>⏳ {len(names)} plans on {len(stream):,} events, {times} times each, "
-            "after a warm-up …</p>"
+            f"<p>⏳ {len(names)} plan generators on {len(stream):,} events: after a warm-up, each "
+            f"different plan {times} times at least …</p>"
         )
         try:
             self.comparison = compare(
