@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import Comparison
 
 EXAMPLES = examples(
-    "cepbench compare --pattern-name four-stocks --data nasdaq-style/sample",
+    "cepbench compare --pattern-name rare-last --data nasdaq-style/sample",
 )
 
 #: From which ratio of the upper to the lower quartile of a plan's runs on a remark warns of noise.
