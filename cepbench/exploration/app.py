@@ -179,7 +179,7 @@ class Explorer:
         )  # fmt: skip
         chosen = widgets.Accordion([self.generators], titles=("plan generators",))
         self._sliders = widgets.Box()
-        self._runs = RunPanel(self._to_run, self._seed)
+        self._runs = RunPanel(self._to_run, self._units, self._seed)
         self.tabs = widgets.Tab(
             [
                 widgets.VBox(
@@ -364,6 +364,9 @@ class Explorer:
         if self._what_if is None:
             raise CepbenchError("there is no pattern to run; mend the text above first")
         return self.stream, self._what_if.after
+
+    def _units(self) -> Mapping[str, str]:
+        return {} if self.dataset is None else dict(self.dataset.schema["unit"])
 
     # -- tabs -----------------------------------------------------------------------------------
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from cepbench.experiments.cells import OK
+from cepbench.exploration.open_time import CLOCK, OpenTime, without_pauses
 from cepbench.exploration.timeline import Timeline
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.patterns.model import Kind, Variable
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart, for event types.
 TYPE_COLOURS = (
@@ -19,7 +22,7 @@ TYPE_COLOURS = (
 
 _WIDTH = 640  # pixels
 _MOST_ROWS = 4500  # altair refuses more than 5000
-_MARKED, _PLAIN = "#D55E00", "#0072B2"
+_MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"
 
 
 def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
@@ -35,7 +38,11 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
     types = list(dict.fromkeys(rates["type"]))
     data = rates.assign(rate=rates["rate"] * factor)
     every = -(-len(data) // _MOST_ROWS)
-    told = "a gap: no events of any type; pick types in the legend"
+    told = "pick types in the legend"
+    hours = _open_hours(data, datetimes)
+    if hours.pauses:
+        data = _without_pauses(data, hours)
+        told = f"dashed: time without any event left out; {told}"
     if every > 1:
         data = data[data["time"].isin(sorted(set(data["time"]))[::every])]
         told = f"one interval in {every} drawn; {told}"
@@ -43,11 +50,12 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
     # Types beyond the colours share them, and differ in their dashes.
     colours = [TYPE_COLOURS[number % len(TYPE_COLOURS)] for number in range(len(types))]
     dashes = [[1, 0] if number < len(TYPE_COLOURS) else [4, 2] for number in range(len(types))]
-    return (
+    lines = (
         alt.Chart(data)
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
-            x=_time(datetimes, None),
+            x=hours.axis() if hours.pauses else _time(datetimes, None),
+            detail="session:N" if hours.pauses else alt.Undefined,
             y=alt.Y("rate:Q", title=f"events per {unit}"),
             color=alt.Color("type:N", sort=types, title=None,
                             scale=alt.Scale(domain=types, range=colours)),
@@ -61,10 +69,45 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
             ],
         )
         .add_params(pick)
+    )  # fmt: skip
+    return (
+        alt.layer(lines, *([hours.rules()] if hours.pauses else []))
         .properties(width=_WIDTH, height=220, title=_title("Arrivals over time", told))
         .configure_view(stroke=None)
         .configure_axis(gridColor="#E4E4E4")
-    )  # fmt: skip
+    )
+
+
+def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:
+    """Of a table of rates, whose intervals without any event have the rate NaN."""
+    begins = _nanoseconds(rates["time"].drop_duplicates())
+    if not datetimes or len(begins) < 2:
+        return OpenTime(0, 0, ())
+    step = int(begins[1] - begins[0])
+    busy = np.unique(_nanoseconds(rates.loc[rates["rate"].notna(), "time"]))
+    return without_pauses(np.sort(np.concatenate([busy, busy + step])), step)
+
+
+def _without_pauses(data: pd.DataFrame, hours: OpenTime) -> pd.DataFrame:
+    """The rows outside of the pauses, with ``place`` and the number of their ``session``.
+
+    A line of steps ends where its last interval begins: the first row of a pause, at which that
+    interval ends, stays and repeats its rate; so does one that is added at the end of all.
+    """
+    end = data[data["time"] == data["time"].max()].assign(time=pd.Timestamp(hours.last), events=0)
+    data = pd.concat([data, end]).sort_values(["type", "time"], kind="stable", ignore_index=True)
+    begins, ends = (np.array([pause[end] for pause in hours.pauses]) for end in (0, 1))
+    times = _nanoseconds(data["time"])
+    session = np.searchsorted(begins, times, "left")
+    inside = (session > 0) & (times < ends[session - 1])
+    closing = np.isin(times, begins)
+    rate = data["rate"].where(~closing, data["rate"].shift())
+    data = data.assign(rate=rate, session=session, place=hours.places(times))
+    return data[~inside]
+
+
+def _nanoseconds(times: pd.Series) -> np.ndarray:
+    return times.to_numpy().astype("int64")
 
 
 def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
@@ -128,38 +171,50 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     )
 
 
-def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
+def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
     """The chart of :func:`cepbench.exploration.timeline.match_timeline`."""
     datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
-    times = pd.concat([found.curves["time"], found.events["time"]])
+    hours = found.hours if datetimes else OpenTime(0, 0, ())
+    paused = bool(hours.pauses)
+    curves, events, span = found.curves, _once(found.events), found.span
+    if paused:
+        curves, events = (
+            its.assign(place=hours.places(_nanoseconds(its["time"]))) for its in (curves, events)
+        )
+        span = span and tuple(hours.places(_nanoseconds(pd.Series(span))))
+    times = pd.concat([curves["time"], events["time"]])
     ends = [times.min(), times.max()]
     # As texts without a zone, which Vega reads and shows as they are.
     domain = [str(end.isoformat()) for end in ends] if datetimes else [int(end) for end in ends]
-    names = list(dict.fromkeys(types))
+    column = "place:Q" if paused else "time:T" if datetimes else "time:Q"
+    titles = _panel_titles(variables)
     panels = []
-    for name in names:
-        last = name == names[-1]
-        x = _time(datetimes, domain, labels=last)
-        y = alt.Y("value:Q", title=name, scale=alt.Scale(zero=False, padding=14),
+    for name, title in titles.items():
+        last = name == list(titles)[-1]
+        x = hours.axis(labels=last) if paused else _time(datetimes, domain, labels=last)
+        forbidden = title != name
+        y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, padding=14),
                   axis=alt.Axis(tickCount=3, format=".6~g", titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
-        curve = found.curves[found.curves["type"] == name]
-        events = found.events[found.events["type"] == name]
         tooltip = [
-            alt.Tooltip("match:Q"), alt.Tooltip("variable:N"), _when(datetimes),
+            alt.Tooltip("match:N", title="in match"), alt.Tooltip("variable:N"), _when(datetimes),
             alt.Tooltip("value:Q", title=found.attribute, format=",.6~g"),
             alt.Tooltip("position:Q", format=","),
         ]  # fmt: skip
         layers: list[Any] = []
-        if found.span is not None:
-            band = pd.DataFrame({"time": [found.span[0]], "end": [found.span[1]]})
+        if span is not None:
+            band = pd.DataFrame({column.partition(":")[0]: [span[0]], "end": [span[1]]})
             layers.append(
                 alt.Chart(band).mark_rect(color=_MARKED, opacity=0.15).encode(
-                    x=x, x2="end:T" if datetimes else "end:Q")
+                    x=x, x2="end:T" if column == "time:T" else "end:Q")
             )  # fmt: skip
-        line = alt.Chart(curve).mark_line(color="#888888", strokeWidth=1.0,
-                                          interpolate="step-after")  # fmt: skip
+        if paused:
+            layers.append(hours.rules())
+        line = alt.Chart(curves[curves["type"] == name]).mark_line(
+            color=_FORBIDDEN if forbidden else "#888888", strokeWidth=1.0, interpolate="step-after",
+            strokeDash=[4, 2] if forbidden else [1, 0],
+        )  # fmt: skip
         layers.append(line.encode(x=x, y=y))
-        for highlighted, part in events.groupby("highlighted"):
+        for highlighted, part in events[events["type"] == name].groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
             if highlighted:
                 layers.append(base.mark_point(filled=True, size=110, color=_MARKED, opacity=1))
@@ -169,22 +224,50 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
                     )
                 )
             else:
-                layers.append(base.mark_point(size=22, color=_PLAIN, opacity=0.7))
+                layers.append(
+                    base.mark_tick(
+                        orient="vertical", color=_PLAIN, opacity=0.6, size=12, thickness=1.5
+                    )
+                )
         panels.append(alt.layer(*layers, width=_WIDTH, height=70))
-    subtitle = "; ".join(["the highlighted match is shaded, its events large", *found.remarks])
+    told = ["the highlighted match is shaded, its events large; blue: events of other matches"]
+    if any(title != name for name, title in titles.items()):
+        told.append("dashed: a type that the pattern forbids (NOT)")
+    unit = f", in {found.unit}" if found.unit else ""
+    heading = f"Matches over the {found.attribute} of each type{unit}"
     # All at once: each method of a chart copies all of it.
     return alt.vconcat(
         *panels,
         spacing=4,
-        title=_title(f"Matches over the curves of {found.attribute}", subtitle),
+        title=_title(heading, ["; ".join(told), *found.remarks]),
         config=alt.Config(
             view=alt.ViewConfig(stroke=None), axis=alt.AxisConfig(gridColor="#E4E4E4")
         ),
     )
 
 
+def _panel_titles(variables: Iterable[Variable]) -> dict[str, str]:
+    """Type → what is written beside its curve: that it is forbidden, if nothing else is asked."""
+    variables = list(variables)
+    wanted = {variable.type for variable in variables if variable.kind is not Kind.NEGATED}
+    return {its.type: its.type if its.type in wanted else f"NOT {its.type}" for its in variables}
+
+
+def _once(events: pd.DataFrame) -> pd.DataFrame:
+    """A row an event and not one for each match that it is in; those of the highlighted apart."""
+    return events.groupby(
+        ["highlighted", "type", "position", "time", "value"], as_index=False, sort=False
+    ).agg(match=("match", _listed), variable=("variable", _listed))
+
+
+def _listed(values: pd.Series) -> str:
+    names = list(dict.fromkeys(map(str, values)))
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
 def _time(datetimes: bool, domain: list[Any] | None, *, labels: bool = True) -> alt.X:
-    axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True)
+    clock = CLOCK if datetimes else alt.Undefined
+    axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True, format=clock)
     title = None if datetimes or not labels else "ticks"
     scale = alt.Scale(domain=domain, nice=False) if domain else alt.Scale(zero=False)
     return alt.X("time:T" if datetimes else "time:Q", title=title, axis=axis, scale=scale)
@@ -196,5 +279,5 @@ def _when(datetimes: bool) -> alt.Tooltip:
     return alt.Tooltip("time:Q", title="tick", format=",")
 
 
-def _title(text: str, subtitle: str) -> alt.TitleParams:
+def _title(text: str, subtitle: str | list[str]) -> alt.TitleParams:
     return alt.TitleParams(text, subtitle=subtitle, anchor="start")

@@ -57,7 +57,7 @@ class Controls:
             self._add(name, shown, rate * self._per, _REACH["rate"])
         for pair, value in statistics.selectivities.items():
             first, second = pair
-            shown = f"filter on {first}" if first == second else f"{first}, {second}"
+            shown = f"filter on {first}" if first == second else f"selectivity {first}, {second}"
             self.sliders[pair] = NumberSlider(
                 shown, value, math.log10(_LEAST_SELECTIVITY), 0.0, _STEP, powers=True
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,16 @@ import pandas as pd
 
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.result import Result
+from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import CodedStrings, EventStream
 from cepbench.streams.fit import check_types
 
 if TYPE_CHECKING:
     import altair as alt
+
+#: So many times the usual time from one event to the next is a pause that is left out.
+_LONG_PAUSE = 100
 
 #: Points of all curves together that are drawn, fewer than altair's limit of 5000, and matches.
 _MOST_POINTS, _MOST_MATCHES = 4500, 300
@@ -28,8 +32,8 @@ class Timeline:
 
     Attributes
     ----------
-    attribute : str
-        What the curves show.
+    attribute, unit : str
+        What the curves show, and in what unit; empty where that is not known.
     curves : DataFrame
         One row an event that is drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     events : DataFrame
@@ -37,12 +41,16 @@ class Timeline:
         ``time``, ``value``, ``highlighted``.
     remarks : tuple of str
         What was left out.
+    hours : OpenTime
+        The time that is shown, without pauses in which the whole stream is silent.
     """
 
     attribute: str
+    unit: str
     curves: pd.DataFrame
     events: pd.DataFrame
     remarks: tuple[str, ...]
+    hours: OpenTime
 
     @property
     def span(self) -> tuple[Any, Any] | None:
@@ -59,6 +67,7 @@ def timeline(
     highlight: int = 0,
     attribute: str | None = None,
     windows: float | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> Timeline:
     """The numbers behind :func:`match_timeline`; parameters and errors as there."""
     table = matches.matches if isinstance(matches, Result) else matches
@@ -82,6 +91,9 @@ def timeline(
         remarks.append("no matches")
     elif left_out:
         remarks.append(f"{len(shown)} of {len(shown) + left_out} matches here marked")
+    hours = _open_hours(stream.timestamps[low:high]) if stream.is_datetime else OpenTime(0, 0, ())
+    if hours.pauses:
+        remarks.append("time without any event left out")
     rows, every = _thinned(stream, types, low, high)
     if every > 1:
         remarks.append(f"of {name} one update in {every} drawn")
@@ -92,7 +104,8 @@ def timeline(
     events.insert(0, "match", [number for number, _, _ in bound])
     events.insert(1, "variable", [variable for _, variable, _ in bound])
     events["highlighted"] = events["match"] == highlight
-    return Timeline(name, curves, events, tuple(remarks))
+    unit = (units or {}).get(name) or ""
+    return Timeline(name, unit, curves, events, tuple(remarks), hours)
 
 
 def match_timeline(
@@ -103,6 +116,7 @@ def match_timeline(
     *,
     attribute: str | None = None,
     windows: float | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> alt.TopLevelMixin:
     """Curves of an attribute over time, one panel an event type, with the events of matches.
 
@@ -121,12 +135,15 @@ def match_timeline(
     windows : float, optional
         Show only so many windows before and after the highlighted match; by default the whole
         stream.
+    units : mapping of str to str, optional
+        Attribute → its unit, for the title; of a data set ``dataset.schema["unit"]``.
 
     Returns
     -------
     altair chart
-        At most 4500 points of the curves are drawn, and 300 matches; its subtitle says what was
-        left out.
+        At most 4500 points of the curves are drawn, and 300 matches, and no time in which the
+        whole stream is silent; its subtitle says what was left out. The curve of a type that the
+        pattern only forbids is dashed.
 
     Raises
     ------
@@ -138,9 +155,17 @@ def match_timeline(
     from cepbench.exploration.charts import timeline_chart
 
     found = timeline(
-        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows
-    )
-    return timeline_chart(found, [variable.type for variable in pattern.variables])
+        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows,
+        units=units,
+    )  # fmt: skip
+    return timeline_chart(found, pattern.variables)
+
+
+def _open_hours(times: np.ndarray) -> OpenTime:
+    """Of a stream: a pause is far longer than the time from one event to the next."""
+    if len(times) < 2:
+        return OpenTime(0, 0, ())
+    return without_pauses(times, _LONG_PAUSE * max(1, int(np.median(np.diff(times)))))
 
 
 def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:
