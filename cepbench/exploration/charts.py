@@ -191,7 +191,12 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
     panels = []
     for name, title in titles.items():
         last = name == list(titles)[-1]
-        x = hours.axis(labels=last) if paused else _time(datetimes, domain, labels=last)
+        # Where it ends is said in one layer for all: in several, Vega joins them with a warning.
+        whole, x = (
+            (hours.axis(labels=last, whole=its) for its in (True, False))
+            if paused
+            else (_time(datetimes, its, labels=last) for its in (domain, None))
+        )
         forbidden = title != name
         y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, padding=14),
                   axis=alt.Axis(tickCount=3, format=".6~g", titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
@@ -213,7 +218,7 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
             color=_FORBIDDEN if forbidden else "#888888", strokeWidth=1.0, interpolate="step-after",
             strokeDash=[4, 2] if forbidden else [1, 0],
         )  # fmt: skip
-        layers.append(line.encode(x=x, y=y))
+        layers.append(line.encode(x=whole, y=y))
         for highlighted, part in events[events["type"] == name].groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
             if highlighted:
@@ -269,7 +274,10 @@ def _time(datetimes: bool, domain: list[Any] | None, *, labels: bool = True) -> 
     clock = CLOCK if datetimes else alt.Undefined
     axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True, format=clock)
     title = None if datetimes or not labels else "ticks"
-    scale = alt.Scale(domain=domain, nice=False) if domain else alt.Scale(zero=False)
+    if domain:
+        scale = alt.Scale(domain=domain, nice=False)
+    else:
+        scale = alt.Scale() if datetimes else alt.Scale(zero=False)  # time never begins at zero
     return alt.X("time:T" if datetimes else "time:Q", title=title, axis=axis, scale=scale)
 
 

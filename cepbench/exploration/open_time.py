@@ -74,22 +74,23 @@ class OpenTime:
             found[float(place)] = lines
         return found
 
-    def axis(self, *, labels: bool = True, title: str | None = None) -> alt.X:
+    def axis(self, *, labels: bool = True, whole: bool = True) -> alt.X:
         """An axis for a column ``place``.
 
         Parameters
         ----------
         labels : bool
-        title : str, optional
+        whole : bool
+            Whether to say where it begins and ends; of several layers only one should.
         """
         lines = {f"{place:.6g}": texts for place, texts in self.labels().items()}
-        whole = float(self.places(np.array([self.last]))[0])
+        end = float(self.places(np.array([self.last]))[0])
         axis = alt.Axis(
             values=[float(place) for place in lines], labels=labels, ticks=labels, grid=False,
             labelExpr=f"{json.dumps(lines)}[format(datum.value, '.6~g')]", labelOverlap=True,
         )  # fmt: skip
-        scale = alt.Scale(domain=[0.0, whole], nice=False)
-        return alt.X("place:Q", title=title, axis=axis, scale=scale)
+        scale = alt.Scale(domain=[0.0, end], nice=False) if whole else alt.Undefined
+        return alt.X("place:Q", title=None, axis=axis, scale=scale)
 
     def rules(self) -> alt.Chart:
         """A dashed line where each pause was."""

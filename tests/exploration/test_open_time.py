@@ -102,7 +102,8 @@ def test_a_timeline_has_no_closed_hours(stream: cep.EventStream) -> None:
     chart = cep.match_timeline(stream, found, pattern, units={"price": "dollars"}).to_dict()
     assert chart["title"]["text"] == "Matches over the price of each type, in dollars"
     assert "time without any event left out" in chart["title"]["subtitle"]
-    domain = chart["vconcat"][-1]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    scales = [layer["encoding"]["x"].get("scale") for layer in chart["vconcat"][-1]["layer"]]
+    (domain,) = [scale["domain"] for scale in scales if scale]  # in several Vega warns
     assert domain[1] == pytest.approx(float(hours.places(stream.timestamps)[-1]))
     assert domain[1] < 3 * 390 * 60 + 1
     near = cep.match_timeline(stream, found, pattern, windows=1).to_dict()
