@@ -240,6 +240,24 @@ def test_a_data_set_brings_its_patterns() -> None:
         cep.explore("nasdaq")
 
 
+def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
+    stream: cep.EventStream,
+) -> None:
+    app = cep.explore(stream)
+    assert [variable.type for variable in app.pattern.variables] == ["A", "B", "C"]
+    assert app.error == "" and "branch" not in app._message.value
+    # About five events of the most frequent type are in a window.
+    assert 4 < app.statistics.cardinality("a", app.pattern.window.seconds) < 6
+    ticks = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": list("xyyzzz") * 50, "time": range(0, 3000, 10)}),
+        type="type", time="time",
+    )  # fmt: skip
+    own = cep.explore(ticks)
+    assert [variable.type for variable in own.pattern.variables] == ["z", "y", "x"]
+    assert 4 < own.statistics.cardinality("a", own.pattern.window.seconds) < 6
+    assert own.sliders["window"].field.description == "window, units"
+
+
 def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStream) -> None:
     app = cep.explore(stream, "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 20 seconds")
     app.sliders["alpha"].value = 1.0
