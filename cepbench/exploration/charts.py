@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.cells import OK
-from cepbench.exploration.open_time import CLOCK, OpenTime, without_pauses
+from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.exploration.timeline import Timeline
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.patterns.model import Kind, Variable
@@ -19,6 +20,12 @@ from cepbench.patterns.model import Kind, Variable
 TYPE_COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#F0E442",
 )  # fmt: skip
+
+#: On a 24-hour clock; Vega's own has 12 hours.
+_CLOCK = {
+    "milliseconds": ".%L", "seconds": ":%S", "minutes": "%H:%M", "hours": "%H:%M",
+    "day": "%a %d", "date": "%b %d", "week": "%b %d", "month": "%b", "quarter": "%b", "year": "%Y",
+}  # fmt: skip
 
 _WIDTH = 640  # pixels
 _MOST_ROWS = 4500  # altair refuses more than 5000
@@ -54,7 +61,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         alt.Chart(data)
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
-            x=hours.axis() if hours.pauses else _time(datetimes, None),
+            x=_open_axis(hours) if hours.pauses else _time(datetimes, None),
             detail="session:N" if hours.pauses else alt.Undefined,
             y=alt.Y("rate:Q", title=f"events per {unit}"),
             color=alt.Color("type:N", sort=types, title=None,
@@ -71,7 +78,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         .add_params(pick)
     )  # fmt: skip
     return (
-        alt.layer(lines, *([hours.rules()] if hours.pauses else []))
+        alt.layer(lines, *([_rules(hours)] if hours.pauses else []))
         .properties(width=_WIDTH, height=220, title=_title("Arrivals over time", told))
         .configure_view(stroke=None)
         .configure_axis(gridColor="#E4E4E4")
@@ -193,7 +200,7 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
         last = name == list(titles)[-1]
         # Where it ends is said in one layer for all: in several, Vega joins them with a warning.
         whole, x = (
-            (hours.axis(labels=last, whole=its) for its in (True, False))
+            (_open_axis(hours, labels=last, whole=its) for its in (True, False))
             if paused
             else (_time(datetimes, its, labels=last) for its in (domain, None))
         )
@@ -213,7 +220,7 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
                     x=x, x2="end:T" if column == "time:T" else "end:Q")
             )  # fmt: skip
         if paused:
-            layers.append(hours.rules())
+            layers.append(_rules(hours))
         line = alt.Chart(curves[curves["type"] == name]).mark_line(
             color=_FORBIDDEN if forbidden else "#888888", strokeWidth=1.0, interpolate="step-after",
             strokeDash=[4, 2] if forbidden else [1, 0],
@@ -270,8 +277,31 @@ def _listed(values: pd.Series) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
+def _open_axis(hours: OpenTime, *, labels: bool = True, whole: bool = True) -> alt.X:
+    """An axis for a column ``place``; of several layers only one says where the ``whole`` ends."""
+    lines = {f"{place:.6g}": texts for place, texts in hours.labels().items()}
+    axis = alt.Axis(
+        values=[float(place) for place in lines], labels=labels, ticks=labels, grid=False,
+        labelExpr=f"{json.dumps(lines)}[format(datum.value, '.6~g')]", labelOverlap=True,
+    )  # fmt: skip
+    end = float(hours.places(np.array([hours.last]))[0])
+    scale = alt.Scale(domain=[0.0, end], nice=False) if whole else alt.Undefined
+    return alt.X("place:Q", title=None, axis=axis, scale=scale)
+
+
+def _rules(hours: OpenTime) -> alt.Chart:
+    """A dashed line where each pause was."""
+    begins = np.array([begin for begin, _ in hours.pauses], dtype=np.int64)
+    told = [
+        " – ".join(f"{pd.Timestamp(end):%b %d %H:%M}" for end in pause) for pause in hours.pauses
+    ]
+    rows = pd.DataFrame({"place": hours.places(begins), "left out": told})
+    chart = alt.Chart(rows).mark_rule(color="#666666", strokeDash=[3, 3])
+    return chart.encode(x=alt.X("place:Q"), tooltip=["left out:N"])
+
+
 def _time(datetimes: bool, domain: list[Any] | None, *, labels: bool = True) -> alt.X:
-    clock = CLOCK if datetimes else alt.Undefined
+    clock = _CLOCK if datetimes else alt.Undefined
     axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True, format=clock)
     title = None if datetimes or not labels else "ticks"
     if domain:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -19,12 +17,6 @@ _ROUND = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
     172_800, 604_800,
 )  # fmt: skip
-
-#: On a 24-hour clock; Vega's own has 12 hours.
-CLOCK = {
-    "milliseconds": ".%L", "seconds": ":%S", "minutes": "%H:%M", "hours": "%H:%M",
-    "day": "%a %d", "date": "%b %d", "week": "%b %d", "month": "%b", "quarter": "%b", "year": "%Y",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,36 +65,6 @@ class OpenTime:
             day = date
             found[float(place)] = lines
         return found
-
-    def axis(self, *, labels: bool = True, whole: bool = True) -> alt.X:
-        """An axis for a column ``place``.
-
-        Parameters
-        ----------
-        labels : bool
-        whole : bool
-            Whether to say where it begins and ends; of several layers only one should.
-        """
-        lines = {f"{place:.6g}": texts for place, texts in self.labels().items()}
-        end = float(self.places(np.array([self.last]))[0])
-        axis = alt.Axis(
-            values=[float(place) for place in lines], labels=labels, ticks=labels, grid=False,
-            labelExpr=f"{json.dumps(lines)}[format(datum.value, '.6~g')]", labelOverlap=True,
-        )  # fmt: skip
-        scale = alt.Scale(domain=[0.0, end], nice=False) if whole else alt.Undefined
-        return alt.X("place:Q", title=None, axis=axis, scale=scale)
-
-    def rules(self) -> alt.Chart:
-        """A dashed line where each pause was."""
-        begins = np.array([begin for begin, _ in self.pauses], dtype=np.int64)
-        told = [f"{pd.Timestamp(a):%b %d %H:%M} – {pd.Timestamp(b):%b %d %H:%M}"
-                for a, b in self.pauses]  # fmt: skip
-        rows = pd.DataFrame({"place": self.places(begins), "left out": told})
-        return (
-            alt.Chart(rows)
-            .mark_rule(color="#666666", strokeDash=[3, 3])
-            .encode(x=alt.X("place:Q"), tooltip=["left out:N"])
-        )
 
 
 def without_pauses(times: np.ndarray, least: int) -> OpenTime:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -171,6 +173,12 @@ def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) ->
     assert app.error == "" and len(app.plans.plans) == 3
 
 
+def test_the_app_opens_without_what_takes_long_to_import() -> None:
+    code = "import sys, cepbench.exploration.app; print('altair' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_what_nobody_foresaw_is_shown_too(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("no window")
@@ -210,6 +218,9 @@ def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
     pd.testing.assert_frame_equal(app.matches.matches, found)
     assert (table["matches"] == len(found)).all() and len(found) > 5
     assert f"{len(found):,} matches" in app._runs.message.value
+    best = table.loc[table["events_per_second"].idxmax(), "algorithm"]
+    assert f"{best} was the fastest" in app._runs.message.value
+    assert app._runs.generator.value == best and app.matches.plan == app.plans.plans[best]
     bars = shown(app._runs.bars)[VEGALITE_MIME]
     assert len(bars["hconcat"]) == 2
     app._runs.highlight.value = 3
