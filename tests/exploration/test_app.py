@@ -16,6 +16,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
+from cepbench.exploration import sources
 from cepbench.exploration.app import Explorer
 from cepbench.exploration.coalesced import Coalesced
 from cepbench.figures.interactive import VEGALITE_MIME
@@ -269,6 +270,16 @@ def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
     assert own.sliders["window"].field.description == "window, units"
 
 
+def test_of_a_large_data_set_the_first_days_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_EVENTS", 20_000)
+    monkeypatch.setattr(sources, "_DAYS", 1)
+    app = cep.explore("nasdaq-style/sample")
+    dataset = cep.open_dataset("nasdaq-style/sample")
+    assert len(app.stream) == len(dataset.stream(days=1)) < len(dataset.stream())
+    assert "the first 1 days are read" in app._data_note.value
+    assert cep.explore("ten-symbols/sample")._data_note.value == ""
+
+
 def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStream) -> None:
     app = cep.explore(stream, "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 20 seconds")
     app.sliders["alpha"].value = 1.0
@@ -281,8 +292,12 @@ def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStrea
 def test_large_patterns_are_not_planned_by_those_that_would_take_minutes(
     stream: cep.EventStream,
 ) -> None:
-    items = ", ".join(f"A a{number}" for number in range(15))
-    app = cep.explore(stream, f"PATTERN SEQ({items}) WITHIN 1 seconds")
+    fourteen, fifteen = (", ".join(f"A a{number}" for number in range(size)) for size in (14, 15))
+    app = cep.explore(stream, f"PATTERN SEQ({fourteen}) WITHIN 1 seconds")
+    assert "no exact generator" not in app._message.value and {"DP-LD", "DP-B"} <= set(
+        app.plans.plans
+    )
+    app = cep.explore(stream, f"PATTERN SEQ({fifteen}) WITHIN 1 seconds")
     assert "no exact generator" in app._message.value
     assert {"TRIVIAL", "GREEDY", "ZSTREAM-ORD"} <= set(app.plans.plans)
     assert not {"DP-LD", "DP-B"} & set(app.plans.table["algorithm"])
