@@ -132,3 +132,37 @@ def test_a_run_that_does_not_end_is_not_tried_until_time_is_up(
     assert list(table["status"]) == ["partial_match_limit"] * 2
     assert Counter(ran) == {"a, b, c": 2, "b, a, c": 2}
     assert table["runs"].isna().all()
+
+
+def test_one_run_that_fails_is_told_whichever_it_is(
+    stream: cep.EventStream, generators: list[cep.PlanGenerator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, runs = measure.evaluate, [0]
+
+    def sometimes(pattern: Any, events: Any, plan: Any, **options: Any) -> Any:
+        runs[0] += len(events) == len(stream)
+        if runs[0] == 2:
+            raise MemoryError("too much")
+        return real(pattern, events, plan, **options)
+
+    monkeypatch.setattr(measure, "evaluate", sometimes)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    table = compare(PATTERN, stream, generators=generators[:1], repetitions=3, seconds=0)
+    (row,) = table.to_dict("records")
+    assert (row["status"], row["reason"]) == ("error", "MemoryError: too much")
+    assert pd.isna(row["events_per_second"]) and pd.isna(row["runs"])
+    assert "MemoryError: too much" in read_page(table._repr_html_()).text
+
+
+def test_plans_are_shared_within_an_evaluator_only(
+    stream: cep.EventStream, generators: list[cep.PlanGenerator]
+) -> None:
+    table = compare(
+        PATTERN, stream, generators=generators[1:3], evaluators=["lazy-nfa", "tree"],
+        repetitions=1, seconds=0,
+    )  # fmt: skip
+    rows = table.set_index(["algorithm", "evaluator"])
+    for evaluator in ("lazy-nfa", "tree"):
+        assert rows.loc[("FAST", evaluator), "measured_with"] is None
+        assert rows.loc[("SAME", evaluator), "measured_with"] == "FAST"
+        assert rows.loc[("FAST", evaluator), "runs"] == 1
