@@ -15,7 +15,7 @@ import cepbench as cep
 from cepbench.experiments import measure
 from cepbench.experiments.compare import compare
 from cepbench.experiments.measure import plan_text
-from tests.reporting.offline import read_page
+from tests.reporting.offline import Page, read_page
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > c.x WITHIN 60 seconds")
 
@@ -166,3 +166,45 @@ def test_plans_are_shared_within_an_evaluator_only(
         assert rows.loc[("FAST", evaluator), "measured_with"] is None
         assert rows.loc[("SAME", evaluator), "measured_with"] == "FAST"
         assert rows.loc[("FAST", evaluator), "runs"] == 1
+
+
+def test_statistics_are_measured_with_the_seed(
+    stream: cep.EventStream,
+    generators: list[cep.PlanGenerator],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = []
+
+    def measured(pattern: Any, events: Any, *, seed: int) -> Any:
+        seeds.append(seed)
+        return cep.measure_statistics(pattern, events, seed=seed)
+
+    monkeypatch.setattr("cepbench.experiments.compare.measure_statistics", measured)
+    compare(PATTERN, stream, generators=generators[:1], repetitions=1, seconds=0, seed=5)
+    assert seeds == [5]
+
+
+def test_every_row_of_the_table_is_as_wide_as_its_head(
+    stream: cep.EventStream, generators: list[cep.PlanGenerator]
+) -> None:
+    def refusing(problem: Any, rng: Any) -> Any:
+        raise cep.errors.PlanningRefusedError("not this one")
+
+    chosen = [*generators[:3], replace(generators[0], name="NONE", function=refusing)]
+    table = compare(PATTERN, stream, generators=chosen, repetitions=1, seconds=0)
+    assert table["status"].iloc[-1] == "refused"
+    head, *rows = [
+        sum(int(attributes.get("colspan", 1)) for attributes in cells)
+        for cells in cells_by_row(read_page(table._repr_html_()))
+    ]
+    assert rows == [head] * 4
+
+
+def cells_by_row(page: Page) -> list[list[dict[str, Any]]]:
+    rows: list[list[dict[str, Any]]] = []
+    for tag, attributes in page.elements:
+        if tag == "tr":
+            rows.append([])
+        elif tag in ("td", "th"):
+            rows[-1].append(attributes)
+    return rows
