@@ -15,50 +15,51 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 #: Plan generators of the picture of plans, the dearest plan first.
-SHOWN = ("GREEDY", "EFREQ", "DP-LD")
+SHOWN = ("TRIVIAL", "EFREQ", "DP-LD")
 
 _INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
 
 
 def plans_picture() -> str:
     """Three plans of one pattern after a run: same matches, very different work."""
-    import numpy as np
-
     import cepbench as cep
     from cepbench.explanations.page import tree_picture
     from cepbench.figures.styles import style_of
-    from cepbench.streams.nasdaq_style import NasdaqStyle
 
-    prices = NasdaqStyle(identifiers=40, days=3, seed=0).table(np.arange(40), 0, 3)
-    stream = cep.EventStream.from_arrow(prices, type="symbol", time="ts", sort=True)
-    pattern = cep.parse("""PATTERN SEQ(COST a, CELG b, CSCO c, FWLT d)
-        WHERE a.difference > 2 * d.difference AND b.difference < c.difference WITHIN 20 minutes""")
+    dataset = cep.open_dataset("nasdaq-style/sample")
+    stream, pattern = dataset.stream(), dataset.patterns["rare-last"]
     statistics = cep.measure_statistics(pattern, stream)
-    panels, width, top, height = [], 24.0, 118.0, 0.0
-    for algorithm in SHOWN:
-        plan = cep.plan(pattern, statistics, algorithm)
-        run = cep.explain(pattern, plan, statistics, stream)
+    plans = {name: cep.plan(pattern, statistics, name) for name in SHOWN}
+    runs = {name: cep.explain(pattern, plan, statistics, stream) for name, plan in plans.items()}
+    # Lines of one scale, so that the three can be compared.
+    largest = max(run.nodes["log_estimated"].max() for run in runs.values())
+    panels, width, top, height = [], 24.0, 130.0, 0.0
+    for name, run in runs.items():
         assert run.metrics is not None
-        drawing = tree_picture(plan.parts[0].tree, run.nodes.to_dict("records"), measured=True)
+        colour = style_of(name, "order").colour
+        drawing = tree_picture(
+            plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False, small=True,
+            largest=largest, colour=colour,
+        )  # fmt: skip
         size = re.search(r'viewBox="0 0 (\d+) (\d+)" width="\d+"', drawing)
         assert size is not None
-        wide, high = float(size[1]) * 0.85, float(size[2]) * 0.85
+        wide, high = float(size[1]) * 1.15, float(size[2]) * 1.15
         drawing = drawing.replace(
             f'width="{size[1]}"', f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"', 1
         )
-        colour = style_of(algorithm, "order").colour
         made = f"{run.metrics.partial_matches_created:,} partial matches made"
-        order = " → ".join(plan.parts[0].names)
         panels += [
-            _text(width, 74, algorithm, 16, colour, bold=True),
-            _text(width + 84, 74, order, 14, _PALE),
-            _text(width, 98, made, 15, _INK, bold=True),
+            _text(width, 92, name, 16, colour, bold=True),
+            _text(width + 84, 92, " → ".join(plans[name].parts[0].names), 15, _PALE),
+            _text(width, 116, made, 15, _INK, bold=True),
             drawing,
         ]
         width, height = width + wide + 24, max(height, high)
         matches = run.metrics.matches
     title = f"One pattern, three plans, the same {matches:,} matches"
-    text = [_text(24, 34, title, 19, _INK, bold=True), *panels]
+    types = ", ".join(f"{variable.name}: {variable.type}" for variable in pattern.variables)
+    told = f"{types}; numbers: partial matches expected in a window of {pattern.window}"
+    text = [_text(24, 34, title, 19, _INK, bold=True), _text(24, 58, told, 14, _PALE), *panels]
     return _page(width, top + height + 10, title, text)
 
 

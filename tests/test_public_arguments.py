@@ -176,11 +176,13 @@ CALLS: dict[str, Call] = {
         {**PLANNED, "algorithm": "GREEDY", "seed": 0, "time_selectivity": "adjacent", "alpha": 0.0,
          "last": None, "budget": None},
     ),
+    "parse": Call(cep.parse, {"text": TEXT}),
     "compare": Call(
         cep.compare,
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
-         "evaluators": None, "repetitions": 1, "seed": 0, "time_selectivity": "adjacent",
-         "partial_match_limit": 10, "output": "count", "told": None},
+         "evaluators": None, "repetitions": 1, "seconds": 0.0, "seed": 0,
+         "time_selectivity": "adjacent", "partial_match_limit": 10, "output": "count",
+         "told": None},
     ),
     "explain": Call(
         cep.explain,

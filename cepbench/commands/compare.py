@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from cepbench.experiments.compare import Comparison
 
 EXAMPLES = examples(
-    "cepbench compare --pattern-name four-stocks --data nasdaq-style/sample",
+    "cepbench compare --pattern-name rare-last --data nasdaq-style/sample",
 )
 
-#: From which ratio of the fastest to the slowest run of one plan on a remark warns of noise.
+#: From which ratio of the upper to the lower quartile of a plan's runs on a remark warns of noise.
 NOISY = 1.5
 
 
@@ -52,8 +52,16 @@ def compare(
     generator: GeneratorsOption = None,
     evaluator: EvaluatorsOption = None,
     repetitions: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="Runs of each plan; the table has medians.")
+        int, typer.Option(min=1, metavar="NUMBER", help="Runs of each different plan at least.")
     ] = 3,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            help="How long each different plan is run at least, all its runs together.",
+        ),
+    ] = 0.3,
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
     days: DaysOption = None,
@@ -62,9 +70,10 @@ def compare(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan with every plan generator and run every plan.
+    """Plan with every plan generator and run every different plan.
 
-    Every plan finds the same matches. That is checked, and it is an error if they differ.
+    Rates are medians of interleaved runs, and generators whose plans are equal share them. Every
+    plan finds the same matches. That is checked, and it is an error if they differ.
     """
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
@@ -87,6 +96,7 @@ def compare(
             generators=list(dict.fromkeys(generator)) if generator else None,
             evaluators=evaluator or None,
             repetitions=repetitions,
+            seconds=seconds,
             seed=seed,
             told=told,
         )
@@ -96,6 +106,7 @@ def compare(
                 "pattern": str(asked),
                 "events": len(stream),
                 "repetitions": repetitions,
+                "seconds": seconds,
                 "seed": seed,
                 "rows": table.rename(columns={"algorithm": "generator", "plans": "kind"}),
             }
@@ -115,7 +126,7 @@ def _show(table: Comparison) -> None:
     for row in table.to_dict("records"):
         if row["status"] != "ok":
             told = f"{row['status']}: {row['reason']}"
-            rows.append([row["algorithm"], row["evaluator"], *[""] * 7, told])
+            rows.append([row["algorithm"], row["evaluator"], *[""] * 8, told])
             continue
         speed = row["events_per_second"]
         rows.append(
@@ -125,6 +136,7 @@ def _show(table: Comparison) -> None:
                 f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
                 f"{speed:,.0f}",
                 share_bar(speed / fastest),
+                f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
                 _counted(row["peak_partial_matches"]),
                 shown_bytes(row["peak_bytes"]),
                 _counted(row["comparisons"]),
@@ -133,19 +145,21 @@ def _show(table: Comparison) -> None:
             ]
         )
     heads = [
-        "generator", "evaluator", "est. cost", "events/s", "", "stored", "memory", "compared",
+        "generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory", "compared",
         "matches", "plan",
     ]  # fmt: skip
     write_table(
-        rows, heads, right=[*heads[2:4], *heads[5:9]], shrink=9, less=("compared", "", "stored")
-    )
+        rows, heads, right=[*heads[2:4], *heads[5:10]], shrink=10,
+        less=("compared", "", "stored", "runs"),
+    )  # fmt: skip
     say()
-    spread = (table["events_per_second_max"] / table["events_per_second_min"]).max()
+    spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
     if spread > NOISY:
         say_text(
-            f"Runs of one plan differ up to {spread:.2g}-fold: give more events or --repetitions "
-            "before you trust small ratios."
+            f"The middle half of the runs of one plan spans a factor of {spread:.2g}: give more "
+            "--seconds or events before you trust small ratios."
         )
+    say_text("runs: interleaved, equal plans share them; events/s: their median")
     say_text("stored: partial matches at most; compared: pairs whose conditions were tested")
 
 

@@ -198,7 +198,7 @@ def describe(name: NameArgument, as_json: JsonOption = False) -> None:
 @app.command(
     epilog=examples(
         "cepbench data stats nasdaq-style/sample",
-        "cepbench data stats nasdaq-style/sample --pattern four-stocks",
+        "cepbench data stats nasdaq-style/sample --pattern rare-last",
     )
 )
 def stats(

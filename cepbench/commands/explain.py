@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from cepbench.explanations.explanation import Explanation
 
 EXAMPLES = examples(
-    "cepbench explain --pattern-name four-stocks --data nasdaq-style/sample \\\n"
-    "    --generator ZSTREAM --html plan.html",
+    "cepbench explain --pattern-name rare-last --data nasdaq-style/sample \\\n"
+    "    --generator DP-B --html plan.html",
 )
 
 

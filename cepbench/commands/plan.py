@@ -36,7 +36,7 @@ EXAMPLES = examples(
     'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
     '    WHERE a.difference < b.difference WITHIN 20 minutes" \\\n'
     "    --data nasdaq-style/sample --generator DP-LD --generator DP-B",
-    "cepbench plan --pattern-name four-stocks --data nasdaq-style/sample",
+    "cepbench plan --pattern-name rare-last --data nasdaq-style/sample",
     "cepbench plan pattern.txt --statistics statistics.json",
 )
 

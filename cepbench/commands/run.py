@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
 
 EXAMPLES = examples(
-    "cepbench run --pattern-name four-stocks --data nasdaq-style/sample",
-    "cepbench run --pattern-name four-stocks --data nasdaq-style/sample \\\n"
+    "cepbench run --pattern-name rare-last --data nasdaq-style/sample",
+    "cepbench run --pattern-name rare-last --data nasdaq-style/sample \\\n"
     "    --generator DP-B --output matches.parquet --attribute price",
 )
 

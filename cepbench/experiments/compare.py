@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import MOST, callback, choice, texts, whole
+from cepbench.arguments import MOST, callback, choice, number, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
@@ -35,8 +35,10 @@ COLUMNS = (
     "cost",
     "plan_seconds",
     "events_per_second",
-    "events_per_second_min",
-    "events_per_second_max",
+    "events_per_second_q1",
+    "events_per_second_q3",
+    "runs",
+    "measured_with",
     "peak_partial_matches",
     "peak_bytes",
     "comparisons",
@@ -53,7 +55,8 @@ _SHOWN = {
     "estimated cost": True,
     "planning": True,
     "events/s": True,
-    "least – most": True,
+    "middle half of the runs": True,
+    "runs": True,
     "peak partial matches": True,
     "peak memory": True,
     "comparisons": True,
@@ -90,6 +93,7 @@ def compare(
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
     repetitions: int = 3,
+    seconds: float = 0.3,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
@@ -97,6 +101,9 @@ def compare(
     told: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
+
+    Every different plan is run by itself, the runs interleaved; generators whose plans are equal
+    share its figures.
 
     Parameters
     ----------
@@ -111,7 +118,10 @@ def compare(
     evaluators : sequence of str, optional
         See :func:`cepbench.experiments.measure.cells_of`.
     repetitions : int
-        Runs of each plan, after a warm-up.
+        Runs of each different plan at least, after a warm-up.
+    seconds : float
+        How long each different plan is run at least, all its runs together: short runs say little
+        one by one; an hour at most. With 0 there are ``repetitions`` runs, however short.
     seed : int
         Of statistics and of plan generators that draw at random.
     time_selectivity : str
@@ -122,14 +132,16 @@ def compare(
         ``count`` only counts matches, ``matches`` also builds them.
     told : callable, optional
         Called with how many runs are finished and of how many, first with 0; for a progress bar.
+        Runs beyond the repetitions are counted as they come.
 
     Returns
     -------
     Comparison
-        A DataFrame with one row a generator (and evaluator), as registered: the plan, its estimated ``cost``,
-        ``plan_seconds`` to make it, median, least and most ``events_per_second``, peaks (number
-        and bytes), ``comparisons``, ``matches``; ``status`` is ``ok``, or says with ``reason``
-        why there are no figures.
+        A DataFrame with one row a generator (and evaluator), as registered: the plan, its estimated
+        ``cost``, ``plan_seconds`` to make it, median ``events_per_second`` and quartiles (``_q1``,
+        ``_q3``) over so many ``runs``, ``measured_with`` (the generator above whose plan is equal
+        and whose runs these are, else missing), peaks (number and bytes), ``comparisons``,
+        ``matches``; ``status`` is ``ok``, or says with ``reason`` why there are no figures.
 
     Raises
     ------
@@ -143,6 +155,7 @@ def compare(
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
+    seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
@@ -159,6 +172,8 @@ def compare(
         chosen,
         evaluators=evaluators,
         repetitions=repetitions,
+        share_equal_plans=True,
+        seconds=seconds,
         seed=seed,
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
@@ -168,7 +183,9 @@ def compare(
         runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
     rows = results_frame(runs)
     check_agreement(rows)
-    table = [_side(runs) for _, runs in rows.groupby(["algorithm", "evaluator"], sort=False)]
+    sides = [its for _, its in rows.groupby(["algorithm", "evaluator"], sort=False)]
+    firsts: dict[tuple[str, str], str] = {}
+    table = [_side(its, firsts) for its in sides]
     comparison = Comparison(table, columns=list(COLUMNS))
     comparison.pattern = pattern.describe()
     return comparison
@@ -179,12 +196,15 @@ def _telling(
 ) -> Iterator[dict[str, Any]]:
     told(0, total)
     for number, row in enumerate(rows, start=1):
-        told(number, total)
+        told(number, max(number, total))
         yield row
 
 
-def _side(runs: pd.DataFrame) -> dict[str, object]:
-    """One row of the comparison from all repetitions of one plan in one evaluator."""
+def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, object]:
+    """One row of the comparison from all runs of one plan in one evaluator.
+
+    ``firsts`` has evaluator and plan → the first generator with it, and is added to.
+    """
     failed = runs[runs["status"] != OK]
     shown = runs.iloc[0] if failed.empty else failed.iloc[0]
     row: dict[str, object] = {name: shown[name] for name in COLUMNS if name in runs}
@@ -192,8 +212,11 @@ def _side(runs: pd.DataFrame) -> dict[str, object]:
     if failed.empty:
         speeds = runs["events_per_second"]
         row["events_per_second"] = speeds.median()
-        row["events_per_second_min"] = speeds.min()
-        row["events_per_second_max"] = speeds.max()
+        row["events_per_second_q1"] = speeds.quantile(0.25)
+        row["events_per_second_q3"] = speeds.quantile(0.75)
+        row["runs"] = len(runs)
+    first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["algorithm"])
+    row["measured_with"] = None if first == shown["algorithm"] else first
     return row
 
 
@@ -205,15 +228,17 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
         told = html.escape(f"{row['status']}: {row['reason']}")
         span = len(_SHOWN) - len(cells)
         return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{told}</td></tr>'
-    speed, least, most = (row[f"events_per_second{end}"] for end in ("", "_min", "_max"))
+    speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
     share = 100 * speed / fastest
     # A bar behind the number, so that the eye finds the fast ones.
     bar = f"background:linear-gradient(to left,rgba(31,119,180,.25) {share:.1f}%,transparent 0)"
+    shared = row["measured_with"]
     for text, style in (
         (f"{row['cost']:.3g}", ""),
         (f"{1e3 * row['plan_seconds']:.2f} ms", ""),
         (f"{speed:,.0f}", bar),
-        (f"{least:,.0f} – {most:,.0f}", ""),
+        (f"{low:,.0f} – {high:,.0f}", ""),
+        (f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {html.escape(shared)}", ""),
         (_counted(row["peak_partial_matches"]), ""),
         (shown_bytes(row["peak_bytes"]), ""),
         (_counted(row["comparisons"]), ""),

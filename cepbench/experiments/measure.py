@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -136,6 +137,7 @@ def measure_pattern(
     alphas: Sequence[float] = (0.0,),
     latency: bool = False,
     share_equal_plans: bool = False,
+    seconds: float = 0.0,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
@@ -144,10 +146,11 @@ def measure_pattern(
     configuration: str = "",
     finished: Collection[Cell] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Plan with every generator, then run every plan ``repetitions`` times.
+    """Plan with every generator, then run every plan ``repetitions`` times, or for some time.
 
     All plans are made first; then every evaluator runs on the beginning of the stream untimed;
-    then the runs follow in the order of :func:`cells_of`.
+    then the runs follow in the order of :func:`cells_of`, and more of them where ``seconds`` asks
+    for it.
 
     Parameters
     ----------
@@ -170,6 +173,10 @@ def measure_pattern(
         Whether equal plans of several generators run once in each repetition. The rows of the
         others repeat what was measured, and ``measured_with`` says whose run it was. That takes
         noise away from ratios, which are exactly 1 then, and no work.
+    seconds : float
+        How long each plan is run at least, all its runs together: after the repetitions, the plan
+        that was run for the least time is run again, until none was run for less. So long and
+        short runs alike fill the time together, and a drift of the machine falls on all of them.
     seed : int
         Of the plan generators that draw at random.
     time_selectivity : str
@@ -205,8 +212,9 @@ def measure_pattern(
     planned = plan_cells(missing, patterns, stream, statistics, generators, seed, time_selectivity)
     options = {"output": output, "partial_match_limit": partial_match_limit}
     _warm_up(patterns, stream, planned, missing, options)
+    alike = _Alike(planned, share_equal_plans)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {}
-    for cell in missing:
+    for cell in itertools.chain(missing, alike.further(repetitions, seconds)):
         entry = planned[cell.algorithm, cell.strategy, cell.alpha]
         row: dict[str, Any] = {
             "pattern_set": spec.pattern_set,
@@ -240,16 +248,54 @@ def measure_pattern(
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
-            same = (cell.repetition, cell.evaluator, cell.strategy, row["plan"])
-            if share_equal_plans and same in measured:
+            same = (cell.repetition, alike.key(cell))
+            if same in measured:
                 row["measured_with"], outcome = measured[same]
+                alike.joined(cell)
             else:
+                began = time.perf_counter()
                 outcome = _run(
                     patterns[cell.strategy], stream, entry.plan, cell.evaluator, options, latency
                 )
+                alike.ran(cell, time.perf_counter() - began, outcome["status"])
                 measured[same] = cell.algorithm, outcome
             row |= outcome
         yield row
+
+
+class _Alike:
+    """Cells that are one measurement, since their plans are equal, and how long each was run."""
+
+    def __init__(self, planned: Mapping[Purpose, Planned], share: bool) -> None:
+        self._planned = planned
+        self._share = share
+        self._cells: dict[tuple[Any, ...], dict[Cell, None]] = {}
+        self._spent: dict[tuple[Any, ...], float] = {}
+
+    def key(self, cell: Cell) -> tuple[Any, ...]:
+        """Equal for two cells of one measurement."""
+        if not self._share:
+            return (cell.algorithm, cell.evaluator, cell.strategy, cell.alpha)
+        plan = self._planned[cell.algorithm, cell.strategy, cell.alpha].plan
+        return (cell.evaluator, cell.strategy, plan_text(plan))
+
+    def ran(self, cell: Cell, seconds: float, status: str) -> None:
+        """A cell was run for so long; one that did not come to its end needs no further run."""
+        key = self.key(cell)
+        self._spent[key] = self._spent.get(key, 0.0) + (seconds if status == OK else math.inf)
+        self.joined(cell)
+
+    def joined(self, cell: Cell) -> None:
+        """A cell has the outcome of another one's run."""
+        self._cells.setdefault(self.key(cell), {})[cell._replace(repetition=0)] = None
+
+    def further(self, repetitions: int, seconds: float) -> Iterator[Cell]:
+        """Cells to be run besides the repetitions, until each was run for so many seconds."""
+        runs = dict.fromkeys(self._spent, repetitions)
+        while runs and self._spent[last := min(runs, key=self._spent.__getitem__)] < seconds:
+            for cell in self._cells[last]:
+                yield cell._replace(repetition=runs[last])
+            runs[last] += 1
 
 
 def plan_cells(

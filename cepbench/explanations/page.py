@@ -146,7 +146,7 @@ def tree_picture(
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" style="max-width:100%;height:auto;overflow:visible" fill="currentColor" '
-        'font-family="sans-serif" font-size="11" text-anchor="middle">'
+        'font-family="sans-serif" font-size="12" text-anchor="middle">'
         f"<title>plan tree with partial matches</title>{''.join(parts)}</svg>"
     )
 

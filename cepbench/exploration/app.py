@@ -29,7 +29,8 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 _TABS = ("Data", "Pattern", "Plans", "Run")
-_EVERY = {"automatic": None, "1 minute": "1 minute", "5 minutes": "5 minutes",
+# None would be no choice at all to a widget.
+_EVERY = {"automatic": "", "1 minute": "1 minute", "5 minutes": "5 minutes",
           "20 minutes": "20 minutes", "1 hour": "1 hour"}  # fmt: skip
 
 #: Beyond so many variables no exact generator is asked: their times grow as powers of three.
@@ -178,7 +179,7 @@ class Explorer:
         )  # fmt: skip
         chosen = widgets.Accordion([self.generators], titles=("plan generators",))
         self._sliders = widgets.Box()
-        self._runs = RunPanel(self._to_run, self._seed)
+        self._runs = RunPanel(self._to_run, self._units, self._seed)
         self.tabs = widgets.Tab(
             [
                 widgets.VBox(
@@ -364,6 +365,9 @@ class Explorer:
             raise CepbenchError("there is no pattern to run; mend the text above first")
         return self.stream, self._what_if.after
 
+    def _units(self) -> Mapping[str, str]:
+        return {} if self.dataset is None else dict(self.dataset.schema["unit"])
+
     # -- tabs -----------------------------------------------------------------------------------
 
     def _redraw(self, tab: str) -> None:
@@ -380,7 +384,9 @@ class Explorer:
             # Altair takes seconds to import, and the app opens with another tab.
             from cepbench.exploration.charts import rates_chart
 
-            chart = rates_chart(rates_over_time(self.stream, self._shown_types(), self.every.value))
+            chart = rates_chart(
+                rates_over_time(self.stream, self._shown_types(), self.every.value or None)
+            )
             show_chart(self._rates, chart)
         elif tab == "Pattern":
             self._graph.value = self._drawn_graph()

@@ -9,15 +9,17 @@ from typing import Any
 import ipywidgets as widgets
 
 from cepbench.costs.temporal import TemporalOrder
+from cepbench.exploration.sliders import NumberSlider
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Pair, Statistics
 
 #: How far a slider reaches on either side of what was measured, in powers of ten.
 _REACH = {"window": 1.0, "rate": 2.0}
 
+#: Of the exponent: 50 steps for a factor of ten.
+_STEP = 0.02
+
 _LEAST_SELECTIVITY = 1e-4
-_LAYOUT = {"width": "19rem", "margin": "0 0.6rem 0 0"}
-_STYLE = {"description_width": "7.5rem"}
 
 
 class Controls:
@@ -35,7 +37,7 @@ class Controls:
     ----------
     sliders : dict
         ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
-        selectivity → widget. Rates are per minute where time is a datetime.
+        selectivity → :class:`~cepbench.exploration.sliders.NumberSlider`. Rates are per minute where time is a datetime.
     box : Box
         All of them.
     """
@@ -45,7 +47,7 @@ class Controls:
     ) -> None:
         self._pattern = pattern
         self._per = 60.0 if pattern.window.is_datetime else 1.0
-        self.sliders: dict[str | Pair, Any] = {}
+        self.sliders: dict[str | Pair, NumberSlider] = {}
         window = pattern.window.amount or 1.0
         self._add("window", f"window, {pattern.window.unit}", window, _REACH["window"])
         types = {variable.name: variable.type for variable in pattern.variables}
@@ -55,31 +57,25 @@ class Controls:
             self._add(name, shown, rate * self._per, _REACH["rate"])
         for pair, value in statistics.selectivities.items():
             first, second = pair
-            shown = f"filter on {first}" if first == second else f"{first}, {second}"
-            self.sliders[pair] = self._log(
-                shown, max(value, _LEAST_SELECTIVITY), math.log10(_LEAST_SELECTIVITY), 0.0
+            shown = f"filter on {first}" if first == second else f"selectivity {first}, {second}"
+            self.sliders[pair] = NumberSlider(
+                shown, value, math.log10(_LEAST_SELECTIVITY), 0.0, _STEP, powers=True
             )
-        self.sliders["alpha"] = widgets.FloatSlider(
-            value=0.0, min=0.0, max=2.0, step=0.05, description="α, latency", layout=_LAYOUT,
-            style=_STYLE, continuous_update=True,
-        )  # fmt: skip
+        self.sliders["alpha"] = NumberSlider("α, latency", 0.0, 0.0, 2.0, 0.05)
         self._last = _last_chooser(pattern)
-        self._first = {key: slider.value for key, slider in self.sliders.items()}
         reset = widgets.Button(description="as measured", icon="undo", layout={"width": "9rem"})
         reset.on_click(lambda _: self.reset())
-        boxed = [*self.sliders.values(), *([self._last] if self._last else []), reset]
-        for widget in boxed[:-1]:
+        choosers = [self._last] if self._last else []
+        for widget in (*self.sliders.values(), *choosers):
             widget.observe(on_change, "value")
-        self.box = widgets.Box(boxed, layout={"flex_flow": "row wrap", "margin": "0.3rem 0"})
+        self.box = widgets.Box(
+            [*self.sliders.values(), *choosers, reset],
+            layout={"flex_flow": "row wrap", "margin": "0.3rem 0"},
+        )
 
     def changes(self) -> dict[str, Any]:
         """What the sliders say otherwise than the measurements, as ``cep.what_if`` takes it."""
-        moved = {
-            # Powers of ten are hardly ever whole: nobody means 2.0000000000000004 minutes.
-            key: float(f"{slider.value:.4g}")
-            for key, slider in self.sliders.items()
-            if slider.value != self._first[key]
-        }
+        moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
         return {
             "window": moved.pop("window", None),
@@ -91,18 +87,14 @@ class Controls:
 
     def reset(self) -> None:
         """All sliders back to what was measured."""
-        for key, slider in self.sliders.items():
-            slider.value = self._first[key]
+        for slider in self.sliders.values():
+            slider.reset()
 
     def _add(self, key: str, shown: str, value: float, reach: float) -> None:
         middle = math.log10(value) if value > 0 else -3.0
-        self.sliders[key] = self._log(shown, 10.0**middle, middle - reach, middle + reach)
-
-    def _log(self, shown: str, value: float, low: float, high: float) -> widgets.FloatLogSlider:
-        return widgets.FloatLogSlider(
-            value=value, base=10, min=low, max=high, step=0.02, description=shown,
-            readout_format=".3g", layout=_LAYOUT, style=_STYLE, continuous_update=True,
-        )  # fmt: skip
+        self.sliders[key] = NumberSlider(
+            shown, value, middle - reach, middle + reach, _STEP, powers=True
+        )
 
     def _last_of_branches(self) -> list[str | None]:
         """The variable that arrives last in each branch, where the pattern leaves it open."""
@@ -121,5 +113,8 @@ def _last_chooser(pattern: Pattern) -> widgets.Dropdown | None:
     if not names:
         return None
     return widgets.Dropdown(
-        options=list(names), description="arrives last", layout=_LAYOUT, style=_STYLE
+        options=list(names),
+        description="arrives last",
+        layout={"width": "20.5rem", "margin": "0 0.6rem 0 0"},
+        style={"description_width": "7.5rem"},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -22,7 +22,8 @@ from cepbench.streams.event_stream import EventStream
 #: A run that stores more partial matches stops, and more matches than this are only counted.
 PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
 
-_ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": None}
+#: Windows shown around a match; 0 is all of the stream, for None would be no choice to a widget.
+_ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
 
 
 class RunPanel:
@@ -32,6 +33,8 @@ class RunPanel:
     ----------
     stream_and_plans : callable
         → the stream, and the plans of the moment.
+    units : callable
+        → attribute and unit, as ``cep.match_timeline`` takes them.
     seed : int
 
     Attributes
@@ -43,19 +46,25 @@ class RunPanel:
     """
 
     def __init__(
-        self, stream_and_plans: Callable[[], tuple[EventStream, SideBySide]], seed: int
+        self,
+        stream_and_plans: Callable[[], tuple[EventStream, SideBySide]],
+        units: Callable[[], Mapping[str, str]],
+        seed: int,
     ) -> None:
         self._current = stream_and_plans
+        self._units = units
         self._seed = seed
         self.comparison: Comparison | None = None
         self.result: Result | None = None
         self._ran: tuple[EventStream, SideBySide] | None = None
-        self.button = widgets.Button(description="Run", button_style="primary", icon="play")
+        self.button = widgets.Button(
+            description="Run all plans", button_style="primary", icon="play"
+        )
         self.repetitions = widgets.IntSlider(
-            value=2, min=1, max=10, description="repetitions", layout={"width": "18rem"}
+            value=2, min=1, max=10, description="runs at least", layout={"width": "18rem"}
         )
         self.highlight = widgets.BoundedIntText(
-            value=0, min=0, max=0, description="match", layout={"width": "12rem"}
+            value=0, min=0, max=0, description="match no.", layout={"width": "12rem"}
         )
         self.zoom = widgets.Dropdown(
             options=list(_ZOOMS.items()), value=1.0, description="show", layout={"width": "20rem"}
@@ -104,8 +113,8 @@ class RunPanel:
         times = self.repetitions.value
         self.button.disabled = True
         self.message.value = (
-            f"<p>⏳ {len(names)} plans on {len(stream):,} events, {times} times each, "
-            "after a warm-up …</p>"
+            f"<p>⏳ {len(names)} plan generators on {len(stream):,} events: after a warm-up, each "
+            f"different plan {times} times at least …</p>"
         )
         try:
             self.comparison = compare(
@@ -165,8 +174,9 @@ class RunPanel:
             return
         stream, plans = self._ran
         chart = match_timeline(
-            stream, self.result, plans.pattern, self.highlight.value, windows=self.zoom.value
-        )
+            stream, self.result, plans.pattern, self.highlight.value,
+            windows=self.zoom.value or None, units=self._units(),
+        )  # fmt: skip
         show_chart(self.timeline, chart)
 
     def _draw_nodes(self) -> None:

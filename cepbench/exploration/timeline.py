@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from cepbench.arguments import kind_of, number, whole
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.result import Result
+from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import CodedStrings, EventStream
@@ -20,6 +21,9 @@ from cepbench.streams.given import stream_from
 
 if TYPE_CHECKING:
     import altair as alt
+
+#: So many times the usual time from one event to the next is a pause that is left out.
+_LONG_PAUSE = 100
 
 #: Points of all curves together that are drawn, fewer than altair's limit of 5000, and matches.
 _MOST_POINTS, _MOST_MATCHES = 4500, 300
@@ -31,8 +35,8 @@ class Timeline:
 
     Attributes
     ----------
-    attribute : str
-        What the curves show.
+    attribute, unit : str
+        What the curves show, and in what unit; empty where that is not known.
     curves : DataFrame
         One row an event that is drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     events : DataFrame
@@ -40,12 +44,16 @@ class Timeline:
         ``time``, ``value``, ``highlighted``.
     remarks : tuple of str
         What was left out.
+    hours : OpenTime
+        The time that is shown, without pauses in which the whole stream is silent.
     """
 
     attribute: str
+    unit: str
     curves: pd.DataFrame
     events: pd.DataFrame
     remarks: tuple[str, ...]
+    hours: OpenTime
 
     @property
     def span(self) -> tuple[Any, Any] | None:
@@ -62,6 +70,7 @@ def timeline(
     highlight: int = 0,
     attribute: str | None = None,
     windows: float | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> Timeline:
     """The numbers behind :func:`match_timeline`; parameters and errors as there."""
     stream, pattern = stream_from(stream), pattern_from(pattern)
@@ -94,6 +103,9 @@ def timeline(
         remarks.append("no matches")
     elif left_out:
         remarks.append(f"{len(shown)} of {len(shown) + left_out} matches here marked")
+    hours = _open_hours(stream.timestamps[low:high]) if stream.is_datetime else OpenTime(0, 0, ())
+    if hours.pauses:
+        remarks.append("time without any event left out")
     rows, every = _thinned(stream, types, low, high)
     if every > 1:
         remarks.append(f"of {name} one update in {every} drawn")
@@ -104,7 +116,8 @@ def timeline(
     events.insert(0, "match", [number for number, _, _ in bound])
     events.insert(1, "variable", [variable for _, variable, _ in bound])
     events["highlighted"] = events["match"] == highlight
-    return Timeline(name, curves, events, tuple(remarks))
+    unit = (units or {}).get(name) or ""
+    return Timeline(name, unit, curves, events, tuple(remarks), hours)
 
 
 def match_timeline(
@@ -115,6 +128,7 @@ def match_timeline(
     *,
     attribute: str | None = None,
     windows: float | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> alt.TopLevelMixin:
     """Curves of an attribute over time, one panel an event type, with the events of matches.
 
@@ -133,12 +147,15 @@ def match_timeline(
     windows : float, optional
         Show only so many windows before and after the highlighted match; by default the whole
         stream.
+    units : mapping of str to str, optional
+        Attribute → its unit, for the title; of a data set ``dataset.schema["unit"]``.
 
     Returns
     -------
     altair chart
-        At most 4500 points of the curves are drawn, and 300 matches; its subtitle says what was
-        left out.
+        At most 4500 points of the curves are drawn, and 300 matches, and no time in which the
+        whole stream is silent; its subtitle says what was left out. The curve of a type that the
+        pattern only forbids is dashed.
 
     Raises
     ------
@@ -150,9 +167,17 @@ def match_timeline(
     from cepbench.exploration.charts import timeline_chart
 
     found = timeline(
-        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows
-    )
-    return timeline_chart(found, [variable.type for variable in pattern.variables])
+        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows,
+        units=units,
+    )  # fmt: skip
+    return timeline_chart(found, pattern.variables)
+
+
+def _open_hours(times: np.ndarray) -> OpenTime:
+    """Of a stream: a pause is far longer than the time from one event to the next."""
+    if len(times) < 2:
+        return OpenTime(0, 0, ())
+    return without_pauses(times, _LONG_PAUSE * max(1, int(np.median(np.diff(times)))))
 
 
 def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:

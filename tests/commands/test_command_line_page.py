@@ -18,7 +18,7 @@ BLOCKS = re.findall(r"```console\n\$ (cepbench .*)\n([^`]*)```", TEXT)
 VARYING = {
     "plan": r"\d+\.\d\d(?=  [(a-z])",
     "run": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*",
-    "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +(?=\d)",
+    "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +([\d,]+ +(?=\d)|(?=as ))",
     "explain": r"<?\d+ %$",
     "evaluators": r"$^",
 }

@@ -122,9 +122,9 @@ def test_what_one_command_measures_another_one_reads(told, tmp_path) -> None:
 def test_noise_is_told(run, data, monkeypatch) -> None:
     words = ["compare", PATTERN, "--data", data, "--repetitions", "2", "-g", "GREEDY"]
     monkeypatch.setattr(compare_module, "NOISY", 0.0)
-    assert "Runs of one plan differ" in run(words).stdout
+    assert "The middle half of the runs" in run(words).stdout
     monkeypatch.setattr(compare_module, "NOISY", math.inf)
-    assert "Runs of one plan differ" not in run(words).stdout
+    assert "The middle half of the runs" not in run(words).stdout
 
 
 def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:

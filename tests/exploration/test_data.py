@@ -27,7 +27,7 @@ BRANCHED = cep.parse(
 STATISTICS = cep.Statistics(
     rates={"a": 0.02, "b": 0.005, "c": 0.003, "d": 0.01},
     selectivities={("a", "b"): 0.25, ("c", "d"): 0.5},
-    standard_errors={"a": 0.001, "b": 0.001},
+    standard_errors={"a": 0.001, "b": 0.001, "c": 0.002, ("a", "b"): 0.01, ("c", "d"): 0.02},
 )
 
 
@@ -203,9 +203,11 @@ def test_what_if_plans_by_the_changed_numbers() -> None:
     statistics = cep.Statistics(
         rates={"a": 0.02, "b": 0.005, "c": 2.0, "d": 0.01},
         selectivities={("a", "b"): 1e-3, ("c", "d"): 0.5},
-        standard_errors={"a": 0.001, "b": 0.001},
+        standard_errors={"a": 0.001, "b": 0.001, ("c", "d"): 0.02},
     )
     assert found.pattern == pattern and found.statistics == statistics
+    # What was put in by hand was not measured.
+    assert found.statistics.standard_errors == statistics.standard_errors
     for row in found.table.itertuples():
         new = cep.plan(pattern, statistics, row.algorithm, seed=2, alpha=0.5)
         old = cep.plan(PLAIN, STATISTICS, row.algorithm, seed=2)

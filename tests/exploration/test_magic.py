@@ -78,6 +78,21 @@ def test_positions_are_those_in_the_data_set_that_was_named(shell) -> None:
     assert found["b"].max() > 1_000
 
 
+def test_neighbours_are_those_among_all_events(shell) -> None:
+    text = "PATTERN SEQ(CSCO a, MSFT b) STRATEGY strict_contiguity WITHIN 20 minutes"
+    found = run(shell, f"%%cep --data nasdaq-style/sample --count\n{text}").metrics.matches
+    pattern, dataset = cep.parse(text), cep.open_dataset("nasdaq-style/sample")
+    counts = [
+        cep.evaluate(
+            pattern, stream, cep.plan(pattern, cep.measure_statistics(pattern, stream)),
+            output="count",
+        ).metrics.matches
+        for stream in (dataset.stream(), dataset.stream(pattern))
+    ]  # fmt: skip
+    assert found == counts[0] > 0
+    assert counts[1] > counts[0]  # without the other types, strangers are neighbours
+
+
 @pytest.mark.parametrize(
     ("line", "cell", "message"),
     [

@@ -94,6 +94,20 @@ def test_windows_around_the_highlighted_match() -> None:
     assert found.events["match"].unique().tolist() == whole and 5 in whole
 
 
+def test_a_match_that_ends_just_outside_is_not_inside() -> None:
+    frame = pd.DataFrame(
+        {"type": list("ABABB"), "time": [0, 4, 10, 14, 15], "price": [1.0, 2.0, 1.0, 2.0, 3.0]}
+    )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    pattern, matches = found_in(stream, "PATTERN SEQ(A a, B b) WITHIN 5 units")
+    assert matches.values.tolist() == [[0, 1], [2, 3], [2, 4]]
+    # From tick -5 to 9, from 5 to 19, and with half a window from 8 to 16 and 7 to 17.
+    for highlight, windows, inside in ((0, 1, [0]), (1, 1, [1, 2]), (1, 0, [1]), (2, 0, [1, 2])):
+        found = timeline(stream, matches, pattern, highlight=highlight, windows=windows)
+        assert found.events["match"].unique().tolist() == inside
+        assert found.remarks == ()
+
+
 def test_what_is_too_much_is_thinned_and_said_so() -> None:
     stream = stream_of(20_000, ticks=True)
     pattern, matches = found_in(
@@ -122,7 +136,7 @@ def test_a_chart_has_a_panel_a_type_and_one_match_marked() -> None:
         )
         for panel in chart["vconcat"]
     ]
-    assert titles == ["A", "D", "B", "C"]
+    assert titles == ["A", "D", "B", "C"]  # D is also asked for, in the other branch
     names = [
         row["variable"]
         for panel in chart["vconcat"]
@@ -133,6 +147,31 @@ def test_a_chart_has_a_panel_a_type_and_one_match_marked() -> None:
     assert len(names) == 2
     empty = cep.match_timeline(stream, matches[:0], pattern).to_dict()
     assert "no matches" in empty["title"]["subtitle"]
+
+
+def test_a_forbidden_type_is_marked_and_an_event_of_many_matches_drawn_once() -> None:
+    stream = stream_of(300)
+    text = "PATTERN SEQ(A a, NOT(D n), B b) WHERE a.price < b.price WITHIN 30 seconds"
+    pattern, matches = found_in(stream, text)
+    chart = cep.match_timeline(stream, matches, pattern, 1).to_dict()
+    drawn, dashes = [], {}
+    for panel in chart["vconcat"]:
+        for layer in panel["layer"]:
+            rows = chart["datasets"][layer["data"]["name"]]
+            if layer["mark"]["type"] == "line":
+                dashes[layer["encoding"]["y"]["title"]] = layer["mark"]["strokeDash"]
+            elif layer["mark"]["type"] in ("tick", "point"):
+                drawn += [(row["highlighted"], row["position"]) for row in rows]
+                other = layer["mark"]["type"] == "tick"
+                assert not other or layer["mark"]["orient"] == "vertical"
+    assert dashes == {"A": [1, 0], "NOT D": [4, 2], "B": [1, 0]}
+    assert "forbids (NOT)" in chart["title"]["subtitle"][0]
+    found = timeline(stream, matches, pattern, highlight=1).events
+    pairs = found[["highlighted", "position"]].drop_duplicates()
+    assert len(pairs) < len(found)
+    assert sorted(drawn) == sorted(pairs.itertuples(index=False, name=None))
+    sequence, own = found_in(stream, PATTERNS["sequence"])
+    assert "NOT" not in cep.match_timeline(stream, own, sequence).to_dict()["title"]["subtitle"][0]
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

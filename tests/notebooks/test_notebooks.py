@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -117,6 +118,19 @@ def test_the_tutorial_ends_with_a_figure_of_all_generators(
     assert len(results) == len(PAPER_GENERATORS) * 4 and set(results["status"]) == {OK}
     charts = [a for _, a in pages["tutorial"].elements if a.get("class") == "chart"]
     assert len(charts) == 1 == len(list((report / "tutorial").glob("*.svg")))
+
+
+def test_the_tutorial_begins_with_plans_that_differ(pages: dict[str, Page]) -> None:
+    """Its prose says what was counted; how fast plans are is said too, but asked by no test."""
+    text = " ".join(pages["tutorial"].text.split())
+    made = re.search(
+        r"The written order made ([\d,]+) partial matches, the best one ([\d,]+)", text
+    )
+    assert made is not None and "million events pass per second" in text
+    written, best = (int(number.replace(",", "")) for number in made.groups())
+    assert written > 100 * best > 0
+    costs = re.search(r"The written order costs ([\d,]+) times as much", text)
+    assert costs is not None and int(costs[1].replace(",", "")) > 50
 
 
 def test_cost_models_are_held_against_what_was_counted(

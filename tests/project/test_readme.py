@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import cepbench as cep
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = {
@@ -30,6 +32,26 @@ def test_the_example_runs_and_shows_its_own_generator_among_all() -> None:
     assert done.stderr == ""
     for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
         assert name in done.stdout
+
+
+def test_the_first_example_is_one_on_which_plans_differ() -> None:
+    """As measured, without a clock: what is made on the way to the same matches."""
+    assert "--pattern-name rare-last --data nasdaq-style/sample" in README
+    assert 'dataset.patterns["rare-last"]' in README
+    for dataset in map(cep.open_dataset, ("nasdaq-style/sample", "nasdaq-style/quick")):
+        pattern = dataset.patterns["rare-last"]
+        assert pattern == next(iter(dataset.patterns.values()))  # which the app begins with
+        stream = dataset.stream(days=2)
+        statistics = cep.measure_statistics(pattern, stream)
+        plans = [cep.plan(pattern, statistics, name) for name in ("TRIVIAL", "DP-LD", "DP-B")]
+        written, order, tree = [
+            cep.evaluate(pattern, stream, plan, output="count").metrics for plan in plans
+        ]
+        assert written.matches == order.matches == tree.matches > 100
+        assert plans[0].cost > 100 * plans[1].cost
+        assert written.partial_matches_created > 100 * order.partial_matches_created
+        assert written.partial_matches_created > 50 * tree.partial_matches_created
+        assert written.comparisons > 10 * max(order.comparisons, tree.comparisons)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
