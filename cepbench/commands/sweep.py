@@ -10,8 +10,8 @@ import typer
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
 from cepbench.commands.output import progress, remark, say, write_json, write_table
-from cepbench.commands.plugins import load_plugins
 from cepbench.errors import ExperimentError
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
