@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import PlanGeneratorError
-from cepbench.evaluators.registry import EVALUATORS
-from cepbench.planners.registry import PLAN_GENERATORS
 
 #: What the names of the modules begin with that such files become.
 _MODULE = "cepbench_plugin_"
@@ -51,6 +49,10 @@ def _listed(files: str | Path | Iterable[str | Path] | None) -> list[Path]:
 
 
 def _registered() -> tuple[dict[str, Any], dict[str, Any]]:
+    # Loaded here: a command that is given no file has no use for them.
+    from cepbench.evaluators.registry import EVALUATORS
+    from cepbench.planners.registry import PLAN_GENERATORS
+
     return dict(PLAN_GENERATORS), dict(EVALUATORS)
 
 
