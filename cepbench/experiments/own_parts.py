@@ -13,7 +13,7 @@ import pandas as pd
 
 from cepbench.experiments.configuration import hash_of_code
 from cepbench.experiments.store import COMPLETE, read_results
-from cepbench.planners.registry import find_generator, own_generators
+from cepbench.planners.registry import PAPER_GENERATORS, find_generator, own_generators
 
 #: The folder within that of a sweep in which such parts lie.
 _OWN = "own"
@@ -75,6 +75,11 @@ def read_with_own(sweep: str | Path, own: Sequence[str] | None = None) -> pd.Dat
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
     return together.sort_values("pattern_id", kind="stable", ignore_index=True)
+
+
+def of_paper(results: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the generators that [kolchinsky2018]_ compares, whatever else was measured."""
+    return results[results["algorithm"].isin(PAPER_GENERATORS)]
 
 
 def _folders(sweep: str | Path, own: Sequence[str] | None) -> list[Path]:

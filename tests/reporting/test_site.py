@@ -22,7 +22,9 @@ from cepbench.figures.static import save_figure
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import GROUPS, Navigation, group_of
-from cepbench.reporting.site import NOTEBOOKS, publish_report
+from cepbench.reporting.requests import NOTEBOOKS, requests_for
+from cepbench.reporting.site import publish_report
+from cepbench.reporting.titles import summary_of, title_of
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
 from tests.reporting.offline import Page, read_page
@@ -104,6 +106,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         group="ledger",
     )
     verdicts.to_parquet(folder / "ledger" / "ledger.parquet")
+    write_executed(
+        folder, "my_idea", new_markdown_cell("# My *idea*\n\nThe `rarest` first. And more.")
+    )
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
@@ -120,7 +125,8 @@ def pages(site: Path) -> dict[str, Page]:
 
 def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
     assert set(pages) == {
-        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html",
+        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
+        "benchmarks.html",
     }  # fmt: skip
     text = " ".join(pages["figure_9.html"].text.split())
     for expected in (
@@ -156,17 +162,20 @@ def test_every_link_leads_to_a_page_a_file_or_an_anchor(site: Path, pages: dict[
 def test_navigation_is_the_same_on_every_page_and_marks_the_current(
     pages: dict[str, Page],
 ) -> None:
-    order = ["index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html"]
+    order = [
+        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
+        "docs/index.html", "benchmarks.html",
+    ]  # fmt: skip
     for name, page in pages.items():
         links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
         listed = [a["href"] for a in links]
         start = listed.index("index.html", 2)  # after the link to the content and the name
-        assert listed[start : start + 6] == [*order, "docs/index.html"]
+        assert listed[start : start + 7] == order
         assert [a["href"] for a in links if a.get("aria-current") == "page"] == [name]
         turns = {a["rel"]: a["href"] for tag, a in page.elements if tag == "a" and "rel" in a}
         at = order.index(name)
         assert turns.get("prev") == (order[at - 1] if at else None)
-        assert turns["next"] == [*order, "docs/index.html"][at + 1]
+        assert turns.get("next") == (order[at + 1] if at + 1 < len(order) else None)
 
 
 def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
@@ -178,6 +187,62 @@ def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"x\.ipynb.* 'papers'; did you mean 'paper'\?"):
         group_of({"group": "papers"}, "x")
     assert Navigation.of([]).neighbours("index.html") == (None, None)
+
+
+def test_a_page_of_ones_own_says_what_it_is(pages: dict[str, Page]) -> None:
+    """It is in a group of its own, called by its first heading, with its first sentence."""
+    for name, page in pages.items():
+        text = " ".join(page.text.split())
+        assert "Your pages My idea" in text, name
+    assert "The rarest first." in " ".join(pages["index.html"].text.split())
+
+
+@pytest.mark.parametrize(
+    ("cells", "metadata", "title", "summary"),
+    [
+        (["# One\n\nText."], {"title": "Two", "summary": "Said."}, "Two", "Said."),
+        (["no heading"], {"title": " "}, "the file", "no heading"),
+        (["![x](y.png)\n\n## **Bold** [link](z) of a_b\n", "Is it? Yes."], {},
+         "Bold link of a_b", "x"),
+        ([], {}, "the file", ""),
+        (["# T\n\n" + "word " * 100], {}, "T", "word " * 49 + "word …"),
+    ],
+)  # fmt: skip
+def test_titles_and_summaries(
+    cells: list[str], metadata: dict[str, str], title: str, summary: str
+) -> None:
+    notebook = new_notebook(cells=list(map(new_markdown_cell, cells)), metadata=metadata)
+    assert title_of(notebook, "the_file") == title
+    assert summary_of(notebook) == summary
+
+
+def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
+    for stem in ("own_generator", "pair_first"):
+        write_executed(tmp_path, stem, title="A plan generator of your own")
+    publish_report(tmp_path, say=pytest.fail)
+    text = " ".join(read_page((tmp_path / "index.html").read_text("utf-8")).text.split())
+    assert "Your pages pair first" in text
+
+
+def test_which_notebooks_are_meant(tmp_path: Path) -> None:
+    here, there = tmp_path / "notebooks", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        for stem in ("quickstart", "mine", "index"):
+            (folder / f"{stem}.ipynb").touch()
+    (there / "Zwei & drei.ipynb").touch()
+    assert [request.stem for request in requests_for([], here)] == list(NOTEBOOKS)
+    named = requests_for(["mine", str(there / "Zwei & drei.ipynb"), "quickstart", "mine"], here)
+    assert [request.stem for request in named] == ["quickstart", "mine", "Zwei_drei"]
+    for wanted, message in (
+        (["mine", str(there / "mine.ipynb")], "would both be the page mine.html"),
+        (["minne"], r"no notebook 'minne' in .*; did you mean mine\?"),
+        ([str(there / "min.ipynb")], r"there is no file .*min\.ipynb; did you mean mine\?"),
+        (["index"], "cannot be called 'index'"),
+        ([str(there / "quickstart.ipynb")], "has a notebook quickstart of its own"),
+    ):
+        with pytest.raises(ReportError, match=message):
+            requests_for(wanted, here)
 
 
 def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:

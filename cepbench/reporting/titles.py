@@ -1,0 +1,73 @@
+"""What a page is called, and a sentence about it: from metadata, or from what the notebook says."""
+
+from __future__ import annotations
+
+import re
+
+from nbformat import NotebookNode
+
+#: A summary is cut behind its first sentence, or before so many letters.
+_LONGEST = 250
+
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+#: Marks of emphasis and code, and links with their addresses.
+_MARKS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+
+
+def title_of(notebook: NotebookNode, stem: str) -> str:
+    """``metadata.title``; else the first heading; else the name of the file in words.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+    stem : str
+        Of the file.
+    """
+    told = notebook.metadata.get("title")
+    if isinstance(told, str) and told.strip():
+        return told.strip()
+    for text in _texts(notebook):
+        found = _HEADING.search(text)
+        if found:
+            return _plain(found[1])
+    return in_words(stem)
+
+
+def summary_of(notebook: NotebookNode) -> str:
+    """``metadata.summary``; else the first sentence of text; else nothing.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+    """
+    told = notebook.metadata.get("summary")
+    if isinstance(told, str):
+        return told.strip()
+    for text in _texts(notebook):
+        for paragraph in re.split(r"\n\s*\n", _HEADING.sub("", text)):
+            words = _plain(" ".join(paragraph.split()))
+            if words and words[0].isalnum():
+                return _shortened(words)
+    return ""
+
+
+def in_words(stem: str) -> str:
+    """A file's name as words."""
+    return stem.replace("_", " ").strip()
+
+
+def _texts(notebook: NotebookNode) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def _plain(text: str) -> str:
+    return _MARKS.sub("", _LINK.sub(r"\1", text)).strip()
+
+
+def _shortened(text: str) -> str:
+    sentence = re.match(r".+?[.!?](?=\s|$)", text)
+    text = sentence[0] if sentence else text
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rpartition(" ")[0] + " …"
