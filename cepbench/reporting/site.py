@@ -39,9 +39,9 @@ LEDGER = "ledger"
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
 _DOCUMENTATION = (
-    Entry("How to, page by page", "docs/index.html", "docs"),
-    Entry("Pattern language: card", "docs/language.html", "docs"),
-    Entry("Reference of all names", "docs/reference/index.html", "docs"),
+    Entry("How-to pages", "docs/index.html", "docs"),
+    Entry("Language card", "docs/language.html", "docs"),
+    Entry("Reference", "docs/reference/index.html", "docs"),
 )
 
 
@@ -178,7 +178,8 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     entries = [page.entry for page in pages]
     if benchmarks:
         entries.append(_BENCHMARKS)
-    entries += [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
+    documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
+    entries += documentation
     navigation = Navigation.of(entries)
     write_assets(target)
     for page in pages:
@@ -189,7 +190,8 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
         _write(target / here, text)
     index = target / "index.html"
-    _write(index, index_html(_report(target, pages, bodies, benchmarks), navigation))
+    report = replace(_report(target, pages, bodies, benchmarks), documentation=documentation)
+    _write(index, index_html(report, navigation))
     return index
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -326,3 +327,58 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
     run_notebook(path, tmp_path / "out" / "own.ipynb", {})
     with pytest.raises(ReportError, match=r"own\.ipynb, cell 2 warns: .*too few patterns"):
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
+
+
+def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again(
+    report: Path, tmp_path: Path
+) -> None:
+    stems = ["figures_3_4_5", "figure_6", "figure_8"]
+    sweeps = {path: path.read_bytes() for path in report.glob("data/sweeps/*/results.parquet")}
+    build_report(
+        tmp_path, notebooks=NOTEBOOKS, only=stems, seed=3, parameters=TINY, data=report / "data",
+        plugins=[write_plugin(tmp_path)], say=lambda line: None,
+    )  # fmt: skip
+    assert len(sweeps) == 3
+    for path, content in sweeps.items():
+        assert path.read_bytes() == content
+    for stem in stems:
+        own, alone = (
+            pd.read_parquet(folder / stem / "results.parquet") for folder in (tmp_path, report)
+        )
+        mine = own[own["algorithm"] == "BACKWARDS"]
+        assert len(mine) and set(own["algorithm"]) == {*alone["algorithm"], "BACKWARDS"}
+        assert len(own) == len(alone) + len(mine)  # Figure 6 draws as many plans of the others
+        text = (tmp_path / f"{stem}.html").read_text(encoding="utf-8")
+        assert "BACKWARDS" in text and "BACKWARDS came to the sweep" in text
+
+
+def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
+    """Its function, in a cell of its own, is all that a reader replaces."""
+    path = NOTEBOOKS / "own_generator.ipynb"
+    naming = [c for c in nbformat.read(path, as_version=4).cells if "lookahead" in c.source.lower()]
+    assert len(naming) == 1 and "check_generator" not in naming[0].source
+    copy = tmp_path / "balanced.ipynb"
+    copy.write_bytes(path.read_bytes())
+    plugin = tmp_path / "my_generators.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        "@cep.plan_generator('BALANCED', plans='tree')\n"
+        "def balanced(problem, rng):\n"
+        "    def build(part):\n"
+        "        half = len(part) // 2\n"
+        "        return part[0] if not half else (build(part[:half]), build(part[half:]))\n"
+        "    return build(list(range(problem.n)))\n",
+        encoding="utf-8",
+    )
+    build_report(
+        tmp_path / "r", only=[str(copy)], parameters=TINY | {"identifiers": 40}, plugins=[plugin],
+        say=lambda line: None,
+    )  # fmt: skip
+    page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text.split())
+    table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
+    assert set(table["algorithm"]) == {*PAPER_GENERATORS, "BALANCED"}
+    assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
+    assert re.search(
+        r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text
+    )

@@ -112,8 +112,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
-    (folder / "docs").mkdir()
-    (folder / "docs" / "index.html").write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
+    for name in ("index", "language", "reference/index"):
+        path = folder / "docs" / f"{name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
     publish_report(folder, say=pytest.fail)
     return folder
 
@@ -164,18 +166,30 @@ def test_navigation_is_the_same_on_every_page_and_marks_the_current(
 ) -> None:
     order = [
         "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
-        "docs/index.html", "benchmarks.html",
+        "docs/index.html", "docs/language.html", "docs/reference/index.html", "benchmarks.html",
     ]  # fmt: skip
     for name, page in pages.items():
         links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
         listed = [a["href"] for a in links]
         start = listed.index("index.html", 2)  # after the link to the content and the name
-        assert listed[start : start + 7] == order
+        assert listed[start : start + len(order)] == order
         assert [a["href"] for a in links if a.get("aria-current") == "page"] == [name]
         turns = {a["rel"]: a["href"] for tag, a in page.elements if tag == "a" and "rel" in a}
         at = order.index(name)
         assert turns.get("prev") == (order[at - 1] if at else None)
         assert turns.get("next") == (order[at + 1] if at + 1 < len(order) else None)
+
+
+def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -> None:
+    """Three pages of it, beside the navigation; none of them where they were not made."""
+    front = (site / "index.html").read_text(encoding="utf-8")
+    ways = front[front.index('class="ways"') : front.index('class="facts"')]
+    for link in ("docs/index.html", "docs/language.html", "docs/reference/index.html"):
+        assert f'href="{link}"' in ways
+    write_executed(tmp_path, "quickstart", title="Quick start")
+    publish_report(tmp_path, say=pytest.fail)
+    alone = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "docs/" not in alone and "Documentation" not in alone
 
 
 def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
