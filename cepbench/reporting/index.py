@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from cepbench.reporting.contents import with_contents
 from cepbench.reporting.navigation import FRONT, GROUPS, Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import Benchmark, FullProfile
@@ -105,4 +106,5 @@ def index_html(report: Report, navigation: Navigation) -> str:
     navigation : Navigation
         Of the whole site.
     """
-    return render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)
+    text = render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)
+    return with_contents(text)

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from cepbench.commands.app import app
 from cepbench.errors import ReportError
 from cepbench.figures.static import save_figure
+from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import GROUPS, Navigation, group_of
@@ -384,14 +385,62 @@ def test_the_switch_shows_the_code_and_the_menu_the_pages(site: Path, chromium: 
     folded = "[...document.querySelectorAll('details.code')].filter(cell => !cell.open).length"
     cells = chromium.evaluate("document.querySelectorAll('details.code').length")
     assert chromium.evaluate(folded) == cells == 4
-    chromium.evaluate("document.getElementById('show-code').click()")
+    button = "document.getElementById('show-code')"
+    says = f"[{button}.textContent, {button}.getAttribute('aria-expanded')]"
+    assert chromium.evaluate(says) == ["Show code", "false"]
+    chromium.evaluate(f"{button}.click()")
     assert chromium.evaluate(folded) == 0
-    chromium.evaluate("document.getElementById('show-code').click()")
+    assert chromium.evaluate(says) == ["Hide code", "true"]
+    chromium.evaluate(f"{button}.click()")
     assert chromium.evaluate(folded) == cells
+    assert chromium.evaluate(says) == ["Show code", "false"]
+    # A cell that is opened by hand counts too.
+    chromium.evaluate("document.querySelector('details.code').open = true")
+    chromium.wait(f"{button}.textContent === 'Hide code'")
+    chromium.evaluate(f"{button}.click()")
+    assert chromium.evaluate(folded) == cells
+    chromium.evaluate("localStorage.clear()")
     height = "document.querySelector('nav.pages').getBoundingClientRect().height"
     assert chromium.evaluate(height) == 0
     chromium.evaluate("document.getElementById('menu').click()")
     assert chromium.evaluate(height) > 100
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_the_switch_begins_with_what_is_seen(site: Path, chromium: Browser) -> None:
+    chromium.open(site / "quickstart.html", 1280)
+    says = "document.getElementById('show-code').textContent"
+    assert chromium.evaluate(says) == "Hide code"  # a page that is read for its code
+    chromium.open(site / "my_idea.html", 1280)
+    assert chromium.evaluate("document.getElementById('show-code').hidden")  # there is none
+
+
+def test_a_long_page_begins_with_its_contents(site: Path, pages: dict[str, Page]) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    box = front[front.index('<details class="contents">') : front.index("</nav></details>")]
+    listed = re.findall(r'<a href="#([^"]+)">', box)
+    headings = [
+        a["id"] for tag, a in pages["index.html"].elements if tag in ("h2", "h3") and "id" in a
+    ]
+    assert listed == headings and len(listed) > 5
+    assert box.count("<li>") == box.count("</li>") and box.count("<ol>") == box.count("</ol>")
+    assert "contents" not in (site / "my_idea.html").read_text(encoding="utf-8")
+
+
+def test_contents_nest_and_are_escaped() -> None:
+    short = "<main><h1>T</h1><h2 id='a'>A</h2><h3 id='b'>B</h3></main>"
+    assert with_contents(short) == short
+    long = (
+        "<h2 id='no'>outside</h2><main><h1>T</h1><h2 id='a'>A &lt;i&gt;<a class='anchor-link' "
+        "href='#a'>¶</a></h2><h3 id='b'>B</h3><h3 id='c'>C</h3><h2>no id</h2><h2 id='d'>D</h2></main>"
+    )
+    box = with_contents(long).partition("</h1>\n")[2].partition("<h2")[0]
+    assert "".join(box.split("\n")) == (
+        '<details class="contents"><summary>On this page</summary>'
+        '<nav aria-label="On this page"><ol><li><a href="#a">A &lt;i&gt;</a><ol><li>'
+        '<a href="#b">B</a></li><li><a href="#c">C</a></li></ol></li><li><a href="#d">D</a></li>'
+        "</ol></nav></details>"
+    )
 
 
 @pytest.mark.xdist_group("notebooks")
