@@ -1,9 +1,10 @@
-"""What a page is called, and a sentence about it: from metadata, or from what the notebook says."""
+"""What a page and the columns of its tables are called, in words."""
 
 from __future__ import annotations
 
 import re
 
+import pandas as pd
 from nbformat import NotebookNode
 
 #: A summary is cut behind its first sentence, or before so many letters.
@@ -55,6 +56,18 @@ def summary_of(notebook: NotebookNode) -> str:
 def in_words(stem: str) -> str:
     """A file's name as words."""
     return stem.replace("_", " ").strip()
+
+
+def with_words(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with words for the names of its columns and of its index, for a page.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Stays as it is.
+    """
+    names = [name and in_words(str(name)) for name in table.index.names]
+    return table.rename(columns=lambda name: in_words(str(name))).rename_axis(index=names)
 
 
 def _texts(notebook: NotebookNode) -> list[str]:

@@ -189,6 +189,14 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
         assert claim.statement in " ".join(pages["ledger"].text.split())
 
 
+def test_heads_of_tables_are_words(report: Path, pages: dict[str, Page]) -> None:
+    """But on pages that teach, whose readers need the names of the columns."""
+    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "own_generator"}:
+        html = (report / f"{stem}.html").read_text(encoding="utf-8")
+        heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)
+        assert not [head for head in heads if "_" in re.sub(r"<[^>]*>", "", head)], stem
+
+
 def test_pages_do_not_say_where_the_project_lies(report: Path) -> None:
     for path in report.glob("*.html"):
         assert str(NOTEBOOKS.parent) not in path.read_text(encoding="utf-8"), path.name
