@@ -66,8 +66,10 @@ def with_words(table: pd.DataFrame) -> pd.DataFrame:
     table : DataFrame
         Stays as it is.
     """
+    shown = table.rename(columns=lambda name: in_words(str(name)))
     names = [name and in_words(str(name)) for name in table.index.names]
-    return table.rename(columns=lambda name: in_words(str(name))).rename_axis(index=names)
+    shown.index = table.index.set_names(names)
+    return shown
 
 
 def _texts(notebook: NotebookNode) -> list[str]:

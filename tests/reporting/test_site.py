@@ -25,7 +25,7 @@ from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import GROUPS, Navigation, group_of
 from cepbench.reporting.requests import NOTEBOOKS, requests_for
 from cepbench.reporting.site import publish_report
-from cepbench.reporting.titles import summary_of, title_of
+from cepbench.reporting.titles import summary_of, title_of, with_words
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
 from tests.reporting.offline import Page, read_page
@@ -229,6 +229,16 @@ def test_titles_and_summaries(
     notebook = new_notebook(cells=list(map(new_markdown_cell, cells)), metadata=metadata)
     assert title_of(notebook, "the_file") == title
     assert summary_of(notebook) == summary
+
+
+def test_a_table_with_words_for_names() -> None:
+    index = pd.MultiIndex.from_tuples([(1, 2)], names=["pattern_set", None])
+    table = pd.DataFrame({"times_trivial": [1.0], "model": "x"}, index=index)
+    shown = with_words(table)
+    assert list(shown.columns) == ["times trivial", "model"]
+    assert list(shown.index.names) == ["pattern set", None]
+    assert list(table.columns) == ["times_trivial", "model"]  # stays as it was
+    assert list(table.index.names) == ["pattern_set", None]
 
 
 def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
