@@ -471,6 +471,25 @@ def test_paper_has_the_figure_for_print_and_no_navigation(site: Path, chromium: 
 
 
 @pytest.mark.xdist_group("notebooks")
+def test_an_explanation_stays_with_its_picture_on_paper(site: Path, chromium: Browser) -> None:
+    """The second page has its words too; a picture alone would need no font."""
+    (site / "paper.html").write_text(
+        """<!DOCTYPE html><html><head><link rel="stylesheet" href="assets/site.css"></head><body>
+        <main><p>First</p><div style="height: 650px"></div>
+        <div class="output"><div class="output_html"><div class="cep-explanation">
+        <p>order plan<br>order: a, b</p>
+        <figure><svg width="300" height="400"><rect width="300" height="400"/></svg></figure>
+        </div></div></div></main></body></html>""",
+        encoding="utf-8",
+    )
+    chromium.open(site / "paper.html", 1000)
+    (site / "paper.html").unlink()
+    objects = re.findall(rb"\d+ 0 obj\s*<<(.*?)>>\s*endobj", chromium.printed(), re.DOTALL)
+    pages = [each for each in objects if re.search(rb"/Type\s*/Page\b", each)]
+    assert [b"/Font" in page for page in pages] == [True, True]
+
+
+@pytest.mark.xdist_group("notebooks")
 def test_a_tooltip_says_what_a_bar_is(site: Path, chromium: Browser) -> None:
     chromium.open(site / "figure_9.html", 1440)
     chromium.evaluate("document.querySelector('.chart').scrollIntoView()")
