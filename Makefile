@@ -60,13 +60,12 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
 
-report: $(BUILT)  ## reports/index.html; PROFILE=quick (minutes) or full (hours)
+report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full (hours)
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
 
-# The report's front page links to it where it is there; it needs no network.
-docs: $(BUILT)  ## the documentation with the reference, as pages: reports/docs/index.html
-	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs docs reports/docs
-	@echo "open reports/docs/index.html"
+# A part of the site, which links to it and back; read again only where something has changed.
+docs: $(BUILT)  ## the site's documentation alone, with the reference: reports/docs/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html -d build/docs docs reports/docs
 
 # Results go where the report looks for them: afterwards `make report PROFILE=full` only draws.
 sweep: $(BUILT)  ## a sweep, SWEEP=FILE; else those of the report: estimated, resumed if killed

@@ -44,6 +44,18 @@ html_theme = "furo"
 html_title = f"cepbench {release}"
 html_copy_source = False
 html_show_sourcelink = False
+templates_path = ["templates"]
+# Those of the theme, and the way back to the report, whose folder has these pages in "docs".
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "back.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 # Formulas are written in letters, so that no page asks for MathJax.
 
 #: Rooms without anything that a user calls.

@@ -32,7 +32,7 @@ from cepbench.commands.output import (
     write_json,
     write_table,
 )
-from cepbench.commands.plugins import load_plugins
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.experiments.compare import Comparison

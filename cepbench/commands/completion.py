@@ -42,9 +42,9 @@ def complete_sweeps(incomplete: str) -> list[str]:
 
 
 def complete_notebooks(incomplete: str) -> list[str]:
-    """Notebooks of the folder in which they are looked for."""
+    """Notebooks of the folder in which they are looked for, and files."""
     names = [path.stem for path in sorted(Path("notebooks").glob("*.ipynb"))]
-    return _beginning(names, incomplete)
+    return [*_beginning(names, incomplete), *_paths(incomplete, ".ipynb")]
 
 
 def complete_pattern_names(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -29,8 +29,8 @@ from cepbench.commands.options import (
 )
 from cepbench.commands.output import progress, remark, say, width, write_json
 from cepbench.commands.planning import last_of, plan_with
-from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.explanations.explanation import Explanation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cepbench.commands.options import JsonOption, PluginOption, examples
 from cepbench.commands.output import progress, say, say_text, write_json, write_table
-from cepbench.commands.plugins import load_plugins
+from cepbench.experiments.plugins import load_plugins
 from cepbench.papers import ALGORITHMS, REFERENCES
 
 GENERATORS_EXAMPLES = examples("cepbench generators")

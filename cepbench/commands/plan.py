@@ -26,8 +26,8 @@ from cepbench.commands.options import (
 )
 from cepbench.commands.output import say, width, write_json, write_table
 from cepbench.commands.planning import PlannedRow, last_of, plan_with
-from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.explanations.explanation import Explanation

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cepbench.commands.completion import complete_notebooks, complete_profiles
-from cepbench.commands.options import GROUP, JsonOption, SeedOption, examples
+from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
 from cepbench.commands.output import progress, remark, say, write_json
 from cepbench.errors import ReportError
 
@@ -19,6 +19,16 @@ app = typer.Typer(help="The report: every notebook run and published.", **GROUP)
 FolderOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the report.")
 ]
+NotebooksOption = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the notebooks.")]
+
+
+def check_notebooks(folder: Path) -> None:
+    """Raise a :class:`ReportError` if there are no notebooks to run."""
+    if not folder.is_dir():
+        raise ReportError(
+            f"there is no folder {folder} with notebooks; run this in a checkout of cepbench, "
+            "or name it by --notebooks"
+        )
 
 
 @app.command("build", epilog=examples("cepbench report build --profile quick --only quickstart"))
@@ -36,27 +46,31 @@ def build(
         typer.Option(
             metavar="NOTEBOOK",
             autocompletion=complete_notebooks,
-            help="This notebook alone; may be repeated.",
+            help="This notebook alone: a name of the report's, or the file of any, which becomes a "
+            "page beside the others; may be repeated.",
         ),
     ] = None,
+    plugin: PluginOption = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what an earlier report has finished.")
     ] = False,
     pages_only: Annotated[
         bool, typer.Option("--pages-only", help="Run nothing; publish again what was run before.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A warning that a notebook prints is an error.")
+    ] = False,
     output: FolderOption = Path("reports"),
-    notebooks: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the notebooks.")
-    ] = Path("notebooks"),
+    notebooks: NotebooksOption = Path("notebooks"),
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Run the notebooks and publish them as pages below an index.
 
-    What was stopped goes on where it was when the same command is given again.
+    Pages that were made before stay. What was stopped goes on where it was when the same command is given again.
     """
-    from cepbench.reporting.site import NOTEBOOKS, build_report, publish_report
+    from cepbench.reporting.requests import requests_for
+    from cepbench.reporting.site import build_report, publish_report
 
     if pages_only:
         index = publish_report(output, say=remark)
@@ -65,13 +79,10 @@ def build(
         else:
             say(f"open {index}")
         return
-    _known(only or [], NOTEBOOKS)
-    if not notebooks.is_dir():
-        raise ReportError(
-            f"there is no folder {notebooks} with notebooks; run this in a checkout of cepbench, "
-            "or name it by --notebooks"
-        )
-    stems = list(dict.fromkeys(only)) if only else list(NOTEBOOKS)
+    if not only:
+        check_notebooks(notebooks)
+    requests = requests_for(only or [], notebooks)
+    stems = [request.stem for request in requests]
     with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
         def told(line: str) -> None:
@@ -84,8 +95,10 @@ def build(
             profile=profile,
             seed=seed,
             notebooks=notebooks,
-            stems=stems,
+            only=requests,
             parameters={"fresh": True} if fresh else None,
+            plugins=plugin or (),
+            strict=strict,
             say=told,
         )
     if json:
@@ -107,13 +120,3 @@ def open_report(output: FolderOption = Path("reports")) -> None:
         opened = False
     if not opened:
         remark("There is no browser here; open that file in one.")
-
-
-def _known(only: list[str], notebooks: tuple[str, ...]) -> None:
-    import difflib
-
-    for name in only:
-        if name not in notebooks:
-            near = difflib.get_close_matches(name, notebooks, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(notebooks)}"
-            raise ReportError(f"no notebook {name!r} in the report; {hint}")

@@ -29,8 +29,8 @@ from cepbench.commands.options import (
 )
 from cepbench.commands.output import say, say_text, write_json, write_table
 from cepbench.commands.planning import plan_with
-from cepbench.commands.plugins import load_plugins
 from cepbench.errors import PlanGeneratorError
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pyarrow as pa

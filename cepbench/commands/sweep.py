@@ -10,8 +10,9 @@ import typer
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
 from cepbench.commands.output import progress, remark, say, write_json, write_table
-from cepbench.commands.plugins import load_plugins
+from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
+from cepbench.experiments.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +79,13 @@ def run(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say first how long all of them will take.")
     ] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Publish each as a page of the report.")
+    ] = False,
+    report: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Of the report that gets the pages.")
+    ] = Path("reports"),
+    notebooks: NotebooksOption = Path("notebooks"),
     json: JsonOption = False,
 ) -> None:
     """Run sweeps, or go on where the same sweeps were stopped.
@@ -86,23 +94,31 @@ def run(
     nothing.
     """
     wanted = _read(sweeps, profile, changes, plugin)
+    if page:
+        check_notebooks(notebooks)
     spark, ready = _prepare(wanted, master, folder)
     if estimate:
         _estimate_all(spark, ready, folder)
+    from cepbench.experiments.own_parts import own_folder
     from cepbench.experiments.profiles import sweep_folder
+    from cepbench.planners.registry import own_generators
     from cepbench.spark.sweep import run_sweep
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(folder, sweep.name, config)
         remark(f"{sweep.name}: running; what is finished is in {target}")
-        results = run_sweep(spark, config, target)
+        own = own_generators() if config.algorithms is None else []
+        results = run_sweep(spark, config, target, own=own)
         statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
         told = {
             "sweep": sweep.name,
             "profile": sweep.profile,
             "folder": str(target),
             "results": str(target / "results.parquet"),
+            "own_results": {
+                name: str(own_folder(target, name) / "results.parquet") for name in own
+            },
             "rows": len(results),
             "statuses": statuses,
             "summary": _summary(results, config.seed),
@@ -110,6 +126,12 @@ def run(
         finished.append(told)
         if not json:
             _show(told)
+    if page:
+        pages = _publish(ready, changes, plugin, folder, report, notebooks)
+        for told, made in zip(finished, pages, strict=True):
+            told["page"] = str(made)
+            if not json:
+                say(f"open {made}")
     if json:
         write_json(finished)
 
@@ -240,6 +262,60 @@ def compare(
     )
 
 
+def _publish(
+    ready: list[tuple[Sweep, SweepConfig]],
+    changes: list[str] | None,
+    plugin: list[Path] | None,
+    folder: Path,
+    report: Path,
+    notebooks: Path,
+) -> list[Path]:
+    """Pages of finished sweeps, drawn by the notebook that runs sweeps from files."""
+    from cepbench.reporting.requests import Request, relative
+    from cepbench.reporting.site import build_report
+
+    requests = [
+        Request(
+            notebooks / "sweep.ipynb",
+            _page_of(sweep.name, sweep.profile),
+            {
+                "sweep": relative(sweep.path, notebooks),
+                "profile": sweep.profile or "",
+                "seed": config.seed,
+                "changes": _changes_for_notebook(sweep, changes, notebooks),
+                "data": relative(folder, notebooks),
+            },
+            {"title": sweep.title, "summary": sweep.description},
+        )
+        for sweep, config in ready
+    ]
+    build_report(report, only=requests, plugins=plugin or (), say=remark)
+    return [report / f"{request.stem}.html" for request in requests]
+
+
+def _changes_for_notebook(
+    sweep: Sweep, changes: list[str] | None, notebooks: Path
+) -> dict[str, Any] | None:
+    """The same changes, and the path of the data as it is seen from the folder of the notebook."""
+    from cepbench.experiments.sweep_file import change_of
+    from cepbench.reporting.requests import relative
+
+    found = dict(change_of(text) for text in changes or ())
+    if isinstance(sweep.data, str) and Path(sweep.data).exists():
+        found["data"] = relative(Path(sweep.data), notebooks)
+    return found or None
+
+
+def _page_of(sweep: str, profile: str | None) -> str:
+    """The page of a sweep; the usual profile is not in its name."""
+    from cepbench.experiments.sweep_file import DEFAULT_PROFILE
+    from cepbench.reporting.requests import page_name
+
+    return page_name(
+        f"sweep_{sweep}" + (f"_{profile}" if profile not in (None, DEFAULT_PROFILE) else "")
+    )
+
+
 def _read(
     sources: list[str], profile: str | None, changes: list[str] | None, plugin: list[Path] | None
 ) -> list[Sweep]:
@@ -330,6 +406,8 @@ def _show(told: dict[str, Any]) -> None:
 
     endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
     say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")
+    for name, path in told["own_results"].items():
+        say(f"  of which {name}: {path}")
     rows = told["summary"]
     several = [name for name in ("strategy", "alpha") if len({row[name] for row in rows}) > 1]
     write_table(

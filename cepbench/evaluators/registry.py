@@ -67,7 +67,8 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     the stream, tuples of positions for a variable under KL, and a column ``branch`` if the pattern
     has OR. Rows may be in any order. :func:`cepbench.check_evaluator` holds it against the others.
 
-    Running a notebook cell again replaces the function of the same module and name.
+    Registering a name again replaces the user's evaluator that had it; cepbench's own cannot be
+    replaced.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     Raises
     ------
     EvaluationError
-        If ``plans`` is neither, the name is none or taken, or what is decorated cannot be called.
+        If ``plans`` is neither, the name is none or that of one of cepbench's own, or what is
+        decorated cannot be called.
 
     Examples
     --------
@@ -103,9 +105,10 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
         structure = chain if plans == "order" else tree_of_instances
         entry = Evaluator(name, plans, structure, source, function)
         taken = _EVALUATORS.get(name)
-        if taken is not None and taken.qualified_name != entry.qualified_name:
-            owner = taken.qualified_name if taken.run else "cepbench itself"
-            raise EvaluationError(f"the name {name} is taken by {owner}; choose another one")
+        if taken is not None and taken.run is None:
+            raise EvaluationError(
+                f"the name {name} is taken by cepbench itself; choose another one"
+            )
         _EVALUATORS[name] = entry
         return function
 

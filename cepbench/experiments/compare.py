@@ -195,8 +195,8 @@ def _telling(
     rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
 ) -> Iterator[dict[str, Any]]:
     told(0, total)
-    for number, row in enumerate(rows, start=1):
-        told(number, max(number, total))
+    for count, row in enumerate(rows, start=1):
+        told(count, max(count, total))
         yield row
 
 

@@ -248,7 +248,7 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
         **config.to_dict(),
         "data": Path(config.data).name,
         "data_made_from": _origin(config.data),
-        "user_generators": {g.name: _hash_of_code(g) for g in generators if not g.is_builtin},
+        "user_generators": {g.name: hash_of_code(g) for g in generators if not g.is_builtin},
     }
 
 
@@ -264,11 +264,18 @@ def _origin(path: str) -> dict[str, Any]:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
 
 
-def _hash_of_code(generator: PlanGenerator) -> str:
-    """Changes when the function is edited; what it calls is not followed."""
+def hash_of_code(generator: PlanGenerator) -> str:
+    """Changes when a user's function is edited, or anything else in the file that it stands in.
+
+    Of a function from a notebook its own text counts; what it calls is not followed there.
+    """
+    function = generator.function
+    named = function if hasattr(function, "__qualname__") else type(function)
     try:
-        code = inspect.getsource(generator.function)
+        file = Path(inspect.getsourcefile(named) or "")
+        code = inspect.getsource(named)
     except (OSError, TypeError):  # a function without a file, or no plain function
-        code = generator.qualified_name
-    text = f"{generator.plans} {generator.max_size} {code}"
+        file, code = Path(), generator.qualified_name
+    around = file.read_text(encoding="utf-8") if file.is_file() else ""
+    text = f"{generator.plans} {generator.max_size} {code} {around}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

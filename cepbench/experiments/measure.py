@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,16 @@ from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanningRef
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.experiments.cells import ERROR, LATENCY, LIMIT, OK, REFUSED, Cell, provenance
+from cepbench.experiments.cells import (
+    ERROR,
+    LATENCY,
+    LIMIT,
+    METRICS,
+    OK,
+    REFUSED,
+    Cell,
+    provenance,
+)
 from cepbench.experiments.profiler import expected_last
 from cepbench.experiments.workload import PatternSpec
 from cepbench.patterns.parse import parse
@@ -145,6 +154,7 @@ def measure_pattern(
     dataset: str = "",
     configuration: str = "",
     finished: Collection[Cell] = (),
+    beside: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
     """Plan with every generator, then run every plan ``repetitions`` times, or for some time.
 
@@ -191,6 +201,9 @@ def measure_pattern(
         All that the run depends on, as JSON, for the results row.
     finished : collection of Cell
         Cells that need not be measured again.
+    beside : iterable of mapping
+        Rows of other generators that were measured before on the same pattern and stream; with
+        ``share_equal_plans`` their runs count for equal plans.
 
     Yields
     ------
@@ -213,7 +226,14 @@ def measure_pattern(
     options = {"output": output, "partial_match_limit": partial_match_limit}
     _warm_up(patterns, stream, planned, missing, options)
     alike = _Alike(planned, share_equal_plans)
-    measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {}
+    measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
+        (row["repetition"], (row["evaluator"], row["strategy"], row["plan"])): (
+            row["measured_with"] or row["algorithm"],
+            {name: row[name] for name in ("status", "reason", *METRICS) if name in row},
+        )
+        for row in beside
+        if row["plan"] is not None
+    }
     for cell in itertools.chain(missing, alike.further(repetitions, seconds)):
         entry = planned[cell.algorithm, cell.strategy, cell.alpha]
         row: dict[str, Any] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +128,15 @@ def robustness_parameters(profile: str) -> dict[str, Any]:
     return dict(_ROBUSTNESS[profile])
 
 
-def restrictions(config: SweepConfig) -> list[str]:
-    """What a reader has to know of a sweep's workload, a sentence each."""
+def restrictions(config: SweepConfig, own: Sequence[str] = ()) -> list[str]:
+    """What a reader has to know of a sweep's workload, a sentence each.
+
+    Parameters
+    ----------
+    config : SweepConfig
+    own : sequence of str
+        Users' plan generators that were measured beside those of the configuration.
+    """
     found = []
     if config.max_partial_matches is not None:
         found.append(
@@ -155,6 +162,14 @@ def restrictions(config: SweepConfig) -> list[str]:
         found.append(
             "Where several generators find the same plan for a pattern, it runs once and counts "
             "for each of them."
+        )
+    if own:
+        them = "It was" if len(own) == 1 else "They were"
+        found.append(
+            f"{' and '.join(own)} came to the sweep from a user's file or notebook. {them} measured "
+            "on the same patterns and statistics, but not in turns with the others, so that the "
+            "others need not be measured again: where the machine was faster or slower meanwhile, "
+            "so are all of their runs. Ratios of partial matches know no clock."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
     if config.pattern_sets:

@@ -68,7 +68,7 @@ class Journal:
             if len(whole) < len(text):
                 os.ftruncate(self._file, len(whole))
                 os.fsync(self._file)
-            self.finished: set[Cell] = {cell_of(row) for row in _rows_of(whole, self.path)}
+            self.finished: set[Cell] = {cell_of(row) for row in _rows_in(whole, self.path)}
             _sync_folder(self.path.parent)
         except BaseException:
             os.close(self._file)
@@ -145,8 +145,7 @@ class ResultsStore:
 
     def finished(self, pattern_id: str) -> set[Cell]:
         """Cells of a pattern that have a row."""
-        path = self.journal_path(pattern_id)
-        return {cell_of(row) for row in _read_journal(path)} if path.exists() else set()
+        return {cell_of(row) for row in rows_of(self.path, pattern_id)}
 
     def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The JSON object in ``<name>.json``, made and written if it is not there yet.
@@ -156,7 +155,7 @@ class ResultsStore:
         path = self.path / f"{name}.json"
         if not path.exists():
             write_whole(path, json.dumps(make(), indent=1).encode())
-        return _read_json(path)
+        return read_kept(self.path, name)
 
     def compact(self) -> None:
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
@@ -183,6 +182,17 @@ class ResultsStore:
 def journal_path(folder: str | Path, pattern_id: str) -> Path:
     """Where the rows of a pattern are within the folder of a sweep."""
     return Path(folder) / _JOURNALS / f"{pattern_id}.jsonl"
+
+
+def rows_of(folder: str | Path, pattern_id: str) -> list[dict[str, Any]]:
+    """The finished rows of one pattern of a sweep, as measured; none if it has none."""
+    path = journal_path(folder, pattern_id)
+    return _read_journal(path) if path.exists() else []
+
+
+def read_kept(folder: str | Path, name: str) -> dict[str, Any]:
+    """What :meth:`ResultsStore.kept` has written into the folder of a sweep."""
+    return _read_json(Path(folder) / f"{name}.json")
 
 
 def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:
@@ -244,7 +254,7 @@ def _all_rows(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_journal(path: Path) -> list[dict[str, Any]]:
-    return _rows_of(_whole_lines(path.read_bytes()), path)
+    return _rows_in(_whole_lines(path.read_bytes()), path)
 
 
 def _whole_lines(text: bytes) -> bytes:
@@ -263,7 +273,7 @@ def _is_row(line: bytes) -> bool:
         return False
 
 
-def _rows_of(lines: bytes, path: Path) -> list[dict[str, Any]]:
+def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines.splitlines(), start=1):
         if not _is_row(line):

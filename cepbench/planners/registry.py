@@ -101,7 +101,8 @@ def plan_generator(
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
-    Running a notebook cell again replaces the function of the same module and name.
+    Registering a name again replaces the user's generator that had it, so that a faulty first
+    version does not stay; cepbench's own cannot be replaced.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def plan_generator(
     Raises
     ------
     PlanGeneratorError
-        If ``plans`` is neither, the name is taken by another function, or what is decorated
+        If ``plans`` is neither, the name is that of one of cepbench's own, or what is decorated
         cannot be called.
 
     Examples
@@ -170,10 +171,9 @@ def plan_generator(
         for taken in list(_GENERATORS.values()):
             if taken.name.casefold() != name.casefold():
                 continue
-            if taken.qualified_name != entry.qualified_name:
-                owner = "cepbench itself" if taken.is_builtin else taken.qualified_name
+            if taken.is_builtin and taken.qualified_name != entry.qualified_name:
                 raise PlanGeneratorError(
-                    f"the name {taken.name} is taken by {owner}; choose another one"
+                    f"the name {taken.name} is taken by cepbench itself; choose another one"
                 )
             if taken.name != name:
                 del _GENERATORS[taken.name]
@@ -183,13 +183,17 @@ def plan_generator(
     return register
 
 
+def own_generators() -> list[str]:
+    """Names of the users' plan generators, in the order in which they were registered."""
+    return [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
+
+
 def default_generators() -> list[str]:
     """What is compared where nothing else is said: the paper's nine, then the users' own.
 
     Source of the nine: [kolchinsky2018]_, section 6.1.
     """
-    own = [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
-    return [*PAPER_GENERATORS, *own]
+    return [*PAPER_GENERATORS, *own_generators()]
 
 
 def find_generator(name: str) -> PlanGenerator:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from cepbench.reporting.navigation import FRONT, GROUPS, Navigation
+from cepbench.reporting.contents import with_contents
+from cepbench.reporting.navigation import FRONT, GROUPS, Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import Benchmark, FullProfile
 from cepbench.reporting.shell import render
@@ -34,6 +35,8 @@ class Report:
         The ledger's own page.
     full_profile : FullProfile or None
     benchmarks : sequence of Benchmark
+    documentation : sequence of Entry
+        Pages of the documentation that are there.
     """
 
     pages: Sequence[Page]
@@ -45,6 +48,7 @@ class Report:
     ledger_link: str = ""
     full_profile: FullProfile | None = None
     benchmarks: Sequence[Benchmark] = ()
+    documentation: Sequence[Entry] = ()
 
     @property
     def by_group(self) -> dict[str, list[Page]]:
@@ -102,4 +106,5 @@ def index_html(report: Report, navigation: Navigation) -> str:
     navigation : Navigation
         Of the whole site.
     """
-    return render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)
+    text = render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)
+    return with_contents(text)

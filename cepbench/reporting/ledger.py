@@ -21,6 +21,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from cepbench.errors import ReportError
+from cepbench.experiments.own_parts import of_paper
 from cepbench.reporting.checks import KINDS, WORDS, Check, Measured, Selection, measure
 
 #: The claims as data.
@@ -167,7 +168,8 @@ def ledger(
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        Notebook -> its results; a claim about a notebook that is not there is left open.
+        Notebook -> its results; a claim about a notebook that is not there is left open. Only rows
+        of the paper's generators count: the claims are about those.
     figures : sequence of str
         Claims about these figures only; all if there are none.
     seed : int
@@ -183,12 +185,13 @@ def ledger(
         ``saved_high``, for claims about throughput the same check on partial matches created,
         inverted: by what factor fewer there are, with no clock involved.
     """
+    counted = {name: of_paper(table) for name, table in tables.items()}
     rows = []
     for claim in claims():
         if figures and claim.figure not in figures:
             continue
-        measured = measure(claim.check, tables.get(claim.results), seed=seed)
-        saved = _saved(claim.check, tables.get(claim.results), seed)
+        measured = measure(claim.check, counted.get(claim.results), seed=seed)
+        saved = _saved(claim.check, counted.get(claim.results), seed)
         verdict, why = judge(measured, claim.low, claim.high)
         reason = claim.reason if verdict != HOLDS else None
         rows.append(
@@ -283,14 +286,43 @@ def reasons_for_readers(table: pd.DataFrame) -> Styler:
 
 
 def for_readers(table: pd.DataFrame) -> Styler:
-    """A table of ratios for people: ``1.93 (1.61 to 2.30)`` in place of three columns."""
-    shown = table.assign(value=_with_intervals(table)).drop(columns=["low", "high"])
-    shown = shown.rename(columns={"value": "measured (95 %)"})
-    shown.columns = [name.replace("_", " ") for name in shown.columns]
+    """A table of numbers with intervals for people: ``1.93 (1.61 to 2.30)`` in place of three columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Its intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and
+        ``…_high`` beside another name.
+
+    Returns
+    -------
+    Styler
+        Heads are words, and a missing value is "all".
+    """
+    shown = table.copy()
+    for name in table.columns:
+        ends = ["low", "high"] if name == "value" else [f"{name}_low", f"{name}_high"]
+        if set(ends) <= set(table.columns):
+            shown[name] = _with_intervals(table, (name, *ends))
+            words = _WORDS_OF.get(name, name.replace("_", " "))
+            shown = shown.drop(columns=ends).rename(columns={name: f"{words} (95 %)"})
+    shown.columns = [_WORDS_OF.get(name, name.replace("_", " ")) for name in shown.columns]
+    if "metric" in shown:
+        shown["metric"] = shown["metric"].str.replace("_", " ")
     shown = shown.astype(object).where(shown.notna(), "all")
     return _left_aligned(
         shown.map(lambda value: f"{value:g}" if isinstance(value, float) else value)
     )
+
+
+#: Heads of columns that say more than their names.
+_WORDS_OF = {
+    "value": "measured",
+    "spearman": "rank correlation",
+    "microseconds_per_event": "µs per event",
+    "algorithm": "plan generator",
+    "baseline": "compared with",
+}
 
 
 def _claim(

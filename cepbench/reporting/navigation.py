@@ -15,8 +15,13 @@ GROUPS = {
     "paper": "The paper's figures",
     "beyond": "Beyond the paper",
     "ledger": "Ledger",
+    "own": "Your pages",
+    "docs": "Documentation",
     "more": "More",
 }
+
+#: Group of every notebook that is none of the report's.
+OWN = "own"
 
 #: Group of a notebook that names none: most of those show how something is done.
 DEFAULT_GROUP = "start"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,11 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from cepbench.errors import ReportError
+from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.provenance import machine, versions
+
+#: A line by which Python tells of a warning.
+_WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
@@ -31,11 +35,20 @@ def parameters_of(notebook: str | Path) -> dict[str, str]:
     path = Path(notebook)
     if not path.is_file():
         raise ReportError(f"there is no notebook {path}; run this at the root of the project")
-    return {name: found["default"] for name, found in papermill.inspect_notebook(path).items()}
+    try:
+        found = papermill.inspect_notebook(path)
+    except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError) as error:
+        raise ReportError(f"{path} is no notebook that Jupyter can read: {error}") from error
+    return {name: entry["default"] for name, entry in found.items()}
 
 
 def run_notebook(
-    notebook: str | Path, executed: str | Path, parameters: Mapping[str, Any]
+    notebook: str | Path,
+    executed: str | Path,
+    parameters: Mapping[str, Any],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    strict: bool = False,
 ) -> nbformat.NotebookNode:
     """Run a notebook in a kernel of its own, in the folder where it lies.
 
@@ -48,6 +61,10 @@ def run_notebook(
         machine and the versions of packages are in its metadata, under ``cepbench``.
     parameters : mapping of str to value
         Replace the defaults of the notebook's ``parameters`` cell.
+    metadata : mapping, optional
+        Metadata of the executed notebook that are otherwise, such as its title.
+    strict : bool
+        A warning that a cell prints is an error.
 
     Returns
     -------
@@ -56,18 +73,14 @@ def run_notebook(
     Raises
     ------
     ReportError
-        If the notebook is missing or has no parameter of a given name, or a cell fails.
+        If the notebook is missing or has no parameter of a given name, or a cell fails, or warns
+        where that is an error.
     """
     path, target = Path(notebook), Path(executed)
     known = parameters_of(path)
     for name in parameters:
         if name not in known:  # papermill would only warn
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ReportError(
-                f"{path.name} has no parameter {name!r}{hint} Its parameters are "
-                f"{', '.join(known) or 'none at all'}"
-            )
+            raise unknown_parameter(name, known, path.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _quiet_kernels() as runtime:
         try:
@@ -88,9 +101,21 @@ def run_notebook(
                 f"{path.name}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
                 f"The notebook as far as it came is in {target}"
             ) from error
+        done.metadata.update(metadata or {})
         done.metadata["cepbench"] = {"machine": machine(), "versions": versions()}
         nbformat.write(done, target)
-        return done
+    if strict:
+        _refuse_warnings(path.name, done)
+    return done
+
+
+def _refuse_warnings(name: str, executed: nbformat.NotebookNode) -> None:
+    for cell in executed.cells:
+        for output in cell.get("outputs", []):
+            text = output.get("text", "") if output.output_type == "stream" else ""
+            found = _WARNING.search(text) if output.get("name") == "stderr" else None
+            if found:
+                raise ReportError(f"{name}, cell {cell.execution_count} warns: {found[0].strip()}")
 
 
 def read_executed(path: Path) -> nbformat.NotebookNode:

@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import Downloads, Thumbnail
 from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.shell import TEMPLATES, render
@@ -111,14 +112,16 @@ class Body:
 
 def page_of(page: Page, body: Body, navigation: Navigation) -> str:
     """One HTML page, which loads files beside it and nothing else."""
-    return render(
+    text = render(
         "page.html.j2",
         page=page,
         body=Markup(body.html),  # nbconvert has escaped it
+        titled="<h1" in body.html,
         charts=body.charts,
         navigation=navigation,
         here=page.link,
     )
+    return with_contents(text)
 
 
 def body_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,28 +12,37 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from cepbench.errors import ReportError
+from cepbench.experiments.plugins import load_plugins
 from cepbench.experiments.profiles import PROFILES
 from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, index_html
 from cepbench.reporting.ledger import PLURAL, Claim, anchor_of, counts_of
-from cepbench.reporting.navigation import Entry, Navigation, group_of
-from cepbench.reporting.notebooks import parameters_of, read_executed, run_notebook
+from cepbench.reporting.navigation import OWN, Entry, Navigation, group_of
+from cepbench.reporting.notebooks import read_executed, run_notebook
+from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of
 from cepbench.reporting.provenance import Benchmark, benchmarks_in, full_profile
+from cepbench.reporting.requests import (
+    NOTEBOOKS,
+    Request,
+    declared,
+    requests_for,
+    settings_of,
+)
 from cepbench.reporting.shell import render, write_assets
 from cepbench.reporting.story import facts, further, headlines, verdicts_by_figure
-
-#: Notebooks of the report, in the order of its pages; each one's metadata says its group.
-NOTEBOOKS = (
-    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
-    "figure_8", "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
-)  # fmt: skip
+from cepbench.reporting.titles import in_words, summary_of, title_of
 
 #: The notebook that reads the results of all others, so it comes last.
 LEDGER = "ledger"
 
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
-_DOCUMENTATION = Entry("Documentation", "docs/index.html", "more")
+#: Pages that ``make docs`` makes, where they are there.
+_DOCUMENTATION = (
+    Entry("How-to pages", "docs/index.html", "docs"),
+    Entry("Language card", "docs/language.html", "docs"),
+    Entry("Reference", "docs/reference/index.html", "docs"),
+)
 
 
 def build_report(
@@ -43,9 +51,11 @@ def build_report(
     profile: str = "quick",
     seed: int = 0,
     notebooks: str | Path = "notebooks",
-    stems: Sequence[str] = NOTEBOOKS,
+    only: Sequence[str | Request] = (),
     parameters: Mapping[str, Any] | None = None,
+    plugins: Sequence[str | Path] = (),
     data: str | Path | None = None,
+    strict: bool = False,
     say: Any = print,
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
@@ -60,12 +70,16 @@ def build_report(
         Handed to the notebooks.
     notebooks : path
         Folder of the notebooks.
-    stems : sequence of str
-        Which of them, without ``.ipynb``.
+    only : sequence of str or Request
+        Names of notebooks in that folder, or paths of any; all of the report by default.
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
+    plugins : sequence of paths
+        Python files with plan generators or evaluators, handed to the notebooks.
     data : path, optional
         Where the generated stream is kept for the next report; ``<folder>/data`` by default.
+    strict : bool
+        A warning that a cell prints is an error.
     say : callable
         Told what is going on, line by line.
 
@@ -77,36 +91,49 @@ def build_report(
     Raises
     ------
     ReportError
-        If the profile or a parameter is unknown, a notebook is missing, or a cell fails.
+        If the profile or a parameter is unknown, a notebook is missing or has the name of another
+        page, a cell fails, or warns where that is an error.
+    PlanGeneratorError
+        If a file of plug-ins is missing, fails or registers nothing.
     """
     if profile not in PROFILES:
         raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(PROFILES)}")
-    target, source = Path(folder), Path(notebooks)
-    paths = {stem: source / f"{stem}.ipynb" for stem in stems}
-    known = {stem: parameters_of(path) for stem, path in paths.items()}
+    target = Path(folder)
+    wanted = [each for each in only if isinstance(each, Request)]
+    if len(wanted) < len(only) or not only:
+        wanted += requests_for([each for each in only if isinstance(each, str)], notebooks)
+    known = declared(wanted)
     more = dict(parameters or {})
     for name in more:
         if not any(name in names for names in known.values()):
-            everything = sorted(set().union(*known.values()))
-            raise ReportError(
-                f"no notebook has a parameter {name!r}; there are {', '.join(everything)}"
-            )
+            raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
+    load_plugins(plugins)  # what is wrong with one is told before anything runs
+    settings = {
+        request.stem: settings_of(
+            request,
+            known[request.stem],
+            report=target,
+            data=Path(data) if data else target / "data",
+            profile=profile,
+            seed=seed,
+            plugins=plugins,
+        )
+        for request in wanted
+    }
     target.mkdir(parents=True, exist_ok=True)
-    for stem, path in paths.items():
-        own = {
-            "profile": profile,
-            "seed": seed,
-            # Relative, so that no name of a home folder is published.
-            "output": _relative(target / stem, source),
-            "data": _relative(Path(data) if data else target / "data", source),
-            "report": _relative(target, source),
-            **more,
-        }
-        say(f"{stem}: running {path}")
+    for request in wanted:
+        stem, names = request.stem, known[request.stem]
+        say(f"{stem}: running {request.path}")
         executed = run_notebook(
-            path,
+            request.path,
             target / stem / f"{stem}.ipynb",
-            {name: value for name, value in own.items() if name in known[stem]},
+            {
+                **settings[stem],
+                **{name: value for name, value in more.items() if name in names},
+                **request.parameters,
+            },
+            metadata=request.metadata,
+            strict=strict,
         )
         say(f"{stem}: {executed.metadata.papermill.duration:.0f} s")
     return publish_report(target, say=say)
@@ -141,17 +168,18 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
             f"there is no executed notebook in {target}; run some by `cepbench report build`"
         )
     benchmarks = benchmarks_in(target)
-    bodies, pages = {}, []
+    bodies: dict[str, Body] = {}
+    pages: list[Page] = []
     for stem, notebook in executed.items():
-        page = _page(target, stem, notebook)
+        page = _page(target, stem, notebook, [page.entry.label for page in pages])
         saved = [thumbnail.stem for thumbnail in page.thumbnails]
         bodies[stem] = body_of(notebook, folder=stem, saved=saved, code_shown=page.code_shown)
         pages.append(page)
     entries = [page.entry for page in pages]
     if benchmarks:
         entries.append(_BENCHMARKS)
-    if (target / _DOCUMENTATION.link).is_file():
-        entries.append(_DOCUMENTATION)
+    documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
+    entries += documentation
     navigation = Navigation.of(entries)
     write_assets(target)
     for page in pages:
@@ -162,7 +190,8 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
         _write(target / here, text)
     index = target / "index.html"
-    _write(index, index_html(_report(target, pages, bodies, benchmarks), navigation))
+    report = replace(_report(target, pages, bodies, benchmarks), documentation=documentation)
+    _write(index, index_html(report, navigation))
     return index
 
 
@@ -182,15 +211,18 @@ def _executed(target: Path, say: Any) -> dict[str, NotebookNode]:
     return found
 
 
-def _page(target: Path, stem: str, notebook: NotebookNode) -> Page:
+def _page(target: Path, stem: str, notebook: NotebookNode, labels: Sequence[str]) -> Page:
     metadata = notebook.metadata
     ran = metadata.get("papermill", {})
     own = metadata.get("cepbench", {})
+    title = title_of(notebook, stem)
+    if title.partition(":")[0] in labels:  # a copy of a notebook, with the title of the first
+        title = f"{in_words(stem)}: {title}"
     return Page(
         stem,
-        title=metadata.get("title", stem),
-        summary=metadata.get("summary", ""),
-        group=group_of(metadata, stem),
+        title=title,
+        summary=summary_of(notebook),
+        group=group_of(metadata, stem) if stem in NOTEBOOKS else OWN,
         seconds=ran.get("duration") or 0.0,
         started=datetime.fromisoformat(ran["start_time"]) if ran.get("start_time") else None,
         parameters=dict(ran.get("parameters", {})),
@@ -246,7 +278,3 @@ def _write_pictures(target: Path, stem: str, body: Body) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _relative(path: Path, start: Path) -> str:
-    return Path(os.path.relpath(path, start)).as_posix()

@@ -46,7 +46,8 @@ def estimate_sweep(
 
     A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
     a time as there are cores. The result is kept in the folder of the sweep; if there is one
-    already it is returned.
+    already it is returned. Users' own generators, if the configuration names none, are measured
+    beside the sweep and are not in its estimate.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,13 +24,26 @@ from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.cells import check_agreement
 from cepbench.experiments.configuration import SweepConfig, identity_of
 from cepbench.experiments.measure import cells_of, measure_pattern
+from cepbench.experiments.own_parts import own_folder, read_with_own
 from cepbench.experiments.own_patterns import OWN, own_specs
-from cepbench.experiments.store import Journal, ResultsStore, count_rows, journal_path, read_results
+from cepbench.experiments.store import (
+    Journal,
+    ResultsStore,
+    count_rows,
+    journal_path,
+    read_kept,
+    rows_of,
+)
 from cepbench.experiments.warm_up import compile_kernels
 from cepbench.experiments.workload import PatternSpec, draw_workload
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import (
+    PAPER_GENERATORS,
+    PlanGenerator,
+    find_generator,
+    own_generators,
+)
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
@@ -45,6 +58,7 @@ class SweepJob:
     configuration: str
     folder: Path
     generators: bytes
+    beside: Path | None = None
 
     def plan_generators(self) -> list[PlanGenerator | str]:
         """In a worker: the plan generators, cepbench's own by name."""
@@ -56,6 +70,7 @@ def run_sweep(
     config: SweepConfig,
     path: str | Path,
     *,
+    own: Sequence[str] | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Measure a workload, or go on where an earlier, killed run of the same sweep stopped.
@@ -72,6 +87,10 @@ def run_sweep(
     config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
+    own : sequence of str, optional
+        Users' plan generators that are measured on the same patterns beside those of the
+        configuration, each in a folder within that of the sweep: what has been measured stays.
+        By default all that are registered if the configuration names no generators, else none.
     progress : bool
         Whether to show a bar with finished patterns and the time that is left.
 
@@ -94,36 +113,13 @@ def run_sweep(
     its own types, and throughput counts those; reading and sorting out the others is no part of
     the times.
     """
-    config, generators = resolved(config)
-    cells = cells_of(
-        generators, config.evaluators, config.repetitions, config.strategies, config.alphas
-    )
-    identity = identity_of(config, generators)
-    with ResultsStore(path, identity) as store:
-        if not store.is_complete:
-            cardinalities = store.kept("cardinalities", lambda: cardinalities_of(spark, config))
-            specs = workload_of(config, cardinalities)
-            statistics = store.kept(
-                "statistics", lambda: _statistics(spark, config, specs, progress=progress)
-            )
-            pending = [
-                (spec, statistics[spec.pattern_id])
-                for spec in specs
-                if not set(cells) <= store.finished(spec.pattern_id)
-            ]
-            # Shuffled, so that the finished part tells the duration of the rest.
-            random.Random(config.seed).shuffle(pending)
-            # Compiled here once if need be; the workers then only load from the disk cache.
-            compile_kernels()
-            job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
-            failures = _run(spark, job, pending, len(cells), progress=progress)
-            if failures:
-                raise ExperimentError(
-                    f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
-                    f"{failures[0]}. What is finished is kept: mend this and run the sweep again"
-                )
-            store.compact()
-        results = read_results(path)
+    if own is None:
+        own = own_generators() if config.algorithms is None else ()
+    _measured(spark, config, Path(path), progress=progress)
+    for name in own:
+        part = replace(config, algorithms=(name,))
+        _measured(spark, part, own_folder(path, name), beside=Path(path), progress=progress)
+    results = read_with_own(path, own)
     check_agreement(results)
     order = {name: rank for rank, name in enumerate((*config.pattern_sets, OWN))}
     return results.sort_values(
@@ -131,9 +127,63 @@ def run_sweep(
     )
 
 
+def _measured(
+    spark: SparkSession,
+    config: SweepConfig,
+    path: Path,
+    *,
+    beside: Path | None = None,
+    progress: bool,
+) -> None:
+    """Fill one folder; with ``beside``, from the patterns and statistics of a finished sweep."""
+    config, generators = resolved(config)
+    cells = cells_of(
+        generators, config.evaluators, config.repetitions, config.strategies, config.alphas
+    )
+    identity = identity_of(config, generators)
+    with ResultsStore(path, identity) as store:
+        if store.is_complete:
+            return
+
+        def kept(name: str, make: Callable[[], Any]) -> Any:
+            return store.kept(name, make if beside is None else partial(read_kept, beside, name))
+
+        cardinalities = kept("cardinalities", lambda: cardinalities_of(spark, config))
+        specs = workload_of(config, cardinalities)
+        statistics = kept(
+            "statistics", lambda: _statistics(spark, config, specs, progress=progress)
+        )
+        pending = [
+            (spec, statistics[spec.pattern_id])
+            for spec in specs
+            if not set(cells) <= store.finished(spec.pattern_id)
+        ]
+        # Shuffled, so that the finished part tells the duration of the rest.
+        random.Random(config.seed).shuffle(pending)
+        # Compiled here once if need be; the workers then only load from the disk cache.
+        compile_kernels()
+        job = SweepJob(
+            config,
+            json.dumps(identity),
+            store.path.resolve(),
+            pickled(generators),
+            beside and beside.resolve(),
+        )
+        failures = _run(spark, job, pending, len(cells), progress=progress)
+        if failures:
+            raise ExperimentError(
+                f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
+                f"{failures[0]}. What is finished is kept: mend this and run the sweep again"
+            )
+        store.compact()
+
+
 def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
-    """The configuration with the names of all its plan generators, and those themselves."""
-    names = default_generators() if config.algorithms is None else config.algorithms
+    """The configuration with the names of its plan generators, and those themselves.
+
+    Where it names none they are the paper's nine; users' own are measured beside them.
+    """
+    names = PAPER_GENERATORS if config.algorithms is None else config.algorithms
     generators = [find_generator(name) for name in names]
     return replace(config, algorithms=tuple(entry.name for entry in generators)), generators
 
@@ -241,6 +291,7 @@ def _measure_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> str
                 dataset=Path(config.data).name,
                 configuration=job.configuration,
                 finished=journal.finished,
+                beside=rows_of(job.beside, spec.pattern_id) if job.beside else (),
             ):
                 journal.append(row)
     except Exception as error:  # told with its pattern by the driver; the other tasks go on

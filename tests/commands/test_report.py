@@ -11,6 +11,7 @@ import pytest
 
 from cepbench.errors import ReportError
 from cepbench.reporting import site
+from cepbench.reporting.requests import NOTEBOOKS
 
 
 @pytest.fixture
@@ -20,12 +21,15 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any
 
     def build(folder: Path, **options: Any) -> Path:
         options.pop("say")("quickstart: running")
+        options["only"] = [request.stem for request in options["only"]]
         calls.append({"folder": folder, **options})
         return folder / "index.html"
 
     monkeypatch.setattr(site, "build_report", build)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notebooks").mkdir()
+    for stem in ("figure_6", "ledger", "mine"):
+        (tmp_path / "notebooks" / f"{stem}.ipynb").touch()
     return calls
 
 
@@ -39,18 +43,25 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
             "profile": "quick",
             "seed": 0,
             "notebooks": Path("notebooks"),
-            "stems": list(site.NOTEBOOKS),
+            "only": list(NOTEBOOKS),
             "parameters": None,
+            "plugins": (),
+            "strict": False,
         }
     ]
-    run("report build --profile full --only figure_6 --only ledger --fresh --seed 3 -o there")
+    run(
+        "report build --profile full --only notebooks/mine.ipynb --only ledger --only figure_6 "
+        "--fresh --strict --seed 3 --plugin a.py --plugin b.py -o there"
+    )
     assert built[1] == {
         "folder": Path("there"),
         "profile": "full",
         "seed": 3,
         "notebooks": Path("notebooks"),
-        "stems": ["figure_6", "ledger"],
+        "only": ["figure_6", "ledger", "mine"],
         "parameters": {"fresh": True},
+        "plugins": [Path("a.py"), Path("b.py")],
+        "strict": True,
     }
     assert json.loads(run("report build --only ledger --json").stdout) == {
         "index": "reports/index.html",

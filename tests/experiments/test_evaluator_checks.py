@@ -217,8 +217,8 @@ def test_running_a_cell_again_replaces_the_function() -> None:
     cell(1)
     second = cell(2)
     assert cep.EVALUATORS["mine"].run is second
-    with pytest.raises(EvaluationError, match=r"mine is taken by .*mine; choose another"):
-        cep.plan_evaluator("mine")(borrowed)
+    cep.plan_evaluator("mine")(borrowed)  # another function of that name too
+    assert cep.EVALUATORS["mine"].run is borrowed
 
 
 def test_unknown_names_are_told() -> None:

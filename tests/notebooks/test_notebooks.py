@@ -5,20 +5,23 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pandas as pd
+import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from papermill.exceptions import PapermillExecutionError
 
-from cepbench.errors import ReportError
+from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.experiments.cells import OK, REFUSED, RESULT_SCHEMA
 from cepbench.experiments.planning import TIME_BUDGET
 from cepbench.experiments.profiles import sweep_config
 from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
 from cepbench.reporting.ledger import PLURAL, claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
-from cepbench.reporting.site import NOTEBOOKS as PUBLISHED
+from cepbench.reporting.requests import NOTEBOOKS as PUBLISHED
 from cepbench.reporting.site import build_report
 from tests.reporting.chromium import open_page
 from tests.reporting.offline import Page, read_page
@@ -200,6 +203,14 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
         assert claim.statement in " ".join(pages["ledger"].text.split())
 
 
+def test_heads_of_tables_are_words(report: Path, pages: dict[str, Page]) -> None:
+    """But on pages that teach, whose readers need the names of the columns."""
+    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "own_generator"}:
+        html = (report / f"{stem}.html").read_text(encoding="utf-8")
+        heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)
+        assert not [head for head in heads if "_" in re.sub(r"<[^>]*>", "", head)], stem
+
+
 def test_pages_do_not_say_where_the_project_lies(report: Path) -> None:
     for path in report.glob("*.html"):
         assert str(NOTEBOOKS.parent) not in path.read_text(encoding="utf-8"), path.name
@@ -250,12 +261,153 @@ def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
 def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
     path = write_notebook(tmp_path, "seed = 0  # of all", "1 / 0")
     assert parameters_of(path) == {"seed": "0"}
-    with pytest.raises(ReportError, match=r"no parameter 'sead'; did you mean 'seed'\?"):
+    with pytest.raises(
+        ReportError, match=r"no parameter 'sead' in own.ipynb; did you mean 'seed'\?"
+    ):
         run_notebook(path, tmp_path / "x.ipynb", {"sead": 1})
-    with pytest.raises(ReportError, match="no notebook has a parameter 'patern'"):
+    with pytest.raises(
+        ReportError, match=r"no parameter 'patern' in any notebook; did you mean 'patt"
+    ):
         build_report(tmp_path / "r", notebooks=NOTEBOOKS, parameters={"patern": 1})
     with pytest.raises(ReportError, match="unknown profile 'fast'; there are quick and full"):
         build_report(tmp_path / "r", notebooks=NOTEBOOKS, profile="fast")
     with pytest.raises(ReportError, match=r"there is no notebook .*quickstart\.ipynb"):
         build_report(tmp_path / "r", notebooks=tmp_path)
+    with pytest.raises(PlanGeneratorError, match=r"no Python file mine\.py"):
+        build_report(tmp_path / "r", only=["ledger"], notebooks=NOTEBOOKS, plugins=["mine.py"])
+    with pytest.raises(ReportError, match=r"own\.ipynb takes no plug-ins"):
+        build_report(tmp_path / "r", only=[str(path)], plugins=[write_plugin(tmp_path)])
     assert not (tmp_path / "r").exists()
+
+
+def write_plugin(folder: Path) -> Path:
+    path = folder / "my_generators.py"
+    path.write_text(
+        "import cepbench as cep\n"
+        "@cep.plan_generator('BACKWARDS', plans='order')\n"
+        "def backwards(problem, rng):\n"
+        "    return range(problem.n)[::-1]\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
+    """With what it asks for: its folder in the report, profile and seed, plug-ins."""
+    sources = (
+        'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
+        "from cepbench.reporting.opening import open_notebook\n"
+        "folder = open_notebook(output, plugin)\n"
+        "from cepbench.planners.registry import own_generators\n"
+        "(folder / 'told.txt').write_text(f'{own_generators()} {data} {seed}')",
+    )
+    path = write_notebook(tmp_path, *sources)
+    report = tmp_path / "report"
+    build_report(
+        report, only=[str(path)], seed=7, plugins=[write_plugin(tmp_path)], say=lambda line: None
+    )
+    assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
+    text = read_page((report / "own.html").read_text("utf-8")).text
+    assert "Your pages" in text and "own · cepbench" in text
+    other = path.rename(tmp_path / "second.ipynb")
+    build_report(report, only=[str(other)], say=lambda line: None)
+    for stem in ("index", "own", "second"):
+        links = [
+            a["href"]
+            for tag, a in read_page((report / f"{stem}.html").read_text("utf-8")).elements
+            if tag == "a"
+        ]
+        assert {"own.html", "second.html"} <= set(links)
+
+
+def test_a_parameter_that_is_not_declared_ends_a_run_by_plain_papermill(tmp_path: Path) -> None:
+    """papermill itself warns and runs on with the default."""
+    sources = (
+        'profile = "quick"\noutput = "out"',
+        "from cepbench.reporting.opening import open_notebook\nopen_notebook(output)",
+    )
+    path = write_notebook(tmp_path, *sources)
+    with pytest.raises(PapermillExecutionError) as failed:
+        papermill.execute_notebook(
+            path, tmp_path / "x.ipynb", {"profil": "full"}, cwd=tmp_path, progress_bar=False
+        )
+    assert failed.value.ename == "ReportError"
+    assert "no parameter 'profil' in this notebook; did you mean 'profile'?" in failed.value.evalue
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_notebook_checks_what_it_is_handed(path: Path) -> None:
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    (parameters,) = (c for c in cells if "parameters" in c.metadata.get("tags", []))
+    call = "open_notebook(output, plugin)" if path.stem != "ledger" else "open_notebook(output)"
+    assert f"folder = {call}" in cells[cells.index(parameters) + 1].source
+    assert ("plugin" in parameters_of(path)) == (path.stem != "ledger")
+
+
+def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = write_notebook(tmp_path, "n = 1", "import warnings; warnings.warn('too few patterns')")
+    run_notebook(path, tmp_path / "out" / "own.ipynb", {})
+    with pytest.raises(ReportError, match=r"own\.ipynb, cell 2 warns: .*too few patterns"):
+        run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
+
+
+def tiny_for(stems: list[str]) -> dict[str, Any]:
+    """Those of the tiny parameters that some of these notebooks have."""
+    known = {name for stem in stems for name in parameters_of(NOTEBOOKS / f"{stem}.ipynb")}
+    return {name: value for name, value in TINY.items() if name in known}
+
+
+def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again(
+    report: Path, tmp_path: Path
+) -> None:
+    stems = ["figures_3_4_5", "figure_6", "figure_8"]
+    sweeps = {path: path.read_bytes() for path in report.glob("data/sweeps/*/results.parquet")}
+    build_report(
+        tmp_path, notebooks=NOTEBOOKS, only=stems, seed=3, parameters=tiny_for(stems),
+        data=report / "data",
+        plugins=[write_plugin(tmp_path)], say=lambda line: None,
+    )  # fmt: skip
+    assert len(sweeps) == 3
+    for path, content in sweeps.items():
+        assert path.read_bytes() == content
+    for stem in stems:
+        own, alone = (
+            pd.read_parquet(folder / stem / "results.parquet") for folder in (tmp_path, report)
+        )
+        mine = own[own["algorithm"] == "BACKWARDS"]
+        assert len(mine) and set(own["algorithm"]) == {*alone["algorithm"], "BACKWARDS"}
+        assert len(own) == len(alone) + len(mine)  # Figure 6 draws as many plans of the others
+        text = (tmp_path / f"{stem}.html").read_text(encoding="utf-8")
+        assert "BACKWARDS" in text and "BACKWARDS came to the sweep" in text
+
+
+def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
+    """Its function, in a cell of its own, is all that a reader replaces."""
+    path = NOTEBOOKS / "own_generator.ipynb"
+    naming = [c for c in nbformat.read(path, as_version=4).cells if "lookahead" in c.source.lower()]
+    assert len(naming) == 1 and "check_generator" not in naming[0].source
+    copy = tmp_path / "balanced.ipynb"
+    copy.write_bytes(path.read_bytes())
+    plugin = tmp_path / "my_generators.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        "@cep.plan_generator('BALANCED', plans='tree')\n"
+        "def balanced(problem, rng):\n"
+        "    def build(part):\n"
+        "        half = len(part) // 2\n"
+        "        return part[0] if not half else (build(part[:half]), build(part[half:]))\n"
+        "    return build(list(range(problem.n)))\n",
+        encoding="utf-8",
+    )
+    build_report(
+        tmp_path / "r", only=[str(copy)], plugins=[plugin], say=lambda line: None,
+        parameters=tiny_for(["own_generator"]) | {"identifiers": 40},
+    )  # fmt: skip
+    page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text.split())
+    table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
+    assert set(table["algorithm"]) == {*PAPER_GENERATORS, "BALANCED"}
+    assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
+    assert re.search(
+        r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text
+    )

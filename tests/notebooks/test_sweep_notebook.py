@@ -49,12 +49,12 @@ def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
         NOTEBOOK,
         tmp_path / "executed.ipynb",
         {
-            "sweep": str(file), "profile": "", "seed": 3, "data": str(tmp_path / "data"),
+            "sweep": str(file), "seed": 3, "changes": {"repetitions": 2}, "data": str(tmp_path / "data"),
             "output": str(output), "compare_with": str(other),
         },
     )  # fmt: skip
     results = pd.read_parquet(output / "results.parquet")
-    assert len(results) == len(PATTERNS) * len(GENERATORS) and set(results["status"]) == {OK}
+    assert len(results) == 2 * len(PATTERNS) * len(GENERATORS) and set(results["status"]) == {OK}
     assert set(results["algorithm"]) == set(GENERATORS) and set(results["seed"]) == {3}
     assert set(results["pattern_id"]) == {f"own-{name}" for name in PATTERNS}
     compared = pd.read_parquet(output / "comparison.parquet")

@@ -61,3 +61,31 @@ def test_errors_have_the_names_of_the_last_table() -> None:
     names = re.findall(r"^\| `(\w+Error)` \|", PAGE, re.MULTILINE)
     assert len(names) > 5
     assert all(issubclass(getattr(errors, name), errors.PatternError) for name in names)
+
+
+def card() -> list[str]:
+    """Every spelling of the card, as a whole pattern."""
+    lines = PAGE.partition("## ")[0].splitlines()
+    spellings = [each for line in lines for each in re.findall(r"`([^`]+)`", line)
+                 if line.startswith("| ")]  # fmt: skip
+    frames = (
+        (("SEQ(", "AND(", "OR("), "PATTERN {} WITHIN 9 s"),
+        (("WHERE ", "STRATEGY "), "PATTERN SEQ(A a, KL(B b), C c) {} WITHIN 9 s"),
+        (("WITHIN ",), "PATTERN SEQ(A a) {}"),
+        (("b.", "b[", "sum("), "PATTERN SEQ(A a, KL(B b), C c) WHERE {} WITHIN 9 s"),
+    )
+    found = []
+    for text in spellings:
+        condition = text if " > " in text or "WHERE" in text else f"{text} > a.price"
+        for beginnings, frame in frames:
+            if text.startswith(beginnings):
+                found.append(frame.format(condition if text[0] in "bs" else text))
+    return found
+
+
+def test_the_card_is_on_one_screen_and_parses() -> None:
+    assert PAGE.startswith("# The pattern language: card")
+    assert PAGE.index("\n## ") < 1700  # letters
+    assert len(card()) == 16
+    for text in card():
+        parse(text, low=3) if ":low" in text else parse(text)

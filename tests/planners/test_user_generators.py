@@ -14,7 +14,12 @@ import pytest
 from cepbench.errors import PlanGeneratorError, PlanningRefusedError
 from cepbench.planners import registry
 from cepbench.planners.generate import plan, plan_problem
-from cepbench.planners.registry import PLAN_GENERATORS, find_generator, plan_generator
+from cepbench.planners.registry import (
+    PLAN_GENERATORS,
+    find_generator,
+    own_generators,
+    plan_generator,
+)
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.planning_cases import random_case
 
@@ -118,10 +123,13 @@ def test_the_same_function_may_change_the_case_of_its_name() -> None:
     assert "MINE" not in PLAN_GENERATORS and find_generator("mINE").name == "Mine"
 
 
-def test_a_name_in_use_is_refused() -> None:
+def test_a_name_of_cepbench_is_refused() -> None:
     with pytest.raises(PlanGeneratorError, match="GREEDY is taken by cepbench itself"):
         plan_generator("greedy", plans="order")(lambda problem, rng: [])
+    assert PLAN_GENERATORS["GREEDY"].is_builtin
 
+
+def test_another_function_of_the_same_name_replaces_a_faulty_one() -> None:
     def one(problem, rng):
         return [0, 1, 2]
 
@@ -129,9 +137,9 @@ def test_a_name_in_use_is_refused() -> None:
         return [2, 1, 0]
 
     plan_generator("MINE", plans="order")(one)
-    with pytest.raises(PlanGeneratorError, match=r"MINE is taken by .*\.one; choose another"):
-        plan_generator("MINE", plans="order")(two)
-    assert PLAN_GENERATORS["MINE"].function is one
+    plan_generator("Mine", plans="order")(two)
+    assert PLAN_GENERATORS["Mine"].function is two
+    assert own_generators().count("Mine") == 1 and "MINE" not in own_generators()
 
 
 @pytest.mark.parametrize("name", ["", "  ", None, 3])

@@ -99,6 +99,29 @@ def test_the_pages_need_no_network(built: Path) -> None:
                 assert not re.match(r"(?:https?:)?//", loaded or ""), f"{path.name}: {loaded}"
 
 
+@pytest.mark.xdist_group("documentation")  # built once
+def test_every_page_leads_back_to_the_report(built: Path) -> None:
+    """The pages lie in the report's folder ``docs``, at any depth."""
+    pages = [built / "index.html", built / "language.html",
+             built / "reference" / "_generated" / "plans.html"]  # fmt: skip
+    for path in pages:
+        links = [
+            attributes.get("href", "")
+            for tag, attributes in read_page(path.read_text(encoding="utf-8")).elements
+            if tag == "a"
+        ]
+        assert (built.parent / "index.html") in [(path.parent / link).resolve() for link in links]
+
+
+def test_the_site_is_made_with_its_documentation_and_ci_makes_all_of_it() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^report: docs ", makefile, re.MULTILINE)
+    assert re.search(r"sphinx -q -W .* docs reports/docs$", makefile, re.MULTILINE)
+    commands = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    for command in ("make test", "make lint", "make report REPORT_ARGS=--strict"):
+        assert command in commands
+
+
 def test_the_citation_file_is_valid_and_cites_the_five_papers() -> None:
     found = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= found.keys()

@@ -99,7 +99,7 @@ BY_HAND = {"sweep"}
 
 
 def test_the_report_has_every_notebook() -> None:
-    from cepbench.reporting.site import NOTEBOOKS as PUBLISHED
+    from cepbench.reporting.requests import NOTEBOOKS as PUBLISHED
 
     assert sorted({*PUBLISHED} | BY_HAND) == [path.stem for path in NOTEBOOKS]
 

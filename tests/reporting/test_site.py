@@ -19,10 +19,13 @@ from typer.testing import CliRunner
 from cepbench.commands.app import app
 from cepbench.errors import ReportError
 from cepbench.figures.static import save_figure
+from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import GROUPS, Navigation, group_of
-from cepbench.reporting.site import NOTEBOOKS, publish_report
+from cepbench.reporting.requests import NOTEBOOKS, requests_for
+from cepbench.reporting.site import publish_report
+from cepbench.reporting.titles import summary_of, title_of, with_words
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
 from tests.reporting.offline import Page, read_page
@@ -104,11 +107,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         group="ledger",
     )
     verdicts.to_parquet(folder / "ledger" / "ledger.parquet")
+    write_executed(
+        folder, "my_idea", new_markdown_cell("# My *idea*\n\nThe `rarest` first. And more.")
+    )
     (folder / "benchmarks").mkdir()
     wide = "A <b> benchmark" + " 1.5" * 100
     (folder / "benchmarks" / "bench_joins.txt").write_text(wide, encoding="utf-8")
-    (folder / "docs").mkdir()
-    (folder / "docs" / "index.html").write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
+    for name in ("index", "language", "reference/index"):
+        path = folder / "docs" / f"{name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
     publish_report(folder, say=pytest.fail)
     return folder
 
@@ -120,7 +128,8 @@ def pages(site: Path) -> dict[str, Page]:
 
 def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
     assert set(pages) == {
-        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html",
+        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
+        "benchmarks.html",
     }  # fmt: skip
     text = " ".join(pages["figure_9.html"].text.split())
     for expected in (
@@ -156,17 +165,32 @@ def test_every_link_leads_to_a_page_a_file_or_an_anchor(site: Path, pages: dict[
 def test_navigation_is_the_same_on_every_page_and_marks_the_current(
     pages: dict[str, Page],
 ) -> None:
-    order = ["index.html", "quickstart.html", "figure_9.html", "ledger.html", "benchmarks.html"]
+    order = [
+        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
+        "docs/index.html", "docs/language.html", "docs/reference/index.html", "benchmarks.html",
+    ]  # fmt: skip
     for name, page in pages.items():
         links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
         listed = [a["href"] for a in links]
         start = listed.index("index.html", 2)  # after the link to the content and the name
-        assert listed[start : start + 6] == [*order, "docs/index.html"]
+        assert listed[start : start + len(order)] == order
         assert [a["href"] for a in links if a.get("aria-current") == "page"] == [name]
         turns = {a["rel"]: a["href"] for tag, a in page.elements if tag == "a" and "rel" in a}
         at = order.index(name)
         assert turns.get("prev") == (order[at - 1] if at else None)
-        assert turns["next"] == [*order, "docs/index.html"][at + 1]
+        assert turns.get("next") == (order[at + 1] if at + 1 < len(order) else None)
+
+
+def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -> None:
+    """Three pages of it, beside the navigation; none of them where they were not made."""
+    front = (site / "index.html").read_text(encoding="utf-8")
+    ways = front[front.index('class="ways"') : front.index('class="facts"')]
+    for link in ("docs/index.html", "docs/language.html", "docs/reference/index.html"):
+        assert f'href="{link}"' in ways
+    write_executed(tmp_path, "quickstart", title="Quick start")
+    publish_report(tmp_path, say=pytest.fail)
+    alone = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "docs/" not in alone and "Documentation" not in alone
 
 
 def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
@@ -178,6 +202,72 @@ def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"x\.ipynb.* 'papers'; did you mean 'paper'\?"):
         group_of({"group": "papers"}, "x")
     assert Navigation.of([]).neighbours("index.html") == (None, None)
+
+
+def test_a_page_of_ones_own_says_what_it_is(pages: dict[str, Page]) -> None:
+    """It is in a group of its own, called by its first heading, with its first sentence."""
+    for name, page in pages.items():
+        text = " ".join(page.text.split())
+        assert "Your pages My idea" in text, name
+    assert "The rarest first." in " ".join(pages["index.html"].text.split())
+
+
+@pytest.mark.parametrize(
+    ("cells", "metadata", "title", "summary"),
+    [
+        (["# One\n\nText."], {"title": "Two", "summary": "Said."}, "Two", "Said."),
+        (["no heading"], {"title": " "}, "the file", "no heading"),
+        (["![x](y.png)\n\n## **Bold** [link](z) of a_b\n", "Is it? Yes."], {},
+         "Bold link of a_b", "x"),
+        ([], {}, "the file", ""),
+        (["# T\n\n" + "word " * 100], {}, "T", "word " * 49 + "word …"),
+    ],
+)  # fmt: skip
+def test_titles_and_summaries(
+    cells: list[str], metadata: dict[str, str], title: str, summary: str
+) -> None:
+    notebook = new_notebook(cells=list(map(new_markdown_cell, cells)), metadata=metadata)
+    assert title_of(notebook, "the_file") == title
+    assert summary_of(notebook) == summary
+
+
+def test_a_table_with_words_for_names() -> None:
+    index = pd.MultiIndex.from_tuples([(1, 2)], names=["pattern_set", None])
+    table = pd.DataFrame({"times_trivial": [1.0], "model": "x"}, index=index)
+    shown = with_words(table)
+    assert list(shown.columns) == ["times trivial", "model"]
+    assert list(shown.index.names) == ["pattern set", None]
+    assert list(table.columns) == ["times_trivial", "model"]  # stays as it was
+    assert list(table.index.names) == ["pattern_set", None]
+
+
+def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
+    for stem in ("own_generator", "pair_first"):
+        write_executed(tmp_path, stem, title="A plan generator of your own")
+    publish_report(tmp_path, say=pytest.fail)
+    text = " ".join(read_page((tmp_path / "index.html").read_text("utf-8")).text.split())
+    assert "Your pages pair first" in text
+
+
+def test_which_notebooks_are_meant(tmp_path: Path) -> None:
+    here, there = tmp_path / "notebooks", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        for stem in ("quickstart", "mine", "index"):
+            (folder / f"{stem}.ipynb").touch()
+    (there / "Zwei & drei.ipynb").touch()
+    assert [request.stem for request in requests_for([], here)] == list(NOTEBOOKS)
+    named = requests_for(["mine", str(there / "Zwei & drei.ipynb"), "quickstart", "mine"], here)
+    assert [request.stem for request in named] == ["quickstart", "mine", "Zwei_drei"]
+    for wanted, message in (
+        (["mine", str(there / "mine.ipynb")], "would both be the page mine.html"),
+        (["minne"], r"no notebook 'minne' in .*; did you mean mine\?"),
+        ([str(there / "min.ipynb")], r"there is no file .*min\.ipynb; did you mean mine\?"),
+        (["index"], "cannot be called 'index'"),
+        ([str(there / "quickstart.ipynb")], "has a notebook quickstart of its own"),
+    ):
+        with pytest.raises(ReportError, match=message):
+            requests_for(wanted, here)
 
 
 def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
@@ -305,14 +395,62 @@ def test_the_switch_shows_the_code_and_the_menu_the_pages(site: Path, chromium: 
     folded = "[...document.querySelectorAll('details.code')].filter(cell => !cell.open).length"
     cells = chromium.evaluate("document.querySelectorAll('details.code').length")
     assert chromium.evaluate(folded) == cells == 4
-    chromium.evaluate("document.getElementById('show-code').click()")
+    button = "document.getElementById('show-code')"
+    says = f"[{button}.textContent, {button}.getAttribute('aria-expanded')]"
+    assert chromium.evaluate(says) == ["Show code", "false"]
+    chromium.evaluate(f"{button}.click()")
     assert chromium.evaluate(folded) == 0
-    chromium.evaluate("document.getElementById('show-code').click()")
+    assert chromium.evaluate(says) == ["Hide code", "true"]
+    chromium.evaluate(f"{button}.click()")
     assert chromium.evaluate(folded) == cells
+    assert chromium.evaluate(says) == ["Show code", "false"]
+    # A cell that is opened by hand counts too.
+    chromium.evaluate("document.querySelector('details.code').open = true")
+    chromium.wait(f"{button}.textContent === 'Hide code'")
+    chromium.evaluate(f"{button}.click()")
+    assert chromium.evaluate(folded) == cells
+    chromium.evaluate("localStorage.clear()")
     height = "document.querySelector('nav.pages').getBoundingClientRect().height"
     assert chromium.evaluate(height) == 0
     chromium.evaluate("document.getElementById('menu').click()")
     assert chromium.evaluate(height) > 100
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_the_switch_begins_with_what_is_seen(site: Path, chromium: Browser) -> None:
+    chromium.open(site / "quickstart.html", 1280)
+    says = "document.getElementById('show-code').textContent"
+    assert chromium.evaluate(says) == "Hide code"  # a page that is read for its code
+    chromium.open(site / "my_idea.html", 1280)
+    assert chromium.evaluate("document.getElementById('show-code').hidden")  # there is none
+
+
+def test_a_long_page_begins_with_its_contents(site: Path, pages: dict[str, Page]) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    box = front[front.index('<details class="contents">') : front.index("</nav></details>")]
+    listed = re.findall(r'<a href="#([^"]+)">', box)
+    headings = [
+        a["id"] for tag, a in pages["index.html"].elements if tag in ("h2", "h3") and "id" in a
+    ]
+    assert listed == headings and len(listed) > 5
+    assert box.count("<li>") == box.count("</li>") and box.count("<ol>") == box.count("</ol>")
+    assert "contents" not in (site / "my_idea.html").read_text(encoding="utf-8")
+
+
+def test_contents_nest_and_are_escaped() -> None:
+    short = "<main><h1>T</h1><h2 id='a'>A</h2><h3 id='b'>B</h3></main>"
+    assert with_contents(short) == short
+    long = (
+        "<h2 id='no'>outside</h2><main><h1>T</h1><h2 id='a'>A &lt;i&gt;<a class='anchor-link' "
+        "href='#a'>¶</a></h2><h3 id='b'>B</h3><h3 id='c'>C</h3><h2>no id</h2><h2 id='d'>D</h2></main>"
+    )
+    box = with_contents(long).partition("</h1>\n")[2].partition("<h2")[0]
+    assert "".join(box.split("\n")) == (
+        '<details class="contents"><summary>On this page</summary>'
+        '<nav aria-label="On this page"><ol><li><a href="#a">A &lt;i&gt;</a><ol><li>'
+        '<a href="#b">B</a></li><li><a href="#c">C</a></li></ol></li><li><a href="#d">D</a></li>'
+        "</ol></nav></details>"
+    )
 
 
 @pytest.mark.xdist_group("notebooks")
@@ -330,6 +468,25 @@ def test_paper_has_the_figure_for_print_and_no_navigation(site: Path, chromium: 
         ".has-twin": False, ".twin": True, "nav.pages": False, "details.code": False,
     }  # fmt: skip
     chromium.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.xdist_group("notebooks")
+def test_an_explanation_stays_with_its_picture_on_paper(site: Path, chromium: Browser) -> None:
+    """The second page has its words too; a picture alone would need no font."""
+    (site / "paper.html").write_text(
+        """<!DOCTYPE html><html><head><link rel="stylesheet" href="assets/site.css"></head><body>
+        <main><p>First</p><div style="height: 650px"></div>
+        <div class="output"><div class="output_html"><div class="cep-explanation">
+        <p>order plan<br>order: a, b</p>
+        <figure><svg width="300" height="400"><rect width="300" height="400"/></svg></figure>
+        </div></div></div></main></body></html>""",
+        encoding="utf-8",
+    )
+    chromium.open(site / "paper.html", 1000)
+    (site / "paper.html").unlink()
+    objects = re.findall(rb"\d+ 0 obj\s*<<(.*?)>>\s*endobj", chromium.printed(), re.DOTALL)
+    pages = [each for each in objects if re.search(rb"/Type\s*/Page\b", each)]
+    assert [b"/Font" in page for page in pages] == [True, True]
 
 
 @pytest.mark.xdist_group("notebooks")

@@ -26,6 +26,7 @@ from cepbench.errors import DatasetError, ExperimentError
 from cepbench.experiments.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.measure import cells_of
+from cepbench.experiments.own_parts import is_finished, read_with_own
 from cepbench.experiments.store import ResultsStore, count_rows, read_configuration, read_results
 from cepbench.experiments.workload import PATTERN_SETS, draw_workload
 from cepbench.patterns.parse import parse
@@ -396,3 +397,37 @@ def test_what_cannot_be_measured_is_told_with_its_pattern(
         ExperimentError, match=r"2 of 2 patterns .*-3-0000: StatisticsError: .*many"
     ):
         run_sweep(spark, config, tmp_path / "out", progress=False)
+
+
+def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    config = small(data, share_equal_plans=True)
+    folder = tmp_path / "out"
+    alone = run_sweep(spark, config, folder, progress=False)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
+    registered("MINE", plans="order")(notebook["mine"])
+    assert not is_finished(folder) and is_finished(folder, [])
+    results = run_sweep(spark, config, folder, progress=False)
+    assert is_finished(folder)
+    for path, content in before.items():
+        assert path.read_bytes() == content or path.name == "sweep.lock", path
+    own = results[results["algorithm"] == "MINE"]
+    others = results[results["algorithm"] != "MINE"]
+    pd.testing.assert_frame_equal(
+        others.sort_values(IDENTITY, ignore_index=True),
+        alone.sort_values(IDENTITY, ignore_index=True),
+    )
+    assert len(own) == len(alone) / alone["algorithm"].nunique() and (own["status"] == OK).all()
+    # The same plans as EFREQ's: its runs count for both, and ratios are exactly 1.
+    efreq = others[others["algorithm"] == "EFREQ"].set_index(["pattern_id", "repetition"])
+    own = own.set_index(["pattern_id", "repetition"])
+    pd.testing.assert_series_equal(own["plan"], efreq["plan"].loc[own.index])
+    pd.testing.assert_series_equal(own["seconds"], efreq["seconds"].loc[own.index])
+    assert own["measured_with"].notna().all()
+    # Read again without Spark, and the whole of it pattern by pattern.
+    assert len(read_with_own(folder)) == len(results)
+    assert len(read_results(folder)) == len(alone)

@@ -14,9 +14,12 @@ from cepbench.experiments.cells import OK
 from cepbench.experiments.estimate import read_estimate
 from cepbench.experiments.store import read_results
 from cepbench.planners.registry import _GENERATORS
+from tests.reporting.offline import read_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
 
 OWN = """
 title = "Tiny"
@@ -80,13 +83,22 @@ def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_p
     (tmp_path / "plugin.py").write_text(PLUGIN)
     common = [tmp_path / "tiny.toml", "--plugin", tmp_path / "plugin.py", "--json"]
     try:
-        done = sweep("run", *common, "--folder", tmp_path / "one")
+        done = sweep(
+            "run", *common, "--folder", tmp_path / "one",
+            "--page", "--report", tmp_path / "site", "--notebooks", ROOT / "notebooks",
+        )  # fmt: skip
         other = sweep("run", *common, "--folder", tmp_path / "two", "--set", "repetitions=2")
     finally:
         _GENERATORS.pop("BACKWARDS", None)
     assert (done.exit_code, other.exit_code) == (0, 0), done.output + other.output
     results = read_results(json.loads(done.stdout)[0]["results"])
     assert (results["status"] == OK).all()
+    told = json.loads(done.stdout)[0]
+    assert told["page"] == str(tmp_path / "site" / "sweep_tiny.html") and told["own_results"] == {}
+    page = read_page(Path(told["page"]).read_text(encoding="utf-8"))
+    text = " ".join(page.text.split())
+    assert "Your pages Tiny" in text and "BACKWARDS" in text and "of its own" in text
+    assert any(link.get("class") == "chart" for _, link in page.elements)
     cells = results.set_index(["pattern_id", "algorithm"])
     assert len(cells) == 4 and cells.loc[("own-falling", "BACKWARDS"), "plan"] == "c, b, a"
     assert set(results["pattern_set"]) == {"own"} and set(results["size"]) == {2, 3}

@@ -18,19 +18,28 @@ function menu() {
   });
 }
 
-// One switch for all code of the page; the choice is kept for the other pages.
+// One switch for all code of the page, which says what it will do: hide what is shown, also by
+// hand, or else show all. The choice is kept for the other pages.
 function code() {
   const button = document.getElementById("show-code");
   if (!button) return;
-  const cells = document.querySelectorAll("details.code");
+  const cells = [...document.querySelectorAll("details.code")];
+  button.hidden = !cells.length;
+  const isShown = () => cells.some((cell) => cell.open);
+  const label = () => {
+    button.textContent = isShown() ? "Hide code" : "Show code";
+    button.setAttribute("aria-expanded", String(isShown()));
+  };
   const show = (shown) => {
     for (const cell of cells) cell.open = shown;
-    button.setAttribute("aria-pressed", String(shown));
+    label();
   };
   const kept = remembered();
   if (kept !== null) show(kept === "shown");
+  label();
+  for (const cell of cells) cell.addEventListener("toggle", label);
   button.addEventListener("click", () => {
-    const shown = button.getAttribute("aria-pressed") !== "true";
+    const shown = !isShown();
     show(shown);
     remembered(shown ? "shown" : "folded");
   });

@@ -1,0 +1,108 @@
+"""What every notebook of the report does first: its parameters checked, plug-ins, a folder."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cepbench.errors import ReportError
+from cepbench.experiments.plugins import load_plugins
+from cepbench.figures.interactive import use_offline_charts
+
+#: What the cell begins with that papermill puts behind the one with the parameters.
+_INJECTED = "# Parameters"
+
+
+def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
+    """The folder for a notebook's results, after everything that a notebook needs first.
+
+    Parameters that papermill has put in are held against those that the notebook declares, files
+    of plan generators and evaluators are run, and charts are drawn without a network.
+
+    Parameters
+    ----------
+    output : path
+        The folder; made if it is not there.
+    plugin : path or sequence of paths
+        Python files with plan generators or evaluators, see
+        :func:`cepbench.experiments.plugins.load_plugins`.
+
+    Returns
+    -------
+    Path
+        Of the folder.
+
+    Raises
+    ------
+    ReportError
+        If papermill handed over a parameter that the notebook does not declare. papermill by
+        itself warns and runs on, with the default.
+    PlanGeneratorError
+        If a file fails or registers nothing.
+    """
+    _check_injected(_cells_so_far())
+    load_plugins(plugin)
+    use_offline_charts()
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportError:
+    """The error for a parameter that nothing declares, with the nearest one that is.
+
+    Parameters
+    ----------
+    name : str
+    known : iterable of str
+        The parameters that there are.
+    where : str
+        What is without it, in words.
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return ReportError(
+        f"there is no parameter {name!r} in {where}{hint} There are {', '.join(names) or 'none at all'}"
+    )
+
+
+def _cells_so_far() -> Sequence[str]:
+    """Texts of the cells that were run before in this kernel; none outside of one."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return [] if shell is None else list(shell.user_ns.get("In", []))
+
+
+def _check_injected(cells: Sequence[str]) -> None:
+    declared: dict[str, None] = {}
+    for text in cells:
+        names = _assigned(text)
+        if text.lstrip().startswith(_INJECTED) and declared:
+            for name in names:
+                if name not in declared:
+                    raise unknown_parameter(name, declared, "this notebook")
+            return
+        declared.update(dict.fromkeys(names))
+
+
+def _assigned(text: str) -> list[str]:
+    """Names that stand on the left of a cell's assignments."""
+    try:
+        statements = ast.parse(text).body
+    except SyntaxError:  # a cell that is no Python, such as one that failed
+        return []
+    found = []
+    for statement in statements:
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, ast.AnnAssign)
+            else []
+        )
+        found += [target.id for target in targets if isinstance(target, ast.Name)]
+    return found
