@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
     line_of_fit,
     needs_log_latency,
     plans_by_cost,
+    plans_left_out,
     trade_off,
 )
 from cepbench.figures.rows import (
@@ -39,9 +42,10 @@ VEGALITE_MIME = "application/vnd.vegalite.v5+json"
 
 _PICK = "pick series in the legend"
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
+_LETTERS = 110  # of a line above two panels
 _COLUMNS = [
     "pattern_set", "strategy", "size", "series", "algorithm", "plans", "evaluator", "value", "low", "high",
-    "patterns", "left_out",
+    "patterns", "left_out", "missing",
 ]  # fmt: skip
 
 
@@ -90,7 +94,7 @@ def bars_by_group(
             )
         interval = _interval(base, title, alt.value("#333333"))
         panels.append(_panel(PANELS[kind], pick, *_line_at_one(rows, title), body, interval))
-    return _joined(panels, chart_title(metric, "", statistic))
+    return _joined(panels, chart_title(metric, "", statistic), notes=left_out_notes(rows))
 
 
 def lines_by_size(
@@ -124,7 +128,7 @@ def lines_by_size(
         interval = _interval(base, title, _colour(part))
         drawn.append(_panel(panels[kind], pick, *_line_at_one(rows, title), line, interval, points))
     what = f"{pattern_set} patterns" if pattern_set else ""
-    return _joined(drawn, chart_title(metric, what, statistic))
+    return _joined(drawn, chart_title(metric, what, statistic), notes=left_out_notes(rows))
 
 
 def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
@@ -160,7 +164,8 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.
             .encode(x=x, y=_y(rows, quantity.axis))
         )
         panels.append(_panel([KINDS[kind], *note.split("\n")], pick, fitted, marks))
-    return _joined(panels, f"{quantity.title} against plan cost", _PICK)
+    heading = f"{quantity.title} against plan cost"
+    return _joined(panels, heading, _PICK, plans_left_out(points))
 
 
 def throughput_against_latency(
@@ -203,7 +208,7 @@ def throughput_against_latency(
     )  # fmt: skip
     text = base.mark_text(dx=8, dy=-8, align="left").encode(y=y, text="label:N")
     panel = _panel("", pick, line, up, across, marks, text).properties(width=560, height=340)
-    return _joined([panel], TRADE_OFF)
+    return _joined([panel], TRADE_OFF, notes=left_out_notes(rows))
 
 
 def kind_of_scale(log: bool) -> dict[str, Any]:
@@ -314,6 +319,7 @@ def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:
         alt.Tooltip("high:Q", title="to", format=",.4~g"),
         alt.Tooltip("patterns:Q"),
         alt.Tooltip("left_out:Q", title="patterns left out"),
+        alt.Tooltip("missing:Q", title="missing of its own"),
     ]
 
 
@@ -326,12 +332,12 @@ def _panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> A
     )
 
 
-def _joined(panels: list[Any], heading: str, subtitle: str = "") -> alt.TopLevelMixin:
-    title = alt.TitleParams(
-        heading,
-        subtitle=subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {_PICK}",
-        anchor="start",
-    )
+def _joined(
+    panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
+) -> alt.TopLevelMixin:
+    told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {_PICK}"
+    lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
+    title = alt.TitleParams(heading, subtitle=lines, anchor="start")
     return (
         alt.hconcat(*panels)
         .resolve_scale(color="independent", shape="independent", xOffset="independent")

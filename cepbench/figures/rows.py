@@ -18,6 +18,7 @@ _NEEDED = (
 #: Columns that some summaries have no use for, and what stands for them.
 _DEFAULTS: dict[str, Any] = {
     "pattern_set": "", "size": pd.NA, "strategy": "any", "evaluator": "", "left_out": 0,
+    "missing": 0,
 }  # fmt: skip
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,14 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
     line_of_fit,
     needs_log_latency,
     plans_by_cost,
+    plans_left_out,
     trade_off,
 )
 from cepbench.figures.rows import (
@@ -46,8 +49,11 @@ from cepbench.figures.rows import (
 )
 from cepbench.figures.styles import Style, style_of
 
+#: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
+_TEXT = 9
+
 _LOOK: Any = {
-    "font.size": 9,
+    "font.size": _TEXT,
     "font.family": "DejaVu Sans",
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
@@ -130,6 +136,7 @@ def bars_by_group(
             axes.set_xlim(-0.5, len(groups) - 0.5)
             for between in range(len(groups) - 1):
                 axes.axvline(between + 0.5, color="#DDDDDD", linewidth=0.6)
+        write_notes(figure, left_out_notes(rows))
         return _finish(figure, panels, rows, chart_title(metric, "", statistic), PANELS)
 
 
@@ -177,6 +184,7 @@ def lines_by_size(
             axes.set_xticks(sizes, [str(size) for size in sizes])
             axes.set_xlabel("pattern size (participating events)")
         what = f"{pattern_set} patterns" if pattern_set else ""
+        write_notes(figure, left_out_notes(rows))
         return _finish(figure, drawn, rows, chart_title(metric, what, statistic), panels)
 
 
@@ -216,6 +224,7 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figu
             axes.grid(True, axis="x")
             axes.xaxis.set_minor_formatter(NullFormatter())
         _finish(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
+        write_notes(figure, plans_left_out(points))
         panels[0][0].set_ylabel(quantity.axis)
         return figure
 
@@ -258,6 +267,7 @@ def throughput_against_latency(
                     textcoords="offset points", color=style.colour,
                 )  # fmt: skip
         figure.suptitle(TRADE_OFF, x=0.01, ha="left", fontsize=11)
+        write_notes(figure, left_out_notes(rows))
         axes.set_xlabel(f"{statistic} of latency, milliseconds")
         axes.set_ylabel(f"{statistic} of throughput, events per second")
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
@@ -285,6 +295,19 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         figure.savefig(paths[0], metadata={"Date": None}, bbox_inches=used)
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
     return paths
+
+
+def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
+    """Sentences below a figure, as wide as it is, below the title of its only axis if it has one.
+
+    They are a label of the whole figure, for which the layout keeps room below the legends.
+    """
+    letters = int(figure.get_size_inches()[0] * 72 / (_TEXT * 0.55))
+    lines = [line for text in (axis, *notes) for line in textwrap.wrap(text, letters)]
+    if notes:
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_TEXT)
+    elif lines:
+        figure.supxlabel("\n".join(lines), fontsize=_TEXT)
 
 
 def _look() -> AbstractContextManager[Any]:

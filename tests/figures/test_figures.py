@@ -291,7 +291,7 @@ def plans_of(kinds: dict[str, str]) -> pd.DataFrame:
                 "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}", "plan": "a, b",
                 "algorithm": algorithm, "plans": plans, "evaluator": plans,
                 "cost": 10.0**number, "log_cost": math.log(10.0**number),
-                "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number,
+                "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number, "missing": 0,
             }
             for algorithm, plans in kinds.items()
             for number in range(4)
@@ -342,6 +342,7 @@ def trade_offs() -> pd.DataFrame:
                         "throughput": throughput, "latency": latency,
                         "throughput_low": throughput * 0.9, "throughput_high": throughput * 1.1,
                         "latency_low": latency * 0.9, "latency_high": latency * 1.1,
+                        "patterns": 5, "left_out": 0, "missing": 0,
                     }
                 )  # fmt: skip
     return pd.DataFrame(rows)
@@ -382,6 +383,57 @@ def test_strategies_are_groups_too(draw: Any) -> None:
     else:
         groups = {row["group"] for row in values_in(chart.to_dict())}
         assert groups == {"any", "strict contiguity"}
+
+
+def failed(summary: pd.DataFrame) -> pd.DataFrame:
+    """DP-B without a median, for its failures in conjunctions; the others have one pattern less."""
+    part = summary["pattern_set"] == "conjunction"
+    its = part & (summary["algorithm"] == "DP-B")
+    found = summary.assign(missing=0)
+    found.loc[part, ["patterns", "left_out"]] = [4, 1]
+    found.loc[part & (summary["algorithm"] == "TRIVIAL"), "missing"] = 1
+    found.loc[its, ["patterns", "left_out", "missing"]] = [0, 5, 3]
+    found.loc[its, ["value", "low", "high"]] = float("nan")
+    return found
+
+
+def told_by(chart: Any) -> str:
+    """All that stands below a static chart, or above an interactive one, as one line."""
+    if isinstance(chart, Figure):
+        return " ".join(chart.get_supxlabel().split())
+    return " ".join(chart.to_dict()["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("library", [static, interactive])
+def test_a_chart_says_what_its_averages_leave_out(library: Any) -> None:
+    summary = failed(summary_of(OURS))
+    for told in (
+        told_by(library.bars_by_group(summary, "events_per_second")),
+        told_by(library.lines_by_size(summary, "events_per_second", "conjunction")),
+    ):
+        assert "patterns: those that all compared have." in told
+        assert "Not compared where more than half are missing: DP-B." in told
+    bars = told_by(library.bars_by_group(summary, "events_per_second"))
+    assert "Over 9 of 10 patterns" in bars
+    assert "Patterns missing, of 10: TRIVIAL 1, DP-B 3." in bars
+    lines = told_by(library.lines_by_size(summary, "events_per_second", "conjunction"))
+    assert "Over 8 of 10 patterns" in lines and "of 10: TRIVIAL 2, DP-B 6." in lines
+    whole = library.lines_by_size(summary, "events_per_second", "sequence")
+    assert "atterns missing" not in told_by(whole) and "Over" not in told_by(whole)
+
+
+@pytest.mark.parametrize("library", [static, interactive])
+def test_plans_that_are_no_points_are_counted(library: Any) -> None:
+    points = plans_of(OURS)
+    points.loc[points["algorithm"] == "GREEDY", "missing"] = 0
+    points.loc[points["algorithm"] == "DP-LD", "missing"] = 7
+    fit = cost_fit(points, "peak_bytes", resamples=20)
+    told = told_by(library.points_by_cost(points, fit, "peak_bytes"))
+    assert "without a point, as a run did not end well: DP-LD 7." in told
+    offs = trade_offs()
+    offs.loc[offs["algorithm"] == "DP-B", "missing"] = 2
+    told = told_by(library.throughput_against_latency(offs.assign(patterns=3, left_out=2)))
+    assert "Over 3 of 5 patterns" in told and "of 5: DP-B 2." in told
 
 
 def test_units_are_on_the_axis() -> None:

@@ -15,7 +15,7 @@ from cepbench.figures import interactive, interactive_ranges, static, static_ran
 from cepbench.figures.ranges import MARKS, range_ends, range_rows, range_ticks
 from cepbench.figures.rows import size_ticks
 from cepbench.figures.styles import style_of
-from tests.figures.test_figures import drawn, encodings_in, values_in
+from tests.figures.test_figures import drawn, encodings_in, told_by, values_in
 
 GENERATORS = {"ZSTREAM": "tree", "EFREQ": "order", "MY-IDEA": "order"}
 
@@ -27,6 +27,7 @@ def summary_of(factors: tuple[float, ...] = (1.0, 2.0, 100.0)) -> pd.DataFrame:
             {
                 "algorithm": name, "plans": plans, "factor": factor, "metric": "regret",
                 "statistic": statistic, "value": 1.0 + place * factor + rank / 10, "patterns": 7,
+                "left_out": 0, "missing": 0,
             }
             for rank, (name, plans) in enumerate(GENERATORS.items())
             for factor in factors
@@ -84,6 +85,18 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
         assert encoding["scale"]["type"] == "log"
     for encoding in encodings_in(specification, "y"):
         assert encoding["sort"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
+
+
+@pytest.mark.parametrize("library", [static_ranges, interactive_ranges])
+def test_generators_without_plans_are_named(library: Any) -> None:
+    summary = summary_of().assign(patterns=5, left_out=2)
+    its = summary["algorithm"] == "EFREQ"
+    summary.loc[its, ["patterns", "left_out", "missing"]] = [0, 7, 4]
+    summary.loc[its, "value"] = float("nan")
+    told = told_by(library.ranges_by_factor(summary, "regret"))
+    assert "Over 5 of 7 patterns" in told and "of 7: EFREQ 4." in told
+    assert "more than half are missing: EFREQ." in told
+    assert "Over" not in told_by(library.ranges_by_factor(summary_of(), "regret"))
 
 
 @pytest.mark.parametrize("worst", [1.0, 1.3, 6.0, 90.0, 3e5])
