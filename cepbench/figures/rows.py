@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.figures.styles import series_labels
+from cepbench.figures.styles import place_of, series_labels
 
 _NEEDED = (
     "algorithm", "plans", "metric", "statistic", "value", "low", "high", "patterns",
@@ -212,9 +212,13 @@ def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
-    """``(series, algorithm, plans)`` of the rows, each once, in their order."""
+    """``(series, algorithm, plans)`` of the rows, each once.
+
+    Built-in generators are in the same order in all legends, user-defined ones behind them.
+    """
     named = rows[["series", "algorithm", "plans"]].drop_duplicates()
-    return list(named.itertuples(index=False, name=None))
+    found: list[tuple[str, str, str]] = list(named.itertuples(index=False, name=None))
+    return sorted(found, key=lambda one: place_of(one[1]))
 
 
 def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:

@@ -155,6 +155,12 @@ def style_of(algorithm: str, plans: str) -> Style:
     return Style(_OWN_COLOURS[number], _OWN_MARKS[(number + again) % looks], _DASHES[plans])
 
 
+def place_of(algorithm: str) -> int:
+    """The place of a generator in legends; all user-defined ones share the last."""
+    name = algorithm.upper()
+    return list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)
+
+
 def series_labels(rows: pd.DataFrame) -> pd.Series:
     """The name of each row's series: the generator, and its evaluator if it ran in several.
 

@@ -318,6 +318,23 @@ def test_plans_by_cost_lie_on_the_fitted_line() -> None:
     }
 
 
+@pytest.mark.parametrize("chart", ["points", "bars"])
+def test_legends_have_one_order(chart: str) -> None:
+    kinds = {"MY-IDEA": "order", "DP-LD": "order", "TRIVIAL": "order", "GREEDY": "order"}
+    expected = ["TRIVIAL", "GREEDY", "DP-LD", "MY-IDEA"]
+    if chart == "points":
+        points = plans_of(kinds)
+        given: Any = (points, cost_fit(points, "peak_bytes", resamples=9), "peak_bytes")
+        figure, drawing = static.points_by_cost(*given), interactive.points_by_cost(*given)
+    else:
+        given = (summary_of(kinds), "events_per_second")
+        figure, drawing = static.bars_by_group(*given), interactive.bars_by_group(*given)
+    legend = figure.axes[0].get_legend()
+    assert legend and [text.get_text() for text in legend.get_texts()] == expected
+    scales = [e["scale"]["domain"] for e in encodings_in(drawing.to_dict(), "color") if "scale" in e]
+    assert scales and all(domain == expected for domain in scales)
+
+
 def test_plans_without_memory_cannot_be_drawn_on_a_logarithmic_axis() -> None:
     points = plans_of(OURS)
     fit = cost_fit(points, "peak_bytes", resamples=20)
