@@ -10,6 +10,7 @@ import pandas as pd
 
 from cepbench.experiments.cells import OK
 from cepbench.exploration.timeline import Timeline
+from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.styles import series_labels, style_of
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart, for event types.
@@ -44,7 +45,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
     colours = [TYPE_COLOURS[number % len(TYPE_COLOURS)] for number in range(len(types))]
     dashes = [[1, 0] if number < len(TYPE_COLOURS) else [4, 2] for number in range(len(types))]
     return (
-        alt.Chart(data)
+        offline(alt.Chart(data))
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
             x=_time(datetimes, None),
@@ -62,8 +63,6 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         )
         .add_params(pick)
         .properties(width=_WIDTH, height=220, title=_title("Arrivals over time", told))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
     )  # fmt: skip
 
 
@@ -98,13 +97,16 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
         ],
     )
 
-    def bars(column: str, title: str, *, labels: bool) -> Any:
+    def bars(column: str, title: str, unit: str, *, labels: bool) -> Any:
         y = alt.Y("series:N", sort=order, title=None, axis=alt.Axis(labels=labels, ticks=False))
         return base.mark_bar().encode(
-            x=alt.X(f"{column}:Q", title=title, axis=alt.Axis(format="~s", tickCount=5)), y=y
+            x=alt.X(
+                f"{column}:Q", title=title, axis=alt.Axis(labelExpr=prefixed(unit), tickCount=5)
+            ),
+            y=y,
         )
 
-    speed = bars("events_per_second", "events per second, median", labels=True)
+    speed = bars("events_per_second", "events per second, median", "1", labels=True)
     reach = base.mark_rule(color="#333333", strokeWidth=1.2).encode(
         x=alt.X("events_per_second_min:Q", title="events per second, median"),
         x2="events_per_second_max:Q",
@@ -114,18 +116,16 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     size = {"width": 300, "height": 20 * max(len(order), 1)}
     panels = [
         alt.layer(speed, reach).properties(title="Throughput (higher is better)", **size),
-        bars("peak_bytes", "bytes", labels=False).properties(
+        bars("peak_bytes", "bytes", "B", labels=False).properties(
             title="Peak memory (lower is better)", **size
         ),
     ]
     failed = [f"{row.algorithm}: {row.status}" for row in plain.itertuples() if row.status != OK]
     subtitle = "; ".join(["lines: from the slowest to the fastest run", *failed])
     return (
-        alt.hconcat(*panels)
+        offline(alt.hconcat(*panels))
         .properties(title=_title("Every plan on the stream", subtitle))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-    )
+    )  # fmt: skip
 
 
 def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
@@ -139,7 +139,8 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
     panels = []
     for name in names:
         last = name == names[-1]
-        x = _time(datetimes, domain, labels=last)
+        # In one layer, where it holds for all: in several, Vega joins them with a warning.
+        whole, x = _time(datetimes, domain, labels=last), _time(datetimes, None, labels=last)
         y = alt.Y("value:Q", title=name, scale=alt.Scale(zero=False, padding=14),
                   axis=alt.Axis(tickCount=3, format=".6~g", titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
         curve = found.curves[found.curves["type"] == name]
@@ -158,7 +159,7 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
             )  # fmt: skip
         line = alt.Chart(curve).mark_line(color="#888888", strokeWidth=1.0,
                                           interpolate="step-after")  # fmt: skip
-        layers.append(line.encode(x=x, y=y))
+        layers.append(line.encode(x=whole, y=y))
         for highlighted, part in events.groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
             if highlighted:
@@ -172,21 +173,18 @@ def timeline_chart(found: Timeline, types: Iterable[str]) -> alt.TopLevelMixin:
                 layers.append(base.mark_point(size=22, color=_PLAIN, opacity=0.7))
         panels.append(alt.layer(*layers, width=_WIDTH, height=70))
     subtitle = "; ".join(["the highlighted match is shaded, its events large", *found.remarks])
+    title = _title(f"Matches over the curves of {found.attribute}", subtitle)
     # All at once: each method of a chart copies all of it.
-    return alt.vconcat(
-        *panels,
-        spacing=4,
-        title=_title(f"Matches over the curves of {found.attribute}", subtitle),
-        config=alt.Config(
-            view=alt.ViewConfig(stroke=None), axis=alt.AxisConfig(gridColor="#E4E4E4")
-        ),
-    )
+    return offline(alt.vconcat(*panels, spacing=4, title=title))
 
 
 def _time(datetimes: bool, domain: list[Any] | None, *, labels: bool = True) -> alt.X:
     axis = alt.Axis(labels=labels, ticks=labels, labelOverlap=True)
     title = None if datetimes or not labels else "ticks"
-    scale = alt.Scale(domain=domain, nice=False) if domain else alt.Scale(zero=False)
+    if domain:
+        scale = alt.Scale(domain=domain, nice=False)
+    else:
+        scale = alt.Scale() if datetimes else alt.Scale(zero=False)  # time never begins at zero
     return alt.X("time:T" if datetimes else "time:Q", title=title, axis=axis, scale=scale)
 
 

@@ -10,6 +10,8 @@ import altair as alt
 import pandas as pd
 
 from cepbench.experiments.common_patterns import left_out_notes
+from cepbench.figures.offline import offline, prefixed
+from cepbench.figures.offline import use_offline_charts as use_offline_charts
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
@@ -36,9 +38,6 @@ from cepbench.figures.rows import (
     unit_of,
 )
 from cepbench.figures.styles import style_of
-
-#: What JupyterLab and our reports draw; Vega-Lite 6 specifications are drawn by viewers of 5 too.
-VEGALITE_MIME = "application/vnd.vegalite.v5+json"
 
 _PICK = "pick series in the legend"
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
@@ -139,7 +138,7 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.
     panels = []
     for kind, part in panels_of(rows).items():
         pick = _pick(kind)
-        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(format="~s", tickCount=6),
+        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(labelExpr=prefixed("1"), tickCount=6),
                   scale=alt.Scale(type="log", nice=False, padding=10))  # fmt: skip
         marks = (
             alt.Chart(part[columns])
@@ -181,7 +180,7 @@ def throughput_against_latency(
     horizontal = f"{statistic} of latency, milliseconds"
     vertical = f"{statistic} of throughput, events per second"
     y = alt.Y("throughput:Q", title=vertical, scale=alt.Scale(zero=False, padding=20),
-              axis=alt.Axis(format="~s"))  # fmt: skip
+              axis=alt.Axis(labelExpr=prefixed("1")))  # fmt: skip
     base = alt.Chart(rows[columns]).encode(
         x=alt.X("latency_ms:Q", title=horizontal, scale=scale),
         color=_colour(rows), opacity=_picked(pick),
@@ -216,23 +215,6 @@ def kind_of_scale(log: bool) -> dict[str, Any]:
     return {"type": "log"} if log else {"type": "linear", "zero": False}
 
 
-def use_offline_charts() -> None:
-    """Show altair charts without a request to the network, in JupyterLab and in our reports.
-
-    By default altair loads Vega from a content delivery network. This makes it hand out the
-    specification alone, which JupyterLab and :mod:`cepbench.reporting` draw by themselves.
-    """
-    alt.renderers.register("cepbench", _specification_only)
-    alt.renderers.enable("cepbench")
-
-
-def _specification_only(spec: Mapping[str, Any], **_: Any) -> dict[str, Any]:
-    return {
-        VEGALITE_MIME: dict(spec),
-        "text/plain": "an altair chart; JupyterLab and the report draw it",
-    }
-
-
 def _data(part: pd.DataFrame) -> pd.DataFrame:
     plain = part[[*_COLUMNS, *(["group"] if "group" in part else [])]].copy()
     plain["size"] = [None if pd.isna(size) else int(size) for size in plain["size"]]
@@ -241,11 +223,7 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 
 def _y(rows: pd.DataFrame, title: str) -> alt.Y:
     unit = unit_of(rows)
-    axis: dict[str, Any] = {"format": "~s" if unit else "~g", "tickCount": 6}
-    if unit == "1":  # no thousandths of a match
-        axis["labelExpr"] = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
-    elif unit:
-        axis["labelExpr"] = f"format(datum.value, '~s') + '{unit}'"
+    axis: dict[str, Any] = {"labelExpr": prefixed(unit), "tickCount": 6}
     if needs_log(rows):
         low, high = ends_of(rows)
         scale: dict[str, Any] = {"type": "log", "domain": [low, high], "nice": False}
@@ -259,8 +237,9 @@ def _y(rows: pd.DataFrame, title: str) -> alt.Y:
 
 
 def _line_at_one(rows: pd.DataFrame, title: str) -> list[alt.Chart]:
-    """Where ratios turn from worse to better; nothing for what is no ratio."""
-    if unit_of(rows):
+    """Where ratios turn from worse to better; nothing for what is no ratio, or far from it."""
+    low, high = ends_of(rows)
+    if unit_of(rows) or not low <= 1 <= high:
         return []
     one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
     return [one.encode(y=_y(rows, title))]
@@ -338,11 +317,8 @@ def _joined(
     told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {_PICK}"
     lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
     title = alt.TitleParams(heading, subtitle=lines, anchor="start")
-    return (
+    return offline(
         alt.hconcat(*panels)
         .resolve_scale(color="independent", shape="independent", xOffset="independent")
         .properties(title=title)
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-        .configure_title(anchor="start")
     )

@@ -13,7 +13,7 @@ import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.exploration.app import Explorer
 from cepbench.exploration.coalesced import Coalesced
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
 from tests.reporting.offline import read_page
 
 TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > 0 WITHIN 20 seconds"

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import cepbench as cep
 from cepbench.figures import interactive
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.reporting.navigation import Navigation
 from cepbench.reporting.pages import Page, body_of, page_of
 from cepbench.reporting.shell import CONTENT_POLICY, write_assets
