@@ -29,6 +29,7 @@ from cepbench.figures.rows import (
     log_ticks,
     needs_log,
     needs_log_sizes,
+    on_one_line,
     panels_of,
     quantity_of,
     rows_by_group,
@@ -127,7 +128,8 @@ def lines_by_size(
         interval = _interval(base, title, _colour(part))
         drawn.append(_panel(panels[kind], pick, *_line_at_one(rows, title), line, interval, points))
     what = f"{pattern_set} patterns" if pattern_set else ""
-    return _joined(drawn, chart_title(metric, what, statistic), notes=left_out_notes(rows))
+    notes = [*on_one_line(rows), *left_out_notes(rows)]
+    return _joined(drawn, chart_title(metric, what, statistic), notes=notes)
 
 
 def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.TopLevelMixin:

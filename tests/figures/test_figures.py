@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import cepbench.figures
 from cepbench.errors import ExperimentError
@@ -461,6 +462,26 @@ def test_plans_that_are_no_points_are_counted(library: Any) -> None:
     offs.loc[offs["algorithm"] == "DP-B", "missing"] = 2
     told = told_by(library.throughput_against_latency(offs.assign(patterns=3, left_out=2)))
     assert "Over 3 of 5 patterns" in told and "of 5: DP-B 2." in told
+
+
+@pytest.mark.parametrize("name", ["bars", "lines", "points", "trade-off"])
+def test_no_text_of_a_printed_figure_is_smaller_than_twelve_pixels(name: str) -> None:
+    summary, points = failed(summary_of(OURS)), plans_of(OURS)
+    fit = cost_fit(points, resamples=9)
+    figure = {
+        "bars": lambda: static.bars_by_group(summary, "events_per_second"),
+        "lines": lambda: static.lines_by_size(summary, "events_per_second", "conjunction"),
+        "points": lambda: static.points_by_cost(points, fit, "events_per_second"),
+        "trade-off": lambda: static.throughput_against_latency(trade_offs()),
+    }[name]()
+    assert small_texts(figure) == []
+
+
+def small_texts(figure: Figure) -> list[str]:
+    """Texts below nine points, which a page draws as twelve pixels."""
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+    assert len(texts) > 5
+    return [text.get_text() for text in texts if text.get_fontsize() < 9]
 
 
 def test_units_are_on_the_axis() -> None:

@@ -47,7 +47,7 @@ function remembered(choice) {
 
 // What is wider than its box scrolls, by the keyboard too.
 function scrollers() {
-  for (const box of document.querySelectorAll(".output_html, .highlight pre"))
+  for (const box of document.querySelectorAll(".output_html, .highlight pre, .paper"))
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 }
 
