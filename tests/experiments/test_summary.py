@@ -167,6 +167,18 @@ def test_runs_that_have_no_pattern_in_common_have_no_average() -> None:
     assert set(part["patterns"]) == {0} and set(part["missing"]) == {2}
 
 
+def test_intervals_depend_on_the_seed_and_on_nothing_else() -> None:
+    results = made_up_results()
+    one, same, other = (
+        summarize(results, ["peak_bytes"], seed=seed, resamples=50) for seed in (1, 1, 2)
+    )
+    pd.testing.assert_frame_equal(one, same)
+    assert (one["value"] == other["value"]).all()
+    assert (one["low"] != other["low"]).mean() > 0.5 and (one["high"] != other["high"]).mean() > 0.5
+    ratios = [paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", seed=seed) for seed in (1, 2)]
+    assert (ratios[0]["low"] != ratios[1]["low"]).any()
+
+
 def test_order_of_summaries_is_that_of_the_results() -> None:
     summary = summarize(made_up_results(), ["peak_bytes"])
     assert list(summary["pattern_set"].unique()) == ["sequence", "conjunction"]
