@@ -24,7 +24,7 @@ from cepbench.experiments.figure_data import cost_fit
 from cepbench.experiments.summary import summarize
 from cepbench.figures import interactive, static
 from cepbench.figures.offline import VEGALITE_MIME
-from cepbench.figures.rows import log_ticks
+from cepbench.figures.rows import ends_of, log_ticks, rows_by_group
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -185,6 +185,34 @@ def test_a_short_logarithmic_axis_has_more_ticks_than_one(low: float, high: floa
     ticks = log_ticks(low, high)
     assert 3 <= len(ticks) <= 8 and ticks == sorted(ticks)
     assert all(low <= tick <= high and float(f"{tick:.3g}") == tick for tick in ticks)
+
+
+@pytest.mark.parametrize("draw", [static.bars_by_group, static.lines_by_size])
+def test_whiskers_reach_from_the_low_end_to_the_high_one(draw: Any) -> None:
+    summary = summary_of(OURS)
+    lines = draw is static.lines_by_size
+    figure = draw(summary, "events_per_second", *(["sequence"] if lines else []))
+    own = summary["size"].notna() & (summary["pattern_set"] == "sequence")
+    expected = summary[own if lines else summary["size"].isna()]
+    drawn_ends = {
+        (round(float(low), 6), round(float(high), 6))
+        for axes in figure.axes
+        for bars in axes.containers
+        if isinstance(bars, ErrorbarContainer)
+        for segments in bars.lines[2]
+        for (_, low), (_, high) in segments.get_segments()
+    }
+    ends = expected[["low", "high"]].round(6).itertuples(index=False, name=None)
+    assert drawn_ends == set(ends)
+
+
+def test_a_logarithmic_axis_holds_every_whisker() -> None:
+    summary = summary_of(OURS, 1000.0)
+    rows = rows_by_group(summary, "events_per_second")
+    low, high = ends_of(rows)
+    assert low < rows["low"].min() and high > rows["high"].max()
+    figure = static.bars_by_group(summary, "events_per_second")
+    assert {axes.get_ylim() for axes in figure.axes} == {(low, high)}
 
 
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:

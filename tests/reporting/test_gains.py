@@ -58,6 +58,22 @@ def test_one_baseline_for_all_and_groups_by_strategy() -> None:
     assert found["ZSTREAM", "consuming"] == pytest.approx(8.0)
 
 
+def test_a_ratio_is_taken_within_one_evaluator() -> None:
+    slow = results().assign(evaluator="slow")
+    slow["events_per_second"] /= 10
+    table = pd.concat([results(), slow[slow["plans"] == "order"]], ignore_index=True)
+    gains = gains_over_native(table, "events_per_second", ["pattern_set"])
+    found = gains.set_index(["algorithm", "evaluator"])["value"]
+    assert found["TRIVIAL", "lazy-nfa"] == pytest.approx(0.5)
+    assert found["TRIVIAL", "slow"] == pytest.approx(0.5)
+    # One whose evaluator the baseline did not run in is compared with the first that it did.
+    alone = table[(table["algorithm"] != "EFREQ") | (table["evaluator"] != "slow")]
+    other = gains_over_native(alone, "events_per_second", ["pattern_set"])
+    assert other.set_index(["algorithm", "evaluator"])["value"]["TRIVIAL", "slow"] == pytest.approx(
+        0.05
+    )
+
+
 def test_without_a_baseline_there_are_no_ratios() -> None:
     table = results()
     alone = table[table["algorithm"].isin(["DP-LD", "DP-B"])]

@@ -253,6 +253,32 @@ def test_more_patterns_left_out_than_counted_decide_nothing() -> None:
             assert math.isnan(measured.value) and judge(measured, 1.0, 3.0)[0] == OPEN
 
 
+def test_the_level_of_a_set_is_no_trend() -> None:
+    """Conjunctions gain ten times as much, and are of larger sizes; each set falls with the size."""
+    table = pd.concat(
+        [
+            results([10.0**which * 2.0 ** -(size - first)] * 6).assign(pattern_set=name, size=size)
+            for which, (name, first) in enumerate({"sequence": 3, "conjunction": 6}.items())
+            for size in range(first, first + 3)
+        ]
+    )
+    table["pattern_id"] = table["pattern_id"] + "-" + table["size"].astype(str)
+    measured = measure(Check("trend", GAIN.metric, GAIN.over, GAIN.under), table)
+    assert measured.value == pytest.approx(0.5)
+    assert measured.low == pytest.approx(0.5) and measured.high == pytest.approx(0.5)
+
+
+def test_plans_that_cost_nearly_the_same_are_not_equal() -> None:
+    rows = [
+        {"size": 5, "pattern_id": str(number), "algorithm": name, "status": OK,
+         "plan_log_cost": 7.0 + (by if name == "GREEDY" else 0.0)}
+        for number, by in enumerate([0.0, 1e-12, 1e-3, 0.05] * 3)
+        for name in ("GREEDY", "DP-LD")
+    ]  # fmt: skip
+    check = Check("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
+    assert measure(check, pd.DataFrame(rows)).value == pytest.approx(0.5)
+
+
 def test_across_sets_the_highest_counts() -> None:
     table = pd.concat(
         [results([2.0] * 6), results([8.0] * 6).assign(pattern_set="conjunction"),
