@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.reporting.story import further
+from cepbench.experiments.cells import ERROR, LIMIT, OK
+from cepbench.reporting.story import facts, further
 
 NAN = float("nan")
 
@@ -38,3 +39,21 @@ def test_the_closest_generator_is_that_of_all_patterns(tmp_path: Path) -> None:
         ("acyclic", "tree", "ONE", 1.0, 200),
     ]  # fmt: skip
     assert told(tmp_path, distances(*few, *every)) == whole
+
+
+def test_only_runs_that_ended_well_are_counted(tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {
+            "pattern": ["p", "p", "q", "q"],
+            "algorithm": ["A", "B", "A", "C"],
+            "status": [OK, LIMIT, OK, ERROR],
+            "seconds": [1.0, 9.0, None, 2.0],  # a bound where a run came to its limit
+            "events": [2_500_000, 7, 7, 7],
+        }
+    )
+    (tmp_path / "figure_9").mkdir()
+    rows.to_parquet(tmp_path / "figure_9" / "results.parquet")
+    assert dict(map(reversed, facts(tmp_path, ["figure_9", "figure_6"]))) == {
+        "runs measured": "1", "events gone through": "2.5 million", "patterns": "2",
+        "plan generators": "3",
+    }  # fmt: skip
