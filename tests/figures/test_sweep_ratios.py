@@ -104,3 +104,12 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
     scales = [found["scale"] for found in encodings_in(chart, "color") if "scale" in found]
     assert scales and all(scale["domain"] == scales[0]["domain"] for scale in scales)
     assert scales[0]["range"][0] == style_of("EFREQ", "order").colour
+
+
+def test_losses_are_within_the_axis_as_gains_are() -> None:
+    for factor in (0.01, 1.0, 100.0):
+        rows = sweep_ratio_rows(made_up_ratios(), "events_per_second")
+        columns = ["value", "low", "high", "common"]
+        low, high = sweep_ratio_ends(rows.assign(**{name: rows[name] * factor for name in columns}))
+        assert low < rows["low"].min() * factor and high > rows["high"].max() * factor
+        assert low < 1 < high
