@@ -21,6 +21,7 @@ import pandas as pd
 
 from cepbench.errors import CepbenchError
 from cepbench.experiments.cells import OK
+from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.experiments.configuration import SweepConfig
 from cepbench.experiments.summary import paired_ratios, summarize
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
@@ -101,9 +102,9 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
     metrics = ["events_per_second", "peak_partial_matches", "peak_bytes"]
     averages = summarize(results, metrics, seed=seed)
     averages = averages[averages["size"].isna() & (averages["statistic"] == "median")]
-    wide = averages.pivot_table(
-        index=["pattern_set", "algorithm"], columns="metric", values="value", sort=False
-    )
+    key = ["pattern_set", "algorithm", "metric"]
+    wide = averages.set_index(key)["value"].unstack("metric", sort=False)
+    yield from left_out_notes(averages[averages["metric"] == "events_per_second"])
     yield from (
         "",
         "| set | generator | events/s | × TRIVIAL [95 %] | peak partial matches | peak bytes |",

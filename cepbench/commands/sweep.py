@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -396,13 +397,19 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 
     table = summarize(results, seed=seed)
     table = table[table["size"].isna() & (table["statistic"] == "median")]
-    key = ["pattern_set", *RUN, "patterns", "left_out"]
-    wide = table.pivot_table(index=key, columns="metric", values="value", sort=False)
+    runs = ["pattern_set", *RUN]
+    counts = table.groupby(runs, sort=False).agg(
+        {"patterns": "min", "left_out": "max", "missing": "max"}
+    )
+    values = table.set_index([*runs, "metric"])["value"].unstack("metric", sort=False)
+    wide = counts.join(values)
     return [{str(k): v for k, v in row.items()} for row in wide.reset_index().to_dict("records")]
 
 
 def _show(told: dict[str, Any]) -> None:
-    from cepbench.evaluators.result import shown_bytes
+    import pandas as pd
+
+    from cepbench.experiments.common_patterns import left_out_notes
 
     endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
     say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")
@@ -415,15 +422,28 @@ def _show(told: dict[str, Any]) -> None:
             [
                 row["pattern_set"], row["algorithm"], row["evaluator"],
                 *(str(row[name]) for name in several),
-                f"{row.get('events_per_second', 0):,.0f}", shown_bytes(row.get("peak_bytes", 0)),
-                row["patterns"],
+                *_medians(row), row["patterns"], row["missing"] or "",
             ]
             for row in rows
         ),
-        ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of"],
-        right=["events/s", "memory"],
+        ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of", "missing"],
+        right=["events/s", "memory", "of", "missing"],
     )  # fmt: skip
     say("events/s, memory: medians over the patterns, of which each counts by its median run")
+    for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
+        for note in left_out_notes(part):
+            say(f"{pattern_set}: {note}")
+
+
+def _medians(row: dict[str, Any]) -> tuple[str, str]:
+    """Throughput and memory of a row as texts; a dash for a run that has no median."""
+    from cepbench.evaluators.result import shown_bytes
+
+    speed, size = row["events_per_second"], row["peak_bytes"]
+    return (
+        "–" if math.isnan(speed) else f"{speed:,.0f}",
+        "–" if math.isnan(size) else shown_bytes(size),
+    )
 
 
 def _results(named: str, folder: Path) -> Path:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.experiments.cells import OK
+from cepbench.experiments.common_patterns import common_by
 from cepbench.experiments.planning import PlanningCase, large_patterns
 from cepbench.experiments.summary import RESAMPLES, geometric_mean, with_interval
 from cepbench.experiments.workload import PatternSpec
@@ -134,6 +135,9 @@ def distance_summary(
 ) -> pd.DataFrame:
     """Averages over the patterns of each size, in the shape that charts take.
 
+    All generators are averaged over the same patterns; see
+    :func:`cepbench.experiments.common_patterns.common_rows`.
+
     Parameters
     ----------
     costs : DataFrame
@@ -147,8 +151,9 @@ def distance_summary(
     DataFrame
         Columns ``pattern_set``, ``size``, ``algorithm``, ``plans``, ``metric``, ``statistic``,
         ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns; the value itself
-        for a worst case, of which there is no resampling to speak of), ``patterns`` and
-        ``left_out``. Metrics: ``normalized`` (geometric mean), ``search_seconds`` (median) and
+        for a worst case, of which there is no resampling to speak of), ``patterns``, ``left_out``
+        (the others of that size) and ``missing`` (those that this generator lacks and another
+        has). Metrics: ``normalized`` (geometric mean), ``search_seconds`` (median) and
         ``distance`` (geometric mean, worst case).
     """
     rows = []
@@ -158,10 +163,15 @@ def distance_summary(
         *(("distance", name, average) for name, average in _DISTANCES.items()),
     ]
     by = ["pattern_set", "size", "algorithm", "plans"]
+    costs = costs.reset_index(drop=True)
+    common = {
+        metric: common_by(costs, metric, ["pattern_set", "size"], ["algorithm", "plans"])
+        for metric in dict.fromkeys(metric for metric, _, _ in wanted)
+    }
     for key, group in costs.groupby(by, sort=False):
         for metric, statistic, average in wanted:
-            values = group[metric].to_numpy(float)
-            values = values[~np.isnan(values)]
+            its = common[metric].loc[group.index]
+            values = group.loc[its["counted"], metric].to_numpy(float)
             found = with_interval(values, average, seed, resamples, *key[:2], metric)
             if statistic == "worst case":
                 found |= {"low": found["value"], "high": found["value"]}
@@ -172,7 +182,8 @@ def distance_summary(
                     "statistic": statistic,
                     **found,
                     "patterns": len(values),
-                    "left_out": len(group) - len(values),
+                    "left_out": int(its["left_out"].iloc[0]),
+                    "missing": int(its["missing"].iloc[0]),
                 }
             )
     return pd.DataFrame(rows)
@@ -180,6 +191,9 @@ def distance_summary(
 
 def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
     """A row a generator over all sizes of which the optimum is known.
+
+    Distances of one kind of plan are over the same patterns for all generators; see
+    :func:`cepbench.experiments.common_patterns.common_rows`.
 
     Parameters
     ----------
@@ -190,17 +204,19 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``pattern_set``, ``plans``, ``algorithm``, ``geometric_mean`` and ``worst_case``
-        of the distance, ``optimal`` (share of plans of least cost), ``plans_made`` (patterns with
-        a plan whose least cost is known), ``least_known`` (patterns whose least cost is known)
-        and ``largest`` (size of the largest pattern with a plan, least cost known or not).
-        Generators of one kind are in the order of the geometric mean; but means over fewer
-        patterns are not comparable with others.
+        of the distance, ``optimal`` (share of plans of least cost), ``patterns`` (that these three
+        are taken over; 0 for a generator that lacks more than half, which has none of the three),
+        ``plans_made`` (patterns with a plan whose least cost is known), ``least_known`` (patterns
+        whose least cost is known) and ``largest`` (size of the largest pattern with a plan, least
+        cost known or not). Generators of one kind are in the order of the geometric mean.
     """
+    costs = costs.reset_index(drop=True)
+    common = common_by(costs, "log_distance", ["pattern_set", "plans"], ["algorithm"])
     rows = []
     known = costs[costs["log_distance"].notna()].groupby(["pattern_set", "plans"])["pattern_id"]
     least_known = known.nunique()
     for key, group in costs.groupby(["pattern_set", "plans", "algorithm"], sort=False):
-        own = group[group["log_distance"].notna()]
+        own = group[common.loc[group.index, "counted"]]
         distances = own["log_distance"].to_numpy(float)
         made = group[group["status"] == OK]
         rows.append(
@@ -211,7 +227,8 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
                 "geometric_mean": math.exp(distances.mean()) if len(own) else math.nan,
                 "worst_case": math.exp(distances.max()) if len(own) else math.nan,
                 "optimal": float(own["is_optimal"].mean()) if len(own) else math.nan,
-                "plans_made": len(own),
+                "patterns": len(own),
+                "plans_made": int(group["log_distance"].notna().sum()),
                 "least_known": int(least_known.get(key[:2], 0)),
                 "largest": int(made["size"].max()) if len(made) else pd.NA,
             }

@@ -14,6 +14,7 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.cells import OK
+from cepbench.experiments.common_patterns import common_by
 from cepbench.experiments.summary import (
     CONFIDENCE,
     RESAMPLES,
@@ -49,8 +50,9 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     -------
     DataFrame
         One row a plan: ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans`` (order
-        or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, and medians over repetitions of
-        ``events_per_second``, ``peak_bytes`` and ``peak_partial_matches``.
+        or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
+        ``events_per_second``, ``peak_bytes`` and ``peak_partial_matches``, and ``missing``: on how
+        many patterns the generator's runs did not end well, which are no points.
 
     Raises
     ------
@@ -64,7 +66,10 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     usual = results[(results["strategy"] == "any") & (results["alpha"] == 0)]
     medians = per_pattern(usual, [*_POINT_METRICS, "plan_log_cost"])
     medians = medians.rename(columns={"plan_log_cost": "log_cost"})
-    medians = medians[medians["events_per_second"].notna()]
+    ended_well = medians["events_per_second"].notna()
+    runs = ["algorithm", "evaluator"]
+    medians["missing"] = (~ended_well).groupby([medians[name] for name in runs]).transform("sum")
+    medians = medians[ended_well]
     if medians.empty:
         raise ExperimentError("there are no finished runs to take plans from")
     run = ["pattern_id", "algorithm", "evaluator"]
@@ -79,7 +84,7 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     found = found.assign(turn=found.groupby(strata).cumcount()).sort_values("turn", kind="stable")
     chosen = found.groupby("plans", sort=False).head(plans)
     columns = ["pattern_set", "size", "pattern_id", "algorithm", "plans", "evaluator", "plan",
-               "log_cost", "cost", *_POINT_METRICS]  # fmt: skip
+               "log_cost", "cost", *_POINT_METRICS, "missing"]  # fmt: skip
     return chosen.sort_values([*strata, "pattern_id", "algorithm"])[columns].reset_index(drop=True)
 
 
@@ -140,8 +145,9 @@ def latency_points(
 ) -> pd.DataFrame:
     """Throughput and measured latency of each generator at each weight of latency.
 
-    Averages are over the patterns on which all runs ended well; of latency, which only a match
-    has, over those of them that have matches.
+    All generators and weights are averaged over the same patterns, see
+    :func:`cepbench.experiments.common_patterns.common_rows`: of throughput those on which all runs
+    ended well, of latency, which only a match has, those of them that have matches.
 
     Parameters
     ----------
@@ -157,8 +163,9 @@ def latency_points(
         One row a generator, weight and statistic: ``algorithm``, ``plans``, ``evaluator``,
         ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
         (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``
-        and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``, and
-        ``left_out``, patterns on which some run did not end well.
+        and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``; and, of
+        throughput, ``patterns``, ``left_out`` (the others) and ``missing`` (those on which this
+        run did not end well and another did).
 
     Notes
     -----
@@ -166,17 +173,16 @@ def latency_points(
     """
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
     observed = per_pattern(results, list(metrics.values()))
-    in_all = observed.groupby("pattern_id")
-    finished = in_all["events_per_second"].apply(lambda values: values.notna().all())
-    timed = in_all["latency_mean"].apply(lambda values: values.notna().all())
-    rows = []
     run = ["algorithm", "plans", "evaluator", "alpha"]
+    common = {metric: common_by(observed, metric, [], run) for metric in metrics.values()}
+    rows = []
     for key, group in observed.groupby(run, sort=False):
         for statistic, average in _AVERAGES.items():
             row = {**dict(zip(run, key, strict=True)), "statistic": statistic}
             for name, metric in metrics.items():
-                usable = group["pattern_id"].map(finished if name == "throughput" else timed)
-                values = group.loc[usable.astype(bool), metric].to_numpy(float)
+                values = group.loc[common[metric].loc[group.index, "counted"], metric].to_numpy(
+                    float
+                )
                 found = with_interval(values, average, seed, resamples, metric)
                 row |= {
                     name: found["value"],
@@ -184,7 +190,15 @@ def latency_points(
                     f"{name}_high": found["high"],
                     f"{name}_patterns": len(values),
                 }
-            rows.append({**row, "left_out": int((~finished).sum())})
+            its = common["events_per_second"].loc[group.index]
+            rows.append(
+                {
+                    **row,
+                    "patterns": row["throughput_patterns"],
+                    "left_out": int(its["left_out"].iloc[0]),
+                    "missing": int(its["missing"].iloc[0]),
+                }
+            )
     return pd.DataFrame(rows)
 
 

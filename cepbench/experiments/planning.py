@@ -22,6 +22,7 @@ import pandas as pd
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.experiments.cells import ERROR, OK, REFUSED
+from cepbench.experiments.common_patterns import common_by
 from cepbench.experiments.measure import load_kernels
 from cepbench.experiments.summary import RESAMPLES, geometric_mean, with_interval
 from cepbench.experiments.workload import PatternSpec, draw_workload
@@ -250,21 +251,33 @@ def planning_summary(
 ) -> pd.DataFrame:
     """Averages of :func:`plan_costs` over the patterns of each size.
 
+    All generators are averaged over the same patterns; see
+    :func:`cepbench.experiments.common_patterns.common_rows`.
+
     Returns
     -------
     DataFrame
         Columns ``size``, ``algorithm``, ``plans``, ``metric`` (``normalized`` or
         ``plan_seconds``), ``statistic`` (mean, as in the paper; median; geometric mean),
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns), ``patterns`` and
-        ``left_out`` (refused, or beyond the budget). Sizes without any plan have rows without
-        values.
+        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns), ``patterns``,
+        ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
+        failed at or had no time for, and another planned). Sizes without any plan have rows
+        without values.
     """
+    costs = costs.reset_index(drop=True)
+    planned = costs.assign(
+        **{name: costs[name].where(costs["status"] == OK) for name in _SUMMARISED}
+    )
+    common = {
+        name: common_by(planned, name, ["size"], ["algorithm", "plans"]) for name in _SUMMARISED
+    }
     rows = []
     for (size, algorithm, plans), group in costs.groupby(
         ["size", "algorithm", "plans"], sort=False
     ):
-        for metric in ("normalized", "plan_seconds"):
-            values = group[metric].to_numpy(float)[(group["status"] == OK).to_numpy()]
+        for metric in _SUMMARISED:
+            its = common[metric].loc[group.index]
+            values = group.loc[its["counted"], metric].to_numpy(float)
             for statistic, average in _AVERAGES.items():
                 found = with_interval(values, average, seed, resamples, size, metric)
                 rows.append(
@@ -276,12 +289,14 @@ def planning_summary(
                         "statistic": statistic,
                         **found,
                         "patterns": len(values),
-                        "left_out": len(group) - len(values),
+                        "left_out": int(its["left_out"].iloc[0]),
+                        "missing": int(its["missing"].iloc[0]),
                     }
                 )
     return pd.DataFrame(rows)
 
 
+_SUMMARISED = ("normalized", "plan_seconds")
 _AVERAGES: dict[str, Callable[..., Any]] = {
     "mean": np.mean,
     "median": np.median,

@@ -132,19 +132,23 @@ def plan_regrets(table: pd.DataFrame) -> pd.DataFrame:
         One row a pattern, kind of plan and model: ``pattern_set``, ``size``, ``pattern_id``,
         ``plans``, ``model``, ``plan`` (that of the least estimated sum over its nodes), and
         ``regret``: the measured sum over its nodes, divided by the least one of any plan that a
-        generator made.
+        generator made. A pattern is left out for all models if one of them chose a plan of which
+        a node was not measured.
     """
     key = ["pattern_set", "size", "pattern_id", "plans"]
     parts = ["model", "plan", "branch", "node"]
     known = table.drop_duplicates([*key, *parts])
-    sums = known.groupby([*key, "model", "plan"], sort=False)[["estimated", "measured"]].sum(
-        min_count=1
-    )
+    plans = known.groupby([*key, "model", "plan"], sort=False)
+    # A node without a number is not one of 0: its plan has no sum.
+    sums = plans[["estimated", "measured"]].sum().where(plans[["estimated", "measured"]].count().eq(
+        plans.size(), axis="index"))  # fmt: skip
     rows = []
     for place, its in sums.reset_index().groupby([*key, "model"], sort=False):
-        usable = its.dropna(subset=["estimated", "measured"])
+        usable = its.dropna(subset=["estimated"])
         if len(usable):
             chosen = usable.loc[usable["estimated"].idxmin()]
             regret = chosen["measured"] / usable["measured"].min()
             rows.append((*place, chosen["plan"], regret))
-    return pd.DataFrame(rows, columns=[*key, "model", "plan", "regret"])
+    found = pd.DataFrame(rows, columns=[*key, "model", "plan", "regret"])
+    whole = found["regret"].notna().groupby([found[name] for name in key]).transform("all")
+    return found[whole].reset_index(drop=True)

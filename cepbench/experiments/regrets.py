@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.cells import OK
+from cepbench.experiments.common_patterns import common_by
 from cepbench.experiments.summary import RESAMPLES, with_interval
 
 #: The statistics of a distribution, in rising order.
@@ -42,6 +43,9 @@ def regret_summary(
 ) -> pd.DataFrame:
     """The distribution over patterns and draws, per generator and factor.
 
+    All generators and factors are taken over the same patterns; see
+    :func:`cepbench.experiments.common_patterns.common_rows`.
+
     Parameters
     ----------
     table : DataFrame
@@ -58,14 +62,19 @@ def regret_summary(
     DataFrame
         Columns ``algorithm``, ``plans``, ``factor``, ``metric``, ``statistic`` (geometric mean and
         those of :data:`DISTRIBUTION`), ``value``, ``low``, ``high`` (95 % percentile bootstrap over
-        patterns, whose draws stay together; the value itself for a worst case), ``patterns`` and
-        ``left_out``: patterns with a draw that has no value.
+        patterns, whose draws stay together; the value itself for a worst case), ``patterns``,
+        ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
+        value of and another has.
     """
+    table = table.reset_index(drop=True)
+    common = {
+        metric: common_by(table, metric, [], ["plans", "algorithm", "factor"]) for metric in metrics
+    }
     rows = []
     for key, group in table.groupby(["plans", "algorithm", "factor"], sort=False):
         for metric in metrics:
-            values = _by_pattern(group, metric)
-            whole = values[np.isfinite(values).all(axis=1)]
+            its = common[metric].loc[group.index]
+            whole = _by_pattern(group[its["counted"]], metric)
             for statistic, average in _AVERAGES.items():
                 if statistic == "worst case":
                     worst = float(average(whole)) if len(whole) else math.nan
@@ -81,7 +90,8 @@ def regret_summary(
                         "statistic": statistic,
                         **found,
                         "patterns": len(whole),
-                        "left_out": len(values) - len(whole),
+                        "left_out": int(its["left_out"].iloc[0]),
+                        "missing": int(its["missing"].iloc[0]),
                     }
                 )
     return pd.DataFrame(rows)
@@ -161,7 +171,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
     """
     said = []
     for kind, every in _by_kind(summary):
-        part, found = _of_all_patterns(every)
+        part, found = _of_common_patterns(every)
         usual = _values(part, "regret", "90th percentile")
         worst = _values(part, "regret", "worst case")
         far = _values(part, "distance", "geometric mean")
@@ -239,19 +249,23 @@ def _by_pattern(group: pd.DataFrame, metric: str) -> np.ndarray:
     return values
 
 
-def _of_all_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of generators with plans for every pattern, and a sentence on the others.
-
-    Means over the patterns that a generator can take do not compare with those over all.
-    """
-    own = part[part["metric"] == "regret"].groupby("algorithm", sort=False)["patterns"].min()
-    most = int(own.max())
-    fewer = own[own < most]
-    texts = [f"{name} ({count} of {most})" for name, count in fewer.items()]
-    rest = part[~part["algorithm"].isin(fewer.index)]
-    if not texts:
-        return rest, []
-    return rest, [f"Not compared, for lack of plans for some of the patterns: {_listed(texts)}."]
+def _of_common_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of generators that are compared, and sentences on the patterns left out."""
+    own = part[part["metric"] == "regret"].groupby("algorithm", sort=False)
+    counts = own.agg({"patterns": "min", "left_out": "max", "missing": "max"})
+    compared = counts[counts["patterns"] > 0]
+    found = []
+    if counts["missing"].any():
+        every = int((counts["patterns"] + counts["left_out"]).max())
+        texts = [f"{name} {count}" for name, count in counts["missing"].items() if count]
+        found.append(
+            f"Over {compared['patterns'].max() if len(compared) else 0} of {every} patterns, those "
+            f"that all generators compared have plans for; plans are missing of {_listed(texts)}."
+        )
+    others = counts.index[counts["patterns"] == 0].tolist()
+    if others:
+        found.append(f"Not compared, for lack of plans for most patterns: {_listed(others)}.")
+    return part[part["algorithm"].isin(compared.index)], found
 
 
 def _robust(regrets: dict[str, float]) -> str:

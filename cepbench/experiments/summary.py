@@ -16,6 +16,7 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.cells import METRICS, OK
+from cepbench.experiments.common_patterns import common_rows
 
 #: Columns of the results table that can be summarised.
 SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
@@ -40,9 +41,10 @@ def summarize(
 ) -> pd.DataFrame:
     """Averages over patterns, per pattern set and size and per pattern set.
 
-    A pattern counts for a generator if all its repetitions ended well. Where some did not,
-    ``left_out`` is positive and generators are averaged over different patterns; compare them by
-    :func:`paired_ratios`, which is fair then too.
+    All generators of a group are averaged over the same patterns: those on which all repetitions
+    of all of them ended well. A generator that did not end well on more than half of them has no
+    average, and takes no pattern from the others; see
+    :func:`cepbench.experiments.common_patterns.common_rows`.
 
     Parameters
     ----------
@@ -58,9 +60,11 @@ def summarize(
     -------
     DataFrame
         Columns ``pattern_set``, ``size`` (missing: all sizes), ``algorithm``, ``plans``,
-        ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median), ``value``, ``low``, ``high``
-        (95 % percentile bootstrap), ``patterns``, ``left_out``. Order: sets and generators as in
-        ``results``, sizes ascending.
+        ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median),
+        ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
+        ``left_out`` (the others of the group) and ``missing`` (those among them that this
+        generator lacks and another has). Order: sets and generators as in ``results``, sizes
+        ascending.
 
     Raises
     ------
@@ -70,10 +74,14 @@ def summarize(
     observed = per_pattern(results, metrics)
     rows = []
     for key, group in groups_of(observed, ["pattern_set", "size"]):
+        common = {
+            name: common_rows(group, group[name].notna().to_numpy(), RUN, ["size", "pattern_id"])
+            for name in metrics
+        }
         for run, cells in group.groupby(RUN, sort=False):
             for metric in metrics:
-                values = cells[metric].to_numpy(float)
-                values = values[~np.isnan(values)]
+                its = common[metric].loc[cells.index]
+                values = cells.loc[its["counted"], metric].to_numpy(float)
                 for statistic, average in _AVERAGES.items():
                     rows.append(
                         {
@@ -85,11 +93,12 @@ def summarize(
                                 values, average, seed, resamples, *key.values(), metric
                             ),
                             "patterns": len(values),
-                            "left_out": len(cells) - len(values),
+                            "left_out": int(its["left_out"].iloc[0]),
+                            "missing": int(its["missing"].iloc[0]),
                         }
                     )
     columns = ["pattern_set", "size", *RUN, "metric", "statistic", "value", "low", "high"]
-    return _typed(rows, [*columns, "patterns", "left_out"])
+    return typed(rows, [*columns, "patterns", "left_out", "missing"])
 
 
 def paired_ratios(
@@ -147,6 +156,51 @@ def paired_ratios(
     ExperimentError
         If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
     """
+    pairs = log_ratios(
+        results, metric, algorithm, baseline, by, evaluator=evaluator,
+        baseline_evaluator=baseline_evaluator, strategy=strategy,
+        baseline_strategy=baseline_strategy, alpha=alpha, baseline_alpha=baseline_alpha,
+    )  # fmt: skip
+    rows = []
+    for key, group in groups_of(pairs, by):
+        logs = group["log_ratio"].to_numpy(float)
+        logs = logs[~np.isnan(logs)]
+        named = {**key, "metric": metric, "algorithm": algorithm, "baseline": baseline}
+        counts = {"patterns": len(logs), "left_out": len(group) - len(logs)}
+        for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
+            found = ratio_with_interval(logs, average, seed, resamples, *key.values(), metric)
+            rows.append({**named, "statistic": statistic, **found, **counts})
+    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
+    return typed(rows, [*columns, "patterns", "left_out"])
+
+
+def log_ratios(
+    results: pd.DataFrame,
+    metric: str,
+    algorithm: str,
+    baseline: str,
+    by: Sequence[str] = ("pattern_set", "size"),
+    *,
+    evaluator: str | None = None,
+    baseline_evaluator: str | None = None,
+    strategy: str | None = None,
+    baseline_strategy: str | None = None,
+    alpha: float | None = None,
+    baseline_alpha: float | None = None,
+) -> pd.DataFrame:
+    """The logarithm of each pattern's ratio, of which :func:`paired_ratios` takes averages.
+
+    Parameters
+    ----------
+    results, metric, algorithm, baseline, by
+        As there, as are the others.
+
+    Returns
+    -------
+    DataFrame
+        One row a pattern (and strategy or weight of latency, if in ``by``): ``pattern_set``,
+        ``size``, ``pattern_id``, those columns, and ``log_ratio``, missing where there is none.
+    """
     unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
         raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
@@ -172,26 +226,7 @@ def paired_ratios(
     )
     for name in reversed(["pattern_set", *grouped]):
         pairs = in_order_of(results[name].unique(), pairs, name)
-    rows = []
-    for key, group in groups_of(pairs, by):
-        logs = group["log_ratio"].to_numpy(float)
-        logs = logs[~np.isnan(logs)]
-        for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
-            interval = with_interval(logs, average, seed, resamples, *key.values(), metric)
-            rows.append(
-                {
-                    **key,
-                    "metric": metric,
-                    "algorithm": algorithm,
-                    "baseline": baseline,
-                    "statistic": statistic,
-                    **{name: float(np.exp(value)) for name, value in interval.items()},
-                    "patterns": len(logs),
-                    "left_out": len(group) - len(logs),
-                }
-            )
-    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
-    return _typed(rows, [*columns, "patterns", "left_out"])
+    return pairs[[*identity, "log_ratio"]]
 
 
 def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
@@ -275,6 +310,14 @@ def with_interval(
     return {"value": value, "low": low, "high": high}
 
 
+def ratio_with_interval(
+    logs: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
+) -> dict[str, float]:
+    """As :func:`with_interval`, of logarithms of ratios: the ratio that they are on average."""
+    found = with_interval(logs, average, seed, resamples, *group)
+    return {name: float(np.exp(value)) for name, value in found.items()}
+
+
 def groups_of(
     table: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -324,6 +367,7 @@ def _of_run(
     return runs
 
 
-def _typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+def typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Rows as a table; sizes are integers where there is none, too."""
     table = pd.DataFrame(rows, columns=columns)
     return table.astype({"size": "Int64"}) if "size" in columns else table

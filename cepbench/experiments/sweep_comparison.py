@@ -319,7 +319,8 @@ def _judged(
                     "left_out": len(row["logs"]) - len(logs[k]),
                     "p": p[k],
                     "p_adjusted": p_adjusted[k],
-                    "verdict": _verdict(
+                    # Judged by the minority that ended well, a run that fails may look faster.
+                    "verdict": TOO_FEW if len(row["logs"]) > 2 * len(logs[k]) else _verdict(
                         metric, left if len(beside[k]) else ratio, len(judged[k]), p[k],
                         p_adjusted[k], len(tested),
                     ),

@@ -13,6 +13,7 @@ import pandas as pd
 from cepbench.experiments.cells import OK
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.exploration.timeline import Timeline
+from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.patterns.model import Kind, Variable
 
@@ -78,11 +79,9 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         .add_params(pick)
     )  # fmt: skip
     return (
-        alt.layer(lines, *([_rules(hours)] if hours.pauses else []))
+        offline(alt.layer(lines, *([_rules(hours)] if hours.pauses else [])))
         .properties(width=_WIDTH, height=220, title=_title("Arrivals over time", told))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-    )
+    )  # fmt: skip
 
 
 def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:
@@ -148,13 +147,16 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
         ],
     )
 
-    def bars(column: str, title: str, *, labels: bool) -> Any:
+    def bars(column: str, title: str, unit: str, *, labels: bool) -> Any:
         y = alt.Y("series:N", sort=order, title=None, axis=alt.Axis(labels=labels, ticks=False))
         return base.mark_bar().encode(
-            x=alt.X(f"{column}:Q", title=title, axis=alt.Axis(format="~s", tickCount=5)), y=y
+            x=alt.X(
+                f"{column}:Q", title=title, axis=alt.Axis(labelExpr=prefixed(unit), tickCount=5)
+            ),
+            y=y,
         )
 
-    speed = bars("events_per_second", "events per second, median", labels=True)
+    speed = bars("events_per_second", "events per second, median", "1", labels=True)
     reach = base.mark_rule(color="#333333", strokeWidth=1.2).encode(
         x=alt.X("events_per_second_q1:Q", title="events per second, median"),
         x2="events_per_second_q3:Q",
@@ -164,18 +166,16 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     size = {"width": 300, "height": 20 * max(len(order), 1)}
     panels = [
         alt.layer(speed, reach).properties(title="Throughput (higher is better)", **size),
-        bars("peak_bytes", "bytes", labels=False).properties(
+        bars("peak_bytes", "bytes", "B", labels=False).properties(
             title="Peak memory (lower is better)", **size
         ),
     ]
     failed = [f"{row.algorithm}: {row.status}" for row in plain.itertuples() if row.status != OK]
     subtitle = "; ".join(["lines: the middle half of the runs", *failed])
     return (
-        alt.hconcat(*panels)
+        offline(alt.hconcat(*panels))
         .properties(title=_title("Every plan on the stream", subtitle))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-    )
+    )  # fmt: skip
 
 
 def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
@@ -248,14 +248,8 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
     unit = f", in {found.unit}" if found.unit else ""
     heading = f"Matches over the {found.attribute} of each type{unit}"
     # All at once: each method of a chart copies all of it.
-    return alt.vconcat(
-        *panels,
-        spacing=4,
-        title=_title(heading, ["; ".join(told), *found.remarks]),
-        config=alt.Config(
-            view=alt.ViewConfig(stroke=None), axis=alt.AxisConfig(gridColor="#E4E4E4")
-        ),
-    )
+    told = ["; ".join(told), *found.remarks]
+    return offline(alt.vconcat(*panels, spacing=4, title=_title(heading, told)))
 
 
 def _panel_titles(variables: Iterable[Variable]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.explanations.explain import explain
-from cepbench.figures.interactive import use_offline_charts
+from cepbench.figures.offline import use_offline_charts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan

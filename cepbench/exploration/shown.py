@@ -41,7 +41,7 @@ def show_chart(place: widgets.Output, chart: alt.TopLevelMixin) -> None:
 
     JupyterLab draws Vega-Lite by itself, without a request to the network.
     """
-    from cepbench.figures.interactive import VEGALITE_MIME
+    from cepbench.figures.offline import VEGALITE_MIME
 
     # Its parts were validated when they were made; to do it again takes as long as all the rest.
     spec = chart.to_dict(validate=False)

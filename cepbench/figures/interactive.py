@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
+from cepbench.experiments.common_patterns import left_out_notes
+from cepbench.figures.offline import offline, prefixed
+from cepbench.figures.offline import use_offline_charts as use_offline_charts
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
     line_of_fit,
     needs_log_latency,
     plans_by_cost,
+    plans_left_out,
     trade_off,
 )
 from cepbench.figures.rows import (
@@ -24,6 +29,7 @@ from cepbench.figures.rows import (
     log_ticks,
     needs_log,
     needs_log_sizes,
+    on_one_line,
     panels_of,
     quantity_of,
     rows_by_group,
@@ -34,14 +40,12 @@ from cepbench.figures.rows import (
 )
 from cepbench.figures.styles import style_of
 
-#: What JupyterLab and our reports draw; Vega-Lite 6 specifications are drawn by viewers of 5 too.
-VEGALITE_MIME = "application/vnd.vegalite.v5+json"
-
 _PICK = "pick series in the legend"
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
+_LETTERS = 110  # of a line above two panels
 _COLUMNS = [
     "pattern_set", "strategy", "size", "series", "algorithm", "plans", "evaluator", "value", "low", "high",
-    "patterns", "left_out",
+    "patterns", "left_out", "missing",
 ]  # fmt: skip
 
 
@@ -90,7 +94,7 @@ def bars_by_group(
             )
         interval = _interval(base, title, alt.value("#333333"))
         panels.append(_panel(PANELS[kind], pick, *_line_at_one(rows, title), body, interval))
-    return _joined(panels, chart_title(metric, "", statistic))
+    return _joined(panels, chart_title(metric, "", statistic), notes=left_out_notes(rows))
 
 
 def lines_by_size(
@@ -124,7 +128,8 @@ def lines_by_size(
         interval = _interval(base, title, _colour(part))
         drawn.append(_panel(panels[kind], pick, *_line_at_one(rows, title), line, interval, points))
     what = f"{pattern_set} patterns" if pattern_set else ""
-    return _joined(drawn, chart_title(metric, what, statistic))
+    notes = [*on_one_line(rows), *left_out_notes(rows)]
+    return _joined(drawn, chart_title(metric, what, statistic), notes=notes)
 
 
 def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
@@ -135,7 +140,7 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.
     panels = []
     for kind, part in panels_of(rows).items():
         pick = _pick(kind)
-        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(format="~s", tickCount=6),
+        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(labelExpr=prefixed("1"), tickCount=6),
                   scale=alt.Scale(type="log", nice=False, padding=10))  # fmt: skip
         marks = (
             alt.Chart(part[columns])
@@ -160,7 +165,8 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> alt.
             .encode(x=x, y=_y(rows, quantity.axis))
         )
         panels.append(_panel([KINDS[kind], *note.split("\n")], pick, fitted, marks))
-    return _joined(panels, f"{quantity.title} against plan cost", _PICK)
+    heading = f"{quantity.title} against plan cost"
+    return _joined(panels, heading, _PICK, plans_left_out(points))
 
 
 def throughput_against_latency(
@@ -176,7 +182,7 @@ def throughput_against_latency(
     horizontal = f"{statistic} of latency, milliseconds"
     vertical = f"{statistic} of throughput, events per second"
     y = alt.Y("throughput:Q", title=vertical, scale=alt.Scale(zero=False, padding=20),
-              axis=alt.Axis(format="~s"))  # fmt: skip
+              axis=alt.Axis(labelExpr=prefixed("1")))  # fmt: skip
     base = alt.Chart(rows[columns]).encode(
         x=alt.X("latency_ms:Q", title=horizontal, scale=scale),
         color=_colour(rows), opacity=_picked(pick),
@@ -203,29 +209,12 @@ def throughput_against_latency(
     )  # fmt: skip
     text = base.mark_text(dx=8, dy=-8, align="left").encode(y=y, text="label:N")
     panel = _panel("", pick, line, up, across, marks, text).properties(width=560, height=340)
-    return _joined([panel], TRADE_OFF)
+    return _joined([panel], TRADE_OFF, notes=left_out_notes(rows))
 
 
 def kind_of_scale(log: bool) -> dict[str, Any]:
     """Arguments of a scale that need not begin at zero; a logarithmic one warns when told so."""
     return {"type": "log"} if log else {"type": "linear", "zero": False}
-
-
-def use_offline_charts() -> None:
-    """Show altair charts without a request to the network, in JupyterLab and in our reports.
-
-    By default altair loads Vega from a content delivery network. This makes it hand out the
-    specification alone, which JupyterLab and :mod:`cepbench.reporting` draw by themselves.
-    """
-    alt.renderers.register("cepbench", _specification_only)
-    alt.renderers.enable("cepbench")
-
-
-def _specification_only(spec: Mapping[str, Any], **_: Any) -> dict[str, Any]:
-    return {
-        VEGALITE_MIME: dict(spec),
-        "text/plain": "an altair chart; JupyterLab and the report draw it",
-    }
 
 
 def _data(part: pd.DataFrame) -> pd.DataFrame:
@@ -236,11 +225,7 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 
 def _y(rows: pd.DataFrame, title: str) -> alt.Y:
     unit = unit_of(rows)
-    axis: dict[str, Any] = {"format": "~s" if unit else "~g", "tickCount": 6}
-    if unit == "1":  # no thousandths of a match
-        axis["labelExpr"] = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
-    elif unit:
-        axis["labelExpr"] = f"format(datum.value, '~s') + '{unit}'"
+    axis: dict[str, Any] = {"labelExpr": prefixed(unit), "tickCount": 6}
     if needs_log(rows):
         low, high = ends_of(rows)
         scale: dict[str, Any] = {"type": "log", "domain": [low, high], "nice": False}
@@ -254,8 +239,9 @@ def _y(rows: pd.DataFrame, title: str) -> alt.Y:
 
 
 def _line_at_one(rows: pd.DataFrame, title: str) -> list[alt.Chart]:
-    """Where ratios turn from worse to better; nothing for what is no ratio."""
-    if unit_of(rows):
+    """Where ratios turn from worse to better; nothing for what is no ratio, or far from it."""
+    low, high = ends_of(rows)
+    if unit_of(rows) or not low <= 1 <= high:
         return []
     one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
     return [one.encode(y=_y(rows, title))]
@@ -314,6 +300,7 @@ def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:
         alt.Tooltip("high:Q", title="to", format=",.4~g"),
         alt.Tooltip("patterns:Q"),
         alt.Tooltip("left_out:Q", title="patterns left out"),
+        alt.Tooltip("missing:Q", title="missing of its own"),
     ]
 
 
@@ -326,17 +313,14 @@ def _panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> A
     )
 
 
-def _joined(panels: list[Any], heading: str, subtitle: str = "") -> alt.TopLevelMixin:
-    title = alt.TitleParams(
-        heading,
-        subtitle=subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {_PICK}",
-        anchor="start",
-    )
-    return (
+def _joined(
+    panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
+) -> alt.TopLevelMixin:
+    told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {_PICK}"
+    lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
+    title = alt.TitleParams(heading, subtitle=lines, anchor="start")
+    return offline(
         alt.hconcat(*panels)
         .resolve_scale(color="independent", shape="independent", xOffset="independent")
         .properties(title=title)
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-        .configure_title(anchor="start")
     )

@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from cepbench.figures.interactive import kind_of_scale
+from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.q_error_rows import (
     MARKS,
     Axis,
@@ -19,9 +20,6 @@ from cepbench.figures.q_error_rows import (
     panels_by,
     ticks_of_factors,
 )
-
-#: No thousandths of a match.
-_PLAIN = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
 
 
 def q_errors_by_events(summary: pd.DataFrame) -> alt.TopLevelMixin:
@@ -92,11 +90,11 @@ def scatter_in_panels(
     panels: list[Any] = []
     for name, part in panels_by(rows, panel).items():
         horizontal = alt.X(
-            f"{x.column}:Q", title=x.title, axis=alt.Axis(labelExpr=_PLAIN, tickCount=5),
+            f"{x.column}:Q", title=x.title, axis=alt.Axis(labelExpr=prefixed("1"), tickCount=5),
             scale=alt.Scale(type="log", padding=20, **extra),
         )  # fmt: skip
         vertical = alt.Y(
-            f"{y.column}:Q", title=y.title, axis=alt.Axis(labelExpr=_PLAIN, tickCount=5),
+            f"{y.column}:Q", title=y.title, axis=alt.Axis(labelExpr=prefixed("1"), tickCount=5),
             scale=alt.Scale(**kind_of_scale(y.log), padding=20, **extra),
         )  # fmt: skip
         base = alt.Chart(part[kept]).encode(x=horizontal, y=vertical)
@@ -123,7 +121,7 @@ def scatter_in_panels(
             line = alt.Chart(ends).mark_line(color="#333333", strokeWidth=1)
             layers.insert(0, line.encode(x=horizontal, y=vertical))
         if label:
-            layers.append(base.mark_text(dx=7, dy=-6, align="left", fontSize=10).encode(text=label))
+            layers.append(base.mark_text(dx=7, dy=-6, align="left").encode(text=label))
         heading = (headings or {}).get(name, name)
         panels.append(alt.layer(*layers).properties(title=heading, width=250, height=260))
     panels[0] = panels[0].add_params(pick)
@@ -131,10 +129,4 @@ def scatter_in_panels(
 
 
 def _finished(panels: list[Any], heading: str) -> alt.TopLevelMixin:
-    return (
-        alt.hconcat(*panels)
-        .properties(title=alt.TitleParams(heading, anchor="start"))
-        .configure_view(stroke=None)
-        .configure_axis(gridColor="#E4E4E4")
-        .configure_title(anchor="start")
-    )
+    return offline(alt.hconcat(*panels).properties(title=alt.TitleParams(heading, anchor="start")))

@@ -12,6 +12,7 @@ from cepbench.figures.ranges import (
     LEGEND,
     MARKS,
     range_ends,
+    range_notes,
     range_rows,
     range_ticks,
     range_title,
@@ -62,4 +63,5 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
                 title=f"wrong by up to {factor:g}", width=185, height=17 * len(order)
             )
         )
-    return _joined(panels, range_title(metric), f"{quantity_of(metric).axis}; {LEGEND}")
+    told = f"{quantity_of(metric).axis}; {LEGEND}"
+    return _joined(panels, range_title(metric), told, range_notes(summary, metric))

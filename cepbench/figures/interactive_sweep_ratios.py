@@ -13,6 +13,7 @@ from cepbench.figures.styles import style_of
 from cepbench.figures.sweep_ratios import (
     LEGEND,
     sweep_ratio_ends,
+    sweep_ratio_notes,
     sweep_ratio_rows,
     sweep_ratio_title,
 )
@@ -42,6 +43,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
         alt.Tooltip("high:Q", title="to", format=".3f"),
         alt.Tooltip("common:Q", title="common to most runs", format=".3f"),
         alt.Tooltip("pairs:Q", title="patterns"),
+        alt.Tooltip("left_out:Q", title="patterns left out"),
         alt.Tooltip("verdict:N"),
     ]
     panels: list[Any] = []
@@ -71,4 +73,5 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
                 title=panel, width=260, height=max(60, 22 * len(labels))
             )
         )
-    return _joined(panels, sweep_ratio_title(metric), f"ratio, geometric mean; {LEGEND}")
+    told, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
+    return _joined(panels, sweep_ratio_title(metric), told, notes)

@@ -40,6 +40,21 @@ def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows.assign(series=series_labels(rows), low=rows["value"], high=rows["value"])
 
 
+def plans_left_out(points: pd.DataFrame) -> list[str]:
+    """How many plans have no point since a run of theirs did not end well; none if there are none.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.experiments.figure_data.cost_points` returns it.
+    """
+    own = points.assign(series=series_labels(points)).drop_duplicates("series")
+    texts = [f"{name} {count:,}" for name, count in own[["series", "missing"]].to_numpy() if count]
+    return [f"Patterns without a point, as a run did not end well: {', '.join(texts)}."] * bool(
+        texts
+    )
+
+
 def line_of_fit(fit: pd.DataFrame, kind: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Ends of the fitted line over the points of one kind of plan, and what to write beside it."""
     found = fit[fit["plans"] == kind].iloc[0]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
+from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 
 #: Statistic -> its mark, as the legend writes it.
@@ -56,6 +57,12 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
                           "factor": wide["factor"]})  # fmt: skip
     wide = wide.loc[order.sort_values(["factor", "kind", "rank"], kind="stable").index]
     return wide[[*key, *MARKS]].reset_index(drop=True)
+
+
+def range_notes(summary: pd.DataFrame, metric: str) -> list[str]:
+    """What a chart of :func:`range_rows` leaves out."""
+    rows = summary[(summary["metric"] == metric) & (summary["factor"] > 1)]
+    return left_out_notes(rows)
 
 
 def range_title(metric: str) -> str:

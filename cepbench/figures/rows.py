@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.figures.styles import series_labels
+from cepbench.figures.styles import place_of, series_labels
 
 _NEEDED = (
     "algorithm", "plans", "metric", "statistic", "value", "low", "high", "patterns",
@@ -18,6 +18,7 @@ _NEEDED = (
 #: Columns that some summaries have no use for, and what stands for them.
 _DEFAULTS: dict[str, Any] = {
     "pattern_set": "", "size": pd.NA, "strategy": "any", "evaluator": "", "left_out": 0,
+    "missing": 0,
 }  # fmt: skip
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
@@ -154,6 +155,36 @@ def rows_by_size(
     return _labelled(rows, what).assign(log=metric in _TIMES_AS_MUCH)
 
 
+def on_one_line(rows: pd.DataFrame) -> list[str]:
+    """A sentence on the series of a panel whose lines hide each other; none where none do.
+
+    Two lines are one if their values differ by less than a hundredth of the axis everywhere.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`rows_by_size` returns it.
+    """
+    log = needs_log(rows)
+    low, high = ends_of(rows) if log else (0.0, float(rows[["value", "high"]].max().max()))
+    length = math.log(high / low) if log else high
+    found = []
+    for part in panels_of(rows).values():
+        groups: list[tuple[list[str], pd.Series]] = []
+        for label, _, _ in series_of(part):
+            own = part[part["series"] == label].set_index("size")["value"].dropna().astype(float)
+            line = own.map(math.log) if log else own
+            for names, other in groups:
+                same = line.index.equals(other.index) and len(line) > 1
+                if same and ((line - other).abs() < 0.01 * length).all():
+                    names.append(label)
+                    break
+            else:
+                groups.append(([label], line))
+        found += [names for names, _ in groups if len(names) > 1]
+    return [f"On one line: {'; '.join(', '.join(names) for names in found)}."] * bool(found)
+
+
 def needs_log(rows: pd.DataFrame) -> bool:
     """Whether the values ask for a logarithmic axis: by their spread, or as ratios."""
     values = rows["value"].dropna()
@@ -211,9 +242,13 @@ def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
-    """``(series, algorithm, plans)`` of the rows, each once, in their order."""
+    """``(series, algorithm, plans)`` of the rows, each once.
+
+    Built-in generators are in the same order in all legends, user-defined ones behind them.
+    """
     named = rows[["series", "algorithm", "plans"]].drop_duplicates()
-    return list(named.itertuples(index=False, name=None))
+    found: list[tuple[str, str, str]] = list(named.itertuples(index=False, name=None))
+    return sorted(found, key=lambda one: place_of(one[1]))
 
 
 def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:

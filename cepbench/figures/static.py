@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,14 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
     line_of_fit,
     needs_log_latency,
     plans_by_cost,
+    plans_left_out,
     trade_off,
 )
 from cepbench.figures.rows import (
@@ -36,6 +39,7 @@ from cepbench.figures.rows import (
     log_ticks,
     needs_log,
     needs_log_sizes,
+    on_one_line,
     panels_of,
     quantity_of,
     rows_by_group,
@@ -46,8 +50,11 @@ from cepbench.figures.rows import (
 )
 from cepbench.figures.styles import Style, style_of
 
+#: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
+TEXT = 9
+
 _LOOK: Any = {
-    "font.size": 9,
+    "font.size": TEXT,
     "font.family": "DejaVu Sans",
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
@@ -130,6 +137,7 @@ def bars_by_group(
             axes.set_xlim(-0.5, len(groups) - 0.5)
             for between in range(len(groups) - 1):
                 axes.axvline(between + 0.5, color="#DDDDDD", linewidth=0.6)
+        write_notes(figure, left_out_notes(rows))
         return _finish(figure, panels, rows, chart_title(metric, "", statistic), PANELS)
 
 
@@ -177,6 +185,7 @@ def lines_by_size(
             axes.set_xticks(sizes, [str(size) for size in sizes])
             axes.set_xlabel("pattern size (participating events)")
         what = f"{pattern_set} patterns" if pattern_set else ""
+        write_notes(figure, [*on_one_line(rows), *left_out_notes(rows)])
         return _finish(figure, drawn, rows, chart_title(metric, what, statistic), panels)
 
 
@@ -210,12 +219,15 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figu
                 )  # fmt: skip
             line, note = line_of_fit(fit, kind, part)
             axes.plot(line["cost"], line["value"], color="#333333", linewidth=1.2)
-            axes.set_title(note, loc="right", fontsize=7.5, color="#333333", linespacing=1.3)
+            axes.set_title(note, loc="right", fontsize=TEXT, color="#333333", linespacing=1.3)
             axes.set_xscale("log")
             axes.set_xlabel("cost of the plan")
             axes.grid(True, axis="x")
+            # Powers of ten would be in letters too small to read.
+            axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
             axes.xaxis.set_minor_formatter(NullFormatter())
         _finish(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
+        write_notes(figure, plans_left_out(points))
         panels[0][0].set_ylabel(quantity.axis)
         return figure
 
@@ -254,17 +266,18 @@ def throughput_against_latency(
             )  # fmt: skip
             for _, row in own.iterrows():
                 axes.annotate(
-                    row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=8,
+                    row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=TEXT,
                     textcoords="offset points", color=style.colour,
                 )  # fmt: skip
         figure.suptitle(TRADE_OFF, x=0.01, ha="left", fontsize=11)
+        write_notes(figure, left_out_notes(rows))
         axes.set_xlabel(f"{statistic} of latency, milliseconds")
         axes.set_ylabel(f"{statistic} of throughput, events per second")
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
         if needs_log_latency(rows):
             axes.set_xscale("log")
         axes.grid(True)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, fontsize=8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=5, fontsize=TEXT)
         return figure
 
 
@@ -285,6 +298,19 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         figure.savefig(paths[0], metadata={"Date": None}, bbox_inches=used)
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
     return paths
+
+
+def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
+    """Sentences below a figure, as wide as it is, below the title of its only axis if it has one.
+
+    They are a label of the whole figure, for which the layout keeps room below the legends.
+    """
+    letters = int(figure.get_size_inches()[0] * 72 / (TEXT * 0.55))
+    lines = [line for text in (axis, *notes) for line in textwrap.wrap(text, letters)]
+    if notes:
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=TEXT)
+    elif lines:
+        figure.supxlabel("\n".join(lines), fontsize=TEXT)
 
 
 def _look() -> AbstractContextManager[Any]:
@@ -310,10 +336,12 @@ def _finish(
     for axes, kind, _ in panels:
         axes.set_title(names[kind])
         _number_axis(axes, rows)
-        below = -0.19 if axes.get_xlabel() else -0.1
+        # In heights of a letter: a share of the axes would be less below panels that are low.
+        below = 4.6 if axes.get_xlabel() else 2.4
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, below), ncols=3, fontsize=8, handlelength=3
-        )
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=below, ncols=3,
+            fontsize=TEXT, handlelength=3,
+        )  # fmt: skip
     metric, statistic = rows.iloc[0][["metric", "statistic"]]
     panels[0][0].set_ylabel(axis_title(metric, statistic))
     return figure

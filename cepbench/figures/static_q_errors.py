@@ -18,7 +18,7 @@ from cepbench.figures.q_error_rows import (
     panels_by,
     ticks_of_factors,
 )
-from cepbench.figures.static import _HEIGHT, _PANEL_WIDTH, _look
+from cepbench.figures.static import _HEIGHT, _PANEL_WIDTH, TEXT, _look
 
 
 def q_errors_by_events(summary: pd.DataFrame) -> Figure:
@@ -52,7 +52,7 @@ def q_errors_by_events(summary: pd.DataFrame) -> Figure:
             axes.yaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_major_locator(FixedLocator(ticks_of_factors(summary["p95"].max())))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.legend(loc="upper left", fontsize=8)
+            axes.legend(loc="upper left", fontsize=TEXT)
         grid[0].set_ylabel("q-error: median, up to the 95th percentile")
         figure.suptitle(
             "How far estimated partial matches are off (lower is better)", x=0.01, ha="left", fontsize=11
@@ -96,7 +96,7 @@ def scatter_in_panels(
             if label:
                 for _, row in part.iterrows():
                     axes.annotate(
-                        row[label], (row[x.column], row[y.column]), (5, 3), fontsize=7,
+                        row[label], (row[x.column], row[y.column]), (5, 3), fontsize=TEXT,
                         textcoords="offset points",
                     )  # fmt: skip
                 axes.margins(x=0.25)
@@ -118,5 +118,5 @@ def scatter_in_panels(
         grid[0].set_ylabel(y.title)
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=TEXT)
         return figure

@@ -10,12 +10,13 @@ from cepbench.figures.ranges import (
     LEGEND,
     MARKS,
     range_ends,
+    range_notes,
     range_rows,
     range_ticks,
     range_title,
 )
 from cepbench.figures.rows import quantity_of
-from cepbench.figures.static import _look
+from cepbench.figures.static import _look, write_notes
 from cepbench.figures.styles import style_of
 
 
@@ -62,5 +63,5 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
             axes.set_title(f"wrong by up to {factor:g}")
         grid[0].set_yticks(list(place.values()), list(place))
         figure.suptitle(f"{range_title(metric)}; {LEGEND}", x=0.01, ha="left", fontsize=11)
-        figure.supxlabel(quantity_of(metric).axis, fontsize=9)
+        write_notes(figure, range_notes(summary, metric), quantity_of(metric).axis)
         return figure

@@ -7,11 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.figures.rows import log_ticks
-from cepbench.figures.static import _look
+from cepbench.figures.static import _look, write_notes
 from cepbench.figures.styles import style_of
 from cepbench.figures.sweep_ratios import (
     LEGEND,
     sweep_ratio_ends,
+    sweep_ratio_notes,
     sweep_ratio_rows,
     sweep_ratio_title,
 )
@@ -66,5 +67,6 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
             axes.set_title(panel)
         grid[0].set_yticks(list(place.values()), labels)
         figure.suptitle(sweep_ratio_title(metric), x=0.01, ha="left", fontsize=11)
-        figure.supxlabel(f"ratio, geometric mean ({LEGEND})", fontsize=8)
+        notes = sweep_ratio_notes(ratios, metric)
+        write_notes(figure, notes, f"ratio, geometric mean ({LEGEND})")
         return figure

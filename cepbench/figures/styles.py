@@ -9,7 +9,6 @@ every generator has a mark of its own.
 
 from __future__ import annotations
 
-import colorsys
 import math
 import zlib
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import pandas as pd
 class Mark:
     """One shape under its names in both chart libraries."""
 
-    matplotlib: str | tuple[int, int, float]
+    matplotlib: str | tuple[int, int, float] | tuple[tuple[float, float], ...]
     vega: str
 
 
@@ -82,6 +81,29 @@ _MARKS = {
     ),
 }  # fmt: skip
 
+
+def _polygon(*corners: tuple[float, float]) -> Mark:
+    """A shape by its corners, y upwards."""
+    path = "L".join(f"{x:g},{-y:g}" for x, y in corners)
+    return Mark(corners, f"M{path}Z")
+
+
+#: Looks of user-defined generators: marks that no built-in one has, and colours that colour-blind
+#: readers, too, can tell from all of theirs and from each other; none is paler than they are.
+_OWN_MARKS = (
+    _polygon((-1, 1), (1, 1), (-1, -1), (1, -1)),  # an hourglass
+    _polygon((-1, -0.8), (0, 1), (1, -0.8), (0, -0.2)),  # an arrowhead
+    _polygon((-1, 0.6), (-0.6, 1), (0, 0.4), (0.6, 1), (1, 0.6), (0.4, 0), (1, -0.6), (0.6, -1),
+             (0, -0.4), (-0.6, -1), (-1, -0.6), (-0.4, 0)),  # a cross on its side
+    _polygon((-1, 1), (-1, -1), (1, 1), (1, -1)),  # a bow tie
+    _polygon((-1, 1), (1, 1), (1, 0.4), (0.3, 0.4), (0.3, -1), (-0.3, -1), (-0.3, 0.4), (-1, 0.4)),
+    _polygon((-1, 0.8), (0, -1), (1, 0.8), (0, 0.2)),
+)  # fmt: skip
+_OWN_COLOURS = ("#0000FF", "#552200", "#77AAFF", "#6666FF", "#221144", "#3311BB")
+
+#: User-defined generator -> the number of its look, in the order in which they were drawn first.
+_own: dict[str, int] = {}
+
 #: Generator -> colour and the number of its mark among those of its kind of plan.
 _KNOWN = {
     "TRIVIAL": ("#777777", 0),
@@ -108,8 +130,9 @@ _KNOWN = {
 def style_of(algorithm: str, plans: str) -> Style:
     """The look of a plan generator.
 
-    A generator that a user adds gets its colour and mark from its name alone, so that they stay
-    the same whatever other generators come and go. Two such names may look alike.
+    A user-defined generator gets its look from its name, so that it is the same in all charts and
+    reports. Where another one has that look, it gets the next: six of them differ from each other
+    and from all built-in generators in colour and mark, more in one of the two.
 
     Parameters
     ----------
@@ -123,10 +146,19 @@ def style_of(algorithm: str, plans: str) -> Style:
     if name in _KNOWN:
         colour, which = _KNOWN[name]
         return Style(colour, marks[which % len(marks)], _DASHES[plans])
-    draw = zlib.crc32(name.encode())
-    red, green, blue = colorsys.hls_to_rgb((draw % 360) / 360, 0.42, 0.75)
-    colour = f"#{round(red * 255):02X}{round(green * 255):02X}{round(blue * 255):02X}"
-    return Style(colour, marks[draw // 360 % len(marks)], _DASHES[plans])
+    looks = len(_OWN_COLOURS)
+    if name not in _own:
+        wanted = zlib.crc32(name.encode()) % looks
+        by_wish = [*range(wanted, looks), *range(wanted), *range(looks, looks + len(_own) + 1)]
+        _own[name] = next(number for number in by_wish if number not in _own.values())
+    again, number = divmod(_own[name], looks)
+    return Style(_OWN_COLOURS[number], _OWN_MARKS[(number + again) % looks], _DASHES[plans])
+
+
+def place_of(algorithm: str) -> int:
+    """The place of a generator in legends; all user-defined ones share the last."""
+    name = algorithm.upper()
+    return list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)
 
 
 def series_labels(rows: pd.DataFrame) -> pd.Series:

@@ -7,10 +7,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from cepbench.experiments.summary import paired_ratios, per_pattern
+from cepbench.experiments.common_patterns import common_rows
+from cepbench.experiments.summary import (
+    RESAMPLES,
+    groups_of,
+    in_order_of,
+    log_ratios,
+    paired_ratios,
+    per_pattern,
+    ratio_with_interval,
+    typed,
+)
 
 #: Kind of plan -> what ratios are taken to: the native algorithms of [kolchinsky2018]_, section 6.
 BASELINES: Mapping[str, str] = {"order": "EFREQ", "tree": "ZSTREAM"}
+
+_RUN = ["algorithm", "plans", "evaluator"]
+_PATTERN = ["pattern_set", "size", "pattern_id"]
 
 
 def gains_over_native(
@@ -22,6 +35,9 @@ def gains_over_native(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Ratios of every generator to the native one of its kind, paired per pattern.
+
+    All generators of a group are averaged over the same patterns, as in
+    :func:`cepbench.experiments.summary.summarize`.
 
     Parameters
     ----------
@@ -40,7 +56,7 @@ def gains_over_native(
     DataFrame
         In the shape that charts take: ``by``, ``algorithm``, ``plans``, ``evaluator``, ``metric``,
         ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``.
+        ``patterns``, ``left_out``, ``missing``.
     """
     runs = results[["algorithm", "plans", "evaluator"]].drop_duplicates()
     tables = []
@@ -49,13 +65,42 @@ def gains_over_native(
         if baseline is None or baseline not in set(runs["algorithm"]) or baseline == algorithm:
             continue
         ran_in = list(runs.loc[runs["algorithm"] == baseline, "evaluator"])
-        ratios = paired_ratios(
+        pairs = log_ratios(
             results, metric, algorithm, baseline, by, evaluator=evaluator,
-            baseline_evaluator=evaluator if evaluator in ran_in else ran_in[0], seed=seed,
+            baseline_evaluator=evaluator if evaluator in ran_in else ran_in[0],
         )  # fmt: skip
-        ratios = ratios[ratios["statistic"] == "geometric mean"]
-        tables.append(ratios.assign(plans=plans, evaluator=evaluator, statistic="ratio"))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+        named = {"algorithm": algorithm, "baseline": baseline, "plans": plans}
+        tables.append(pairs.assign(**named, evaluator=evaluator))
+    if not tables:
+        return pd.DataFrame()
+    # Strategies and weights of latency stand side by side in a chart, as generators do.
+    side_by_side = [*_RUN, *(name for name in by if name in ("strategy", "alpha"))]
+    apart = [name for name in by if name not in side_by_side]
+    seeded = [*(name for name in by if name != "size"), *(name for name in by if name == "size")]
+    rows = []
+    for key, group in groups_of(pd.concat(tables, ignore_index=True), apart):
+        common = common_rows(group, group["log_ratio"].notna().to_numpy(), side_by_side, _PATTERN)
+        for run, pairs in group.groupby([*side_by_side, "baseline"], sort=False):
+            row = {**key, **dict(zip([*side_by_side, "baseline"], run, strict=True))}
+            its = common.loc[pairs.index]
+            logs = pairs.loc[its["counted"], "log_ratio"].to_numpy(float)
+            names = [row[name] for name in seeded]
+            rows.append(
+                {
+                    **row,
+                    "metric": metric,
+                    "statistic": "ratio",
+                    **ratio_with_interval(logs, np.mean, seed, RESAMPLES, *names, metric),
+                    "patterns": len(logs),
+                    "left_out": int(its["left_out"].iloc[0]),
+                    "missing": int(its["missing"].iloc[0]),
+                }
+            )
+    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
+    found = typed(rows, [*columns, "patterns", "left_out", "missing", "plans", "evaluator"])
+    for name in reversed(side_by_side):
+        found = in_order_of(results[name].unique(), found, name)
+    return found.reset_index(drop=True)
 
 
 def gains_by_weight(
@@ -87,11 +132,14 @@ def gains_by_weight(
     DataFrame
         One row a part, lightest first: ``part``, ``microseconds_per_event`` (median
         weight), ``algorithm``, ``baseline``, ``metric``, ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``. Parts are fewer where there are fewer patterns.
+        ``patterns``, ``left_out``. Parts are fewer where there are fewer patterns. Patterns that
+        one of the two did not end well on have no weight; if there are any, a last row without a
+        ratio counts them.
     """
     own = per_pattern(results, ["events_per_second"])
     both = own[own["algorithm"].isin([algorithm, baseline])]
-    rates = both.pivot(index="pattern_id", columns="algorithm", values="events_per_second").dropna()
+    every = both.pivot(index="pattern_id", columns="algorithm", values="events_per_second")
+    rates = every.dropna()
     weight = (1e6 / (rates[algorithm] * rates[baseline]) ** 0.5).sort_values()
     rows = []
     for number, members in enumerate(np.array_split(np.arange(len(weight)), parts), start=1):
@@ -106,6 +154,17 @@ def gains_by_weight(
                 "part": f"{number} of {parts}",
                 "microseconds_per_event": float(weight.iloc[members].median()),
                 **row.drop("statistic").to_dict(),
+            }
+        )
+    if len(every) > len(rates):
+        rows.append(
+            {
+                "part": "of unknown weight",
+                "metric": metric,
+                "algorithm": algorithm,
+                "baseline": baseline,
+                "patterns": 0,
+                "left_out": len(every) - len(rates),
             }
         )
     return pd.DataFrame(rows)

@@ -18,7 +18,7 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import Downloads, Thumbnail
 from cepbench.reporting.navigation import Entry, Navigation

@@ -71,7 +71,6 @@ def _environment() -> Environment:
     )
     environment.filters["duration"] = duration
     environment.filters["moment"] = _moment
-    environment.filters["size"] = _size
     return environment
 
 
@@ -100,7 +99,3 @@ def duration(seconds: float) -> str:
 
 def _moment(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1000))} kB"

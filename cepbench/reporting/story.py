@@ -152,8 +152,12 @@ def further(folder: Path) -> list[tuple[str, str]]:
 def _of_distances(table: pd.DataFrame) -> str:
     """Of the generators that planned the largest patterns the closest one of each kind."""
     largest = table["largest"].max()
-    far = table[table["largest"] == largest]
-    worst = far.groupby(["plans", "algorithm"])["geometric_mean"].max()
+    every = table.groupby(["plans", "algorithm"])
+    # Those that took the largest patterns of all sets, and are compared in all of them.
+    reached = (every["largest"].min() == largest) & (every.size() == table["pattern_set"].nunique())
+    worst = every["geometric_mean"].max()[
+        reached & every["geometric_mean"].count().eq(every.size())
+    ]
     best = [worst[plans].idxmin() for plans in ("order", "tree") if plans in worst]
     named = [
         f"{algorithm} comes within a factor of {worst[plans][algorithm]:.3f}"

@@ -531,3 +531,21 @@ def test_numbers_of_every_kind_become_json(capsys) -> None:
         "path": "a/b",
         "table": [1, None],
     }
+
+
+def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
+    from cepbench.commands.sweep import _show, _summary
+    from tests.experiments.test_summary import MOST, made_up_results
+
+    results = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
+    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}}
+    _show({**told, "summary": _summary(results[results["size"] == 3], 0)})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (greedy,) = (line for line in lines if line[:2] == ["sequence", "GREEDY"])
+    assert greedy == ["sequence", "GREEDY", "lazy-nfa", "–", "–", "0", "4"]
+    (trivial,) = (line for line in lines if line[:2] == ["sequence", "TRIVIAL"])
+    assert trivial[-1] == "6"  # none missing of the six that it is compared over
+    text = " ".join(map(" ".join, lines))
+    assert "sequence: Patterns missing, of 6: GREEDY 4." in text
+    assert "Not compared where more than half are missing: GREEDY." in text
+    assert "conjunction:" not in text

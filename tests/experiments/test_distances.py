@@ -152,6 +152,42 @@ def test_where_the_optimum_is_not_known_there_is_no_distance() -> None:
     assert left_out["reason"].tolist() == ["why 9", "why 3"]
 
 
+def test_means_of_one_kind_are_over_the_same_patterns() -> None:
+    nan = float("nan")
+    cost = {
+        "DP-LD": [1.0] * 4, "GREEDY": [2.0, 2.0, 2.0, 50.0], "SOME": [4.0, 4.0, 4.0, nan],
+        "FEW": [1.0, nan, nan, nan],
+    }  # fmt: skip
+    rows = [
+        (size, name, "order", REFUSED if math.isnan(value) else OK, value)
+        for name, values in cost.items()
+        for size, value in zip((3, 4, 5, 6), values, strict=True)
+    ]
+    costs = with_distances(made_up(rows))
+    table = distance_table(costs).set_index("algorithm")
+    # SOME would look better than GREEDY, had GREEDY to count the pattern that SOME has no plan for.
+    assert table["geometric_mean"].to_dict() == pytest.approx(
+        {"DP-LD": 1.0, "GREEDY": 2.0, "SOME": 4.0, "FEW": nan}, nan_ok=True
+    )
+    assert table["worst_case"].dropna().to_dict() == pytest.approx(
+        {"DP-LD": 1.0, "GREEDY": 2.0, "SOME": 4.0}
+    )
+    assert table["patterns"].to_dict() == {"DP-LD": 3, "GREEDY": 3, "SOME": 3, "FEW": 0}
+    assert table["plans_made"].to_dict() == {"DP-LD": 4, "GREEDY": 4, "SOME": 3, "FEW": 1}
+    # Of one size, with an index that repeats: what some lack is left out for all.
+    same = pd.concat([costs.assign(size=3)] * 1 + [costs.assign(pattern_set="other", size=3)])
+    summary = distance_summary(same, resamples=20)
+    part = summary[
+        (summary["pattern_set"] == "other") & (summary["metric"] == "normalized")
+    ].set_index("algorithm")
+    assert part["value"].to_dict() == pytest.approx(
+        {"DP-LD": 8.0, "GREEDY": 4.0, "SOME": 2.0, "FEW": nan}, nan_ok=True
+    )
+    assert part[["patterns", "left_out", "missing"]].to_numpy().tolist() == [
+        [3, 1, 0], [3, 1, 0], [3, 1, 1], [0, 4, 3],
+    ]  # fmt: skip
+
+
 def test_runs_of_sizes_are_joined() -> None:
     sizes = [3, 4, 5, 6, 50, 100]
     rows = [

@@ -379,3 +379,22 @@ def test_two_numbers_of_matches_are_never_silent(
             generators=["TRIVIAL", "DP-B"],
             repetitions=1,
         )
+
+
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
+    rows = pd.DataFrame(
+        {
+            "pattern_id": "p", "pattern": "PATTERN …", "strategy": "any", "status": OK,
+            "algorithm": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
+            "matches": [5, 5, 5],
+        }
+    )  # fmt: skip
+    check_agreement(rows)
+    for place, found in enumerate((5 + difference,) * 2, start=1):
+        other = rows.copy()
+        other.loc[place, "matches"] = found
+        with pytest.raises(ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} by"):
+            check_agreement(other)
+        other.loc[place, "status"] = LIMIT  # what did not end has no number to compare
+        check_agreement(other)

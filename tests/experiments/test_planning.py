@@ -142,6 +142,21 @@ def test_refusals_and_failures_are_rows(registered: Callable[..., Any]) -> None:
     assert refused["value"].isna().all() and (refused["left_out"] == 3).all()
 
 
+def test_averages_are_over_the_patterns_that_all_planned() -> None:
+    cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[5], patterns=5)
+    costs = plan_costs(cases, ["EFREQ", "GREEDY"])
+    gone = (costs["algorithm"] == "GREEDY") & (costs["pattern_id"] == cases[0].spec.pattern_id)
+    costs.loc[gone, "status"] = ERROR
+    costs.loc[costs["algorithm"] == "EFREQ", "plan_seconds"] = [1000.0, 1.0, 2.0, 3.0, 4.0]
+    summary = planning_summary(costs)
+    row = summary[
+        (summary["algorithm"] == "EFREQ") & (summary["metric"] == "plan_seconds")
+        & (summary["statistic"] == "mean")
+    ].iloc[0]  # fmt: skip
+    assert row["value"] == 2.5
+    assert (row["patterns"], row["left_out"], row["missing"]) == (4, 1, 0)
+
+
 def test_averages_over_the_patterns_of_a_size() -> None:
     cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[5, 8], patterns=9)
     costs = plan_costs(cases, ["GREEDY", "DP-B"])

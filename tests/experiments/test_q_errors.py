@@ -167,6 +167,28 @@ def test_regret_is_that_of_the_plan_that_a_model_finds_cheapest() -> None:
     assert found[["plan", "regret"]].to_numpy().tolist() == [["p", 3.0]]
 
 
+def test_a_chosen_plan_with_an_unmeasured_node_has_no_regret_and_no_other_model_either() -> None:
+    nan = math.nan
+    plans = {"p": [(1.0, 4.0), (1.0, nan)], "q": [(3.0, 10.0), (3.0, 2.0)]}
+    rows = [
+        ("s", 2, pattern_id, "order", model, name, 0, node, sign * estimate, real)
+        for pattern_id in ("one", "two")
+        for model, sign in (("m", 1.0), ("n", -1.0))
+        for name, nodes in plans.items()
+        for node, (estimate, real) in enumerate(nodes)
+    ]
+    columns = ["pattern_set", "size", "pattern_id", "plans", "model", "plan", "branch", "node",
+               "estimated", "measured"]  # fmt: skip
+    table = pd.DataFrame(rows, columns=columns)
+    # By m the plan p, whose second node has no number, is the cheapest; by n it is q.
+    assert plan_regrets(table).empty
+    table.loc[table["pattern_id"] == "two", "measured"] = 2.0
+    found = plan_regrets(table)
+    assert found[["pattern_id", "model", "plan", "regret"]].to_numpy().tolist() == [
+        ["two", "m", "p", 1.0], ["two", "n", "q", 1.0],
+    ]  # fmt: skip
+
+
 def test_too_many_partial_matches_leave_a_gap(poisson: EventStream) -> None:
     found = plan_nodes(
         [spec("PATTERN AND(A a, B b, C c) WITHIN 20000 units")],

@@ -313,12 +313,33 @@ def test_an_exact_search_is_judged_against_others_with_the_right_numbers() -> No
     assert "at 2: BEST (1.2); 10: OTHER (3)." in said[-2]
 
 
-def test_generators_without_plans_for_some_patterns_are_not_compared() -> None:
-    table = made_up({"X": {1.0: [[1.0]] * 3, 5.0: [[1.5]] * 3}, "PART": {1.0: [[1.0]] * 3,
-                    5.0: [[1.0], [math.nan], [1.1]]}})  # fmt: skip
-    said = conclusions(regret_summary(table, resamples=9))
-    assert said[0].endswith("for lack of plans for some of the patterns: PART (2 of 3).")
-    assert not any("PART" in sentence for sentence in said[1:]) and len(said) >= 3
+def test_all_generators_are_compared_over_the_patterns_that_all_have() -> None:
+    nan = math.nan
+    table = made_up(
+        {
+            "X": {1.0: [[1.0]] * 3, 5.0: [[1.5], [9.0], [1.5]]},
+            "PART": {1.0: [[1.0]] * 3, 5.0: [[1.2], [nan], [1.2]]},
+            "FEW": {1.0: [[1.0]] * 3, 5.0: [[1.1], [nan], [nan]]},
+        }
+    )
+    summary = regret_summary(table, resamples=9)
+    worst = summary[
+        (summary["statistic"] == "worst case") & (summary["metric"] == "regret")
+        & (summary["factor"] == 5)
+    ].set_index("algorithm")  # fmt: skip
+    # Without its worst pattern, which PART has no plan for, and with FEW's at none.
+    assert worst["value"].round(9).to_dict() == pytest.approx(
+        {"X": 1.5, "PART": 1.2, "FEW": nan}, nan_ok=True
+    )
+    assert worst["patterns"].tolist() == [2, 2, 0] and worst["missing"].tolist() == [0, 1, 2]
+    said = conclusions(summary)
+    assert said[0].endswith(
+        "Over 2 of 3 patterns, those that all generators compared have plans for; plans are "
+        "missing of PART 1 and FEW 2."
+    )
+    assert said[1].endswith("for lack of plans for most patterns: FEW.")
+    assert not any("FEW" in sentence for sentence in said[2:]) and len(said) >= 4
+    assert "PART (1.2) to 1.5 (X)" in "".join(said[2:]) or "1.2 (PART)" in "".join(said[2:])
 
 
 def test_measured_conclusions_name_the_generator_hit_most() -> None:

@@ -247,3 +247,14 @@ def test_unknown_columns_are_refused(tmp_path: Path) -> None:
         journal.append(row(speed=1))
     with pytest.raises(ExperimentError, match="unknown column 'speed'"):
         read_results(tmp_path)
+
+
+def test_rows_are_counted_again_where_a_journal_has_grown(tmp_path: Path) -> None:
+    (tmp_path / "journals").mkdir()
+    one, other = (tmp_path / "journals" / f"{name}.jsonl" for name in "ab")
+    one.write_text("{}\n{}\n")
+    known: dict[str, tuple[int, int]] = {}
+    assert count_rows(tmp_path, known) == 2
+    one.write_text("{}\n{}\n{}\n")
+    other.write_text("{}\n{")
+    assert count_rows(tmp_path, known) == count_rows(tmp_path) == 4

@@ -119,6 +119,24 @@ def test_ratios_equal_the_naive_twin() -> None:
     assert (whole["p_adjusted"] >= whole["p"]).all()
 
 
+def test_a_run_that_mostly_fails_is_not_called_faster() -> None:
+    first, second = (
+        made_up_sweep(1, patterns=20),
+        made_up_sweep(2, patterns=20, faster={"GREEDY": 3.0}),
+    )
+    for failing, verdict in ((10, BETTER), (11, TOO_FEW)):
+        broken = second.copy()
+        gone = [f"sequence-{3 + number % 2}-{number}" for number in range(failing)]
+        its = (broken["algorithm"] == "GREEDY") & broken["pattern_id"].isin(gone)
+        broken.loc[its, "status"] = ERROR
+        rows = compare_sweeps(first, broken, resamples=100).ratios
+        row = rows[(rows["metric"] == "events_per_second") & (rows["algorithm"] == "GREEDY")].iloc[
+            0
+        ]
+        assert (row["pairs"], row["left_out"]) == (20 - failing, failing)
+        assert row["verdict"] == verdict
+
+
 def test_costs_beyond_any_float_are_compared() -> None:
     first = made_up_sweep(1)
     second = made_up_sweep(1)

@@ -188,3 +188,12 @@ def test_impossible_workloads_are_refused(arguments: dict[str, object], message:
     cardinalities = arguments.pop("cardinalities", CARDINALITIES)
     with pytest.raises(ExperimentError, match=message):
         draw_workload(cardinalities, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_negated_item_is_in_no_partial_match_and_may_be_frequent() -> None:
+    cardinalities = {"OFTEN": 1e6, **{f"S{k}": 1.0 for k in range(4)}}
+    specs = draw_workload(
+        cardinalities, pattern_sets=["negation"], sizes=[3], patterns=40, max_partial_matches=10.0
+    )
+    with_frequent = [spec.text for spec in specs if "OFTEN" in spec.text]
+    assert with_frequent and all("NOT(OFTEN" in text for text in with_frequent)

@@ -19,7 +19,7 @@ from cepbench.errors import DatasetError
 from cepbench.exploration import sources
 from cepbench.exploration.app import Explorer
 from cepbench.exploration.coalesced import Coalesced
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
 from tests.reporting.offline import read_page
 
 TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > 0 WITHIN 20 seconds"

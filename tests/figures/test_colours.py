@@ -6,12 +6,14 @@ full severity, in linear RGB, and compared by their distance in CIELAB (CIE 1976
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from matplotlib.markers import MarkerStyle
 
-from cepbench.figures.styles import style_of
+from cepbench.figures import styles
+from cepbench.figures.styles import Style, style_of
 from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
 
 #: About five just noticeable differences.
@@ -64,8 +66,49 @@ def test_distances_are_those_of_cielab() -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_the_papers_generators_differ_in_colour(sight: str) -> None:
-    styles = {name: style_of(name, PLAN_GENERATORS[name].plans) for name in PAPER_GENERATORS}
-    assert len(styles) == 9
-    for one, other in combinations(styles, 2):
-        far = distance(styles[one].colour, styles[other].colour, SIGHT[sight])
+    looks = {name: style_of(name, PLAN_GENERATORS[name].plans) for name in PAPER_GENERATORS}
+    assert len(looks) == 9
+    for one, other in combinations(looks, 2):
+        far = distance(looks[one].colour, looks[other].colour, SIGHT[sight])
         assert far >= LEAST, (one, other, far)
+
+
+OWN = ("PAIR-FIRST", "LOOKAHEAD", "my idea", "BACKWARDS", "Ärger", "X")
+
+
+@pytest.fixture(name="own")
+def own_looks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Style]:
+    """Six user-defined generators, drawn before any other."""
+    monkeypatch.setattr(styles, "_own", {})
+    return {name: style_of(name, "tree" if name == "X" else "order") for name in OWN}
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_user_defined_generators_differ_in_colour_from_all(
+    own: dict[str, Style], sight: str
+) -> None:
+    built_in = {n: style_of(n, g.plans) for n, g in PLAN_GENERATORS.items() if g.is_builtin}
+    assert len(built_in) >= 18
+    for (one, look), (other, its) in product(own.items(), [*own.items(), *built_in.items()]):
+        if one != other:
+            far = distance(look.colour, its.colour, SIGHT[sight])
+            assert far >= LEAST, (one, other, far)
+
+
+def test_user_defined_generators_have_marks_of_their_own(own: dict[str, Style]) -> None:
+    theirs = {style_of(n, g.plans).mark.vega for n, g in PLAN_GENERATORS.items() if g.is_builtin}
+    marks = {look.mark.vega for look in own.values()}
+    assert len(marks) == len(own) and not marks & theirs
+    # The first of all keeps the look that its name gives; many more differ in mark or colour.
+    assert style_of(OWN[0].lower(), "order") == own[OWN[0]]
+    more = [style_of(f"MORE-{number}", "order") for number in range(20)]
+    assert len({(look.colour, look.mark.vega) for look in [*own.values(), *more]}) == 26
+
+
+def test_marks_are_the_same_shape_in_both_libraries(own: dict[str, Style]) -> None:
+    for look in own.values():
+        corners = np.array(look.mark.matplotlib)
+        path = [pair.split(",") for pair in look.mark.vega.strip("MZ").split("L")]
+        np.testing.assert_allclose(np.array(path, float) * [1, -1], corners)
+        drawn = MarkerStyle(look.mark.matplotlib).get_path().vertices
+        np.testing.assert_allclose(drawn[: len(corners)], corners)

@@ -16,13 +16,15 @@ import pandas as pd
 import pytest
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import cepbench.figures
 from cepbench.errors import ExperimentError
 from cepbench.experiments.figure_data import cost_fit
 from cepbench.experiments.summary import summarize
 from cepbench.figures import interactive, static
-from cepbench.figures.rows import log_ticks
+from cepbench.figures.offline import VEGALITE_MIME
+from cepbench.figures.rows import ends_of, log_ticks, rows_by_group
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -185,6 +187,34 @@ def test_a_short_logarithmic_axis_has_more_ticks_than_one(low: float, high: floa
     assert all(low <= tick <= high and float(f"{tick:.3g}") == tick for tick in ticks)
 
 
+@pytest.mark.parametrize("draw", [static.bars_by_group, static.lines_by_size])
+def test_whiskers_reach_from_the_low_end_to_the_high_one(draw: Any) -> None:
+    summary = summary_of(OURS)
+    lines = draw is static.lines_by_size
+    figure = draw(summary, "events_per_second", *(["sequence"] if lines else []))
+    own = summary["size"].notna() & (summary["pattern_set"] == "sequence")
+    expected = summary[own if lines else summary["size"].isna()]
+    drawn_ends = {
+        (round(float(low), 6), round(float(high), 6))
+        for axes in figure.axes
+        for bars in axes.containers
+        if isinstance(bars, ErrorbarContainer)
+        for segments in bars.lines[2]
+        for (_, low), (_, high) in segments.get_segments()
+    }
+    ends = expected[["low", "high"]].round(6).itertuples(index=False, name=None)
+    assert drawn_ends == set(ends)
+
+
+def test_a_logarithmic_axis_holds_every_whisker() -> None:
+    summary = summary_of(OURS, 1000.0)
+    rows = rows_by_group(summary, "events_per_second")
+    low, high = ends_of(rows)
+    assert low < rows["low"].min() and high > rows["high"].max()
+    figure = static.bars_by_group(summary, "events_per_second")
+    assert {axes.get_ylim() for axes in figure.axes} == {(low, high)}
+
+
 def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
     alone = drawn(static.bars_by_group(summary_of({"MY-IDEA": "order"}), "events_per_second"))
     among = drawn(static.bars_by_group(summary_of(OURS | MINE), "events_per_second"))
@@ -251,18 +281,25 @@ def test_saved_figures_are_the_same_file_each_time(tmp_path: Path) -> None:
 
 
 def test_charts_hand_out_their_specification_and_no_address_to_load() -> None:
+    own = interactive.bars_by_group(summary_of(OURS), "events_per_second")
+    users = alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x")
+    bundles = [own._repr_mimebundle_()]
     before = alt.renderers.active
     interactive.use_offline_charts()
     try:
-        chart = interactive.bars_by_group(summary_of(OURS), "events_per_second")
-        bundle = chart._repr_mimebundle_()
+        bundles += [chart._repr_mimebundle_() for chart in (own, users)]
+        alt.renderers.enable("json")
+        assert "application/json" in own._repr_mimebundle_()[0]  # who asks for another gets it
     finally:
         alt.renderers.enable(before)
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert set(data) == {interactive.VEGALITE_MIME, "text/plain"}
-    specification = dict(data[interactive.VEGALITE_MIME])
-    specification.pop("$schema")  # a name, which nobody loads
-    assert "http" not in json.dumps(specification)
+    for data in bundles:
+        assert set(data) == {VEGALITE_MIME, "image/svg+xml", "text/plain"}
+        assert (
+            data["image/svg+xml"].startswith("<svg") and "http" not in data["image/svg+xml"][150:]
+        )
+        specification = dict(data[VEGALITE_MIME])
+        specification.pop("$schema")  # a name, which nobody loads
+        assert "http" not in json.dumps(specification)
 
 
 def test_figures_compute_nothing() -> None:
@@ -291,7 +328,7 @@ def plans_of(kinds: dict[str, str]) -> pd.DataFrame:
                 "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}", "plan": "a, b",
                 "algorithm": algorithm, "plans": plans, "evaluator": plans,
                 "cost": 10.0**number, "log_cost": math.log(10.0**number),
-                "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number,
+                "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number, "missing": 0,
             }
             for algorithm, plans in kinds.items()
             for number in range(4)
@@ -318,6 +355,25 @@ def test_plans_by_cost_lie_on_the_fitted_line() -> None:
     }
 
 
+@pytest.mark.parametrize("chart", ["points", "bars"])
+def test_legends_have_one_order(chart: str) -> None:
+    kinds = {"MY-IDEA": "order", "DP-LD": "order", "TRIVIAL": "order", "GREEDY": "order"}
+    expected = ["TRIVIAL", "GREEDY", "DP-LD", "MY-IDEA"]
+    if chart == "points":
+        points = plans_of(kinds)
+        given: Any = (points, cost_fit(points, "peak_bytes", resamples=9), "peak_bytes")
+        figure, drawing = static.points_by_cost(*given), interactive.points_by_cost(*given)
+    else:
+        given = (summary_of(kinds), "events_per_second")
+        figure, drawing = static.bars_by_group(*given), interactive.bars_by_group(*given)
+    legend = figure.axes[0].get_legend()
+    assert legend and [text.get_text() for text in legend.get_texts()] == expected
+    scales = [
+        e["scale"]["domain"] for e in encodings_in(drawing.to_dict(), "color") if "scale" in e
+    ]
+    assert scales and all(domain == expected for domain in scales)
+
+
 def test_plans_without_memory_cannot_be_drawn_on_a_logarithmic_axis() -> None:
     points = plans_of(OURS)
     fit = cost_fit(points, "peak_bytes", resamples=20)
@@ -342,6 +398,7 @@ def trade_offs() -> pd.DataFrame:
                         "throughput": throughput, "latency": latency,
                         "throughput_low": throughput * 0.9, "throughput_high": throughput * 1.1,
                         "latency_low": latency * 0.9, "latency_high": latency * 1.1,
+                        "patterns": 5, "left_out": 0, "missing": 0,
                     }
                 )  # fmt: skip
     return pd.DataFrame(rows)
@@ -384,6 +441,77 @@ def test_strategies_are_groups_too(draw: Any) -> None:
         assert groups == {"any", "strict contiguity"}
 
 
+def failed(summary: pd.DataFrame) -> pd.DataFrame:
+    """DP-B without a median, for its failures in conjunctions; the others have one pattern less."""
+    part = summary["pattern_set"] == "conjunction"
+    its = part & (summary["algorithm"] == "DP-B")
+    found = summary.assign(missing=0)
+    found.loc[part, ["patterns", "left_out"]] = [4, 1]
+    found.loc[part & (summary["algorithm"] == "TRIVIAL"), "missing"] = 1
+    found.loc[its, ["patterns", "left_out", "missing"]] = [0, 5, 3]
+    found.loc[its, ["value", "low", "high"]] = float("nan")
+    return found
+
+
+def told_by(chart: Any) -> str:
+    """All that stands below a static chart, or above an interactive one, as one line."""
+    if isinstance(chart, Figure):
+        return " ".join(chart.get_supxlabel().split())
+    return " ".join(chart.to_dict()["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("library", [static, interactive])
+def test_a_chart_says_what_its_averages_leave_out(library: Any) -> None:
+    summary = failed(summary_of(OURS))
+    for told in (
+        told_by(library.bars_by_group(summary, "events_per_second")),
+        told_by(library.lines_by_size(summary, "events_per_second", "conjunction")),
+    ):
+        assert "patterns: those that all compared have." in told
+        assert "Not compared where more than half are missing: DP-B." in told
+    bars = told_by(library.bars_by_group(summary, "events_per_second"))
+    assert "Over 9 of 10 patterns" in bars
+    assert "Patterns missing, of 10: TRIVIAL 1, DP-B 3." in bars
+    lines = told_by(library.lines_by_size(summary, "events_per_second", "conjunction"))
+    assert "Over 8 of 10 patterns" in lines and "of 10: TRIVIAL 2, DP-B 6." in lines
+    whole = library.lines_by_size(summary, "events_per_second", "sequence")
+    assert "atterns missing" not in told_by(whole) and "Over" not in told_by(whole)
+
+
+@pytest.mark.parametrize("library", [static, interactive])
+def test_plans_that_are_no_points_are_counted(library: Any) -> None:
+    points = plans_of(OURS)
+    points.loc[points["algorithm"] == "GREEDY", "missing"] = 0
+    points.loc[points["algorithm"] == "DP-LD", "missing"] = 7
+    fit = cost_fit(points, "peak_bytes", resamples=20)
+    told = told_by(library.points_by_cost(points, fit, "peak_bytes"))
+    assert "without a point, as a run did not end well: DP-LD 7." in told
+    offs = trade_offs()
+    offs.loc[offs["algorithm"] == "DP-B", "missing"] = 2
+    told = told_by(library.throughput_against_latency(offs.assign(patterns=3, left_out=2)))
+    assert "Over 3 of 5 patterns" in told and "of 5: DP-B 2." in told
+
+
+@pytest.mark.parametrize("name", ["bars", "lines", "points", "trade-off"])
+def test_no_text_of_a_printed_figure_is_smaller_than_twelve_pixels(name: str) -> None:
+    summary, points = failed(summary_of(OURS)), plans_of(OURS)
+    fit = cost_fit(points, resamples=9)
+    figure = {
+        "bars": lambda: static.bars_by_group(summary, "events_per_second"),
+        "lines": lambda: static.lines_by_size(summary, "events_per_second", "conjunction"),
+        "points": lambda: static.points_by_cost(points, fit, "events_per_second"),
+        "trade-off": lambda: static.throughput_against_latency(trade_offs()),
+    }[name]()
+    assert small_texts(figure) == []
+
+
+def small_texts(figure: Figure) -> list[str]:
+    """Texts below nine points, which a page draws as twelve pixels."""
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip()]
+    assert len(texts) > 5
+    return [text.get_text() for text in texts if text.get_fontsize() < 9]
+
+
 def test_units_are_on_the_axis() -> None:
     memory = static.bars_by_group(summary_of(OURS, metric="peak_bytes"), "peak_bytes")
     format_value = memory.axes[0].yaxis.get_major_formatter()
@@ -400,4 +528,4 @@ def test_units_are_on_the_axis() -> None:
         )
         if "scale" in e
     )  # fmt: skip
-    assert "'B'" in encoding["axis"]["labelExpr"]
+    assert encoding["axis"]["labelExpr"].endswith("+ 'B' : '0'")

@@ -13,6 +13,7 @@ from cepbench.errors import ExperimentError
 from cepbench.figures import interactive_q_errors, static_q_errors
 from cepbench.figures.q_error_rows import Axis, palette_of, ticks_of_factors
 from cepbench.figures.static import save_figure
+from tests.figures.test_figures import small_texts
 
 SUMMARY = pd.DataFrame(
     [
@@ -68,6 +69,8 @@ def test_every_point_is_in_its_panel(tmp_path: Any) -> None:
     assert drawn == [(1.0, 2.0), (10.0, 5.0)]
     assert [text.get_text() for text in first.texts] == ["p", "q"]
     assert first.get_xlim() == second.get_xlim()
+    assert small_texts(figure) == []
+    assert small_texts(static_q_errors.q_errors_by_events(SUMMARY)) == []
     chart = interactive_q_errors.scatter_in_panels(
         POINTS, *AXES, **LOOK, diagonal=True, label="name", tooltip=["name"]
     )

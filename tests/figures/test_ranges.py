@@ -15,7 +15,7 @@ from cepbench.figures import interactive, interactive_ranges, static, static_ran
 from cepbench.figures.ranges import MARKS, range_ends, range_rows, range_ticks
 from cepbench.figures.rows import size_ticks
 from cepbench.figures.styles import style_of
-from tests.figures.test_figures import drawn, encodings_in, values_in
+from tests.figures.test_figures import drawn, encodings_in, told_by, values_in
 
 GENERATORS = {"ZSTREAM": "tree", "EFREQ": "order", "MY-IDEA": "order"}
 
@@ -27,6 +27,7 @@ def summary_of(factors: tuple[float, ...] = (1.0, 2.0, 100.0)) -> pd.DataFrame:
             {
                 "algorithm": name, "plans": plans, "factor": factor, "metric": "regret",
                 "statistic": statistic, "value": 1.0 + place * factor + rank / 10, "patterns": 7,
+                "left_out": 0, "missing": 0,
             }
             for rank, (name, plans) in enumerate(GENERATORS.items())
             for factor in factors
@@ -86,6 +87,18 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
         assert encoding["sort"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
 
 
+@pytest.mark.parametrize("library", [static_ranges, interactive_ranges])
+def test_generators_without_plans_are_named(library: Any) -> None:
+    summary = summary_of().assign(patterns=5, left_out=2)
+    its = summary["algorithm"] == "EFREQ"
+    summary.loc[its, ["patterns", "left_out", "missing"]] = [0, 7, 4]
+    summary.loc[its, "value"] = float("nan")
+    told = told_by(library.ranges_by_factor(summary, "regret"))
+    assert "Over 5 of 7 patterns" in told and "of 7: EFREQ 4." in told
+    assert "more than half are missing: EFREQ." in told
+    assert "Over" not in told_by(library.ranges_by_factor(summary_of(), "regret"))
+
+
 @pytest.mark.parametrize("worst", [1.0, 1.3, 6.0, 90.0, 3e5])
 def test_ticks_of_a_narrow_panel_are_few_and_inside(worst: float) -> None:
     rows = range_rows(summary_of(), "regret").assign(**dict.fromkeys(MARKS, 1.0))
@@ -131,6 +144,19 @@ def test_named_sizes_keep_a_distance() -> None:
     named = size_ticks([*range(3, 25), 50, 100, 200])
     assert named[0] == 3 and named[-3:] == [50, 100, 200]
     assert all(later / one > 1.3 for one, later in itertools.pairwise(named))
+
+
+@pytest.mark.parametrize("library", [static, interactive])
+@pytest.mark.parametrize("metric", ["distance", "search_seconds"])
+def test_lines_that_hide_each_other_are_named(library: Any, metric: str) -> None:
+    summary = by_size([3, 4, 5], metric)
+    assert "On one line" not in told_by(library.lines_by_size(summary, metric, "sequence"))
+    near = summary[summary["algorithm"] == "EFREQ"].assign(algorithm="DP-LD")
+    near["value"] *= 1.001
+    part = near.assign(algorithm="IDP")
+    part.loc[part["size"] == 5, "value"] *= 1.3
+    told = told_by(library.lines_by_size(pd.concat([summary, near, part]), metric, "sequence"))
+    assert "On one line: EFREQ, DP-LD." in told
 
 
 def test_distances_are_always_on_a_logarithmic_axis() -> None:

@@ -13,7 +13,7 @@ from cepbench.experiments.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
 from cepbench.figures import interactive_sweep_ratios, static_sweep_ratios
 from cepbench.figures.styles import style_of
 from cepbench.figures.sweep_ratios import sweep_ratio_ends, sweep_ratio_rows
-from tests.figures.test_figures import encodings_in, values_in
+from tests.figures.test_figures import encodings_in, told_by, values_in
 
 RUNS = [("EFREQ", "order", "any", WORSE), ("DP-LD", "order", "any", SAME),
         ("DP-LD", "order", "consuming", BETTER), ("DP-B", "tree", "any", TOO_FEW)]  # fmt: skip
@@ -28,7 +28,7 @@ def made_up_ratios(**grouped: Any) -> pd.DataFrame:
                 "strategy": strategy, "alpha": 0.0, "metric": "events_per_second",
                 "value": 0.8 + 0.2 * rank, "low": 0.7 + 0.2 * rank, "high": 0.95 + 0.2 * rank,
                 "common": 0.9 + rank / 10,
-                "pairs": 10 + rank, "verdict": verdict,
+                "pairs": 10 + rank, "left_out": 0, "verdict": verdict,
             }
             for rank, (name, plans, strategy, verdict) in enumerate(RUNS)
         ]
@@ -81,6 +81,17 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
         assert {(row["low"], row["high"]) for row in own} <= spans
 
 
+@pytest.mark.parametrize("library", [static_sweep_ratios, interactive_sweep_ratios])
+def test_patterns_left_out_are_counted(library: Any) -> None:
+    ratios = grouped_ratios()
+    ratios.loc[[1, 4], "left_out"] = [3, 2]
+    # A run without any pair has no mark, and is told for that.
+    ratios.loc[1, ["value", "low", "high", "common"]] = float("nan")
+    told = told_by(library.sweep_ratios(ratios, "events_per_second"))
+    assert "DP-LD any 3 (sequence size 3), EFREQ any 2 (sequence all sizes)." in told
+    assert "left out" not in told_by(library.sweep_ratios(grouped_ratios(), "events_per_second"))
+
+
 def test_the_interactive_chart_carries_the_same_numbers() -> None:
     rows = sweep_ratio_rows(grouped_ratios(), "events_per_second")
     chart = interactive_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second").to_dict()
@@ -93,3 +104,12 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
     scales = [found["scale"] for found in encodings_in(chart, "color") if "scale" in found]
     assert scales and all(scale["domain"] == scales[0]["domain"] for scale in scales)
     assert scales[0]["range"][0] == style_of("EFREQ", "order").colour
+
+
+def test_losses_are_within_the_axis_as_gains_are() -> None:
+    for factor in (0.01, 1.0, 100.0):
+        rows = sweep_ratio_rows(made_up_ratios(), "events_per_second")
+        columns = ["value", "low", "high", "common"]
+        low, high = sweep_ratio_ends(rows.assign(**{name: rows[name] * factor for name in columns}))
+        assert low < rows["low"].min() * factor and high > rows["high"].max() * factor
+        assert low < 1 < high

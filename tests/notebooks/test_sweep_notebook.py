@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from cepbench.experiments.cells import OK, results_table
 from cepbench.experiments.own_patterns import checked_patterns
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.reporting.notebooks import run_notebook
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from cepbench.experiments.cells import OK, results_frame
+from cepbench.experiments.cells import ERROR, OK, results_frame
 from cepbench.figures import static
 from cepbench.reporting.gains import gains_by_weight, gains_over_native
 
@@ -58,10 +58,51 @@ def test_one_baseline_for_all_and_groups_by_strategy() -> None:
     assert found["ZSTREAM", "consuming"] == pytest.approx(8.0)
 
 
+def test_a_ratio_is_taken_within_one_evaluator() -> None:
+    slow = results().assign(evaluator="slow")
+    slow["events_per_second"] /= 10
+    table = pd.concat([results(), slow[slow["plans"] == "order"]], ignore_index=True)
+    gains = gains_over_native(table, "events_per_second", ["pattern_set"])
+    found = gains.set_index(["algorithm", "evaluator"])["value"]
+    assert found["TRIVIAL", "lazy-nfa"] == pytest.approx(0.5)
+    assert found["TRIVIAL", "slow"] == pytest.approx(0.5)
+    # One whose evaluator the baseline did not run in is compared with the first that it did.
+    alone = table[(table["algorithm"] != "EFREQ") | (table["evaluator"] != "slow")]
+    other = gains_over_native(alone, "events_per_second", ["pattern_set"])
+    assert other.set_index(["algorithm", "evaluator"])["value"]["TRIVIAL", "slow"] == pytest.approx(
+        0.05
+    )
+
+
 def test_without_a_baseline_there_are_no_ratios() -> None:
     table = results()
     alone = table[table["algorithm"].isin(["DP-LD", "DP-B"])]
     assert gains_over_native(alone, "events_per_second").empty
+
+
+@pytest.mark.parametrize("strategies", [("any",), ("any", "consuming")])
+def test_ratios_are_over_the_patterns_that_all_generators_have(strategies: tuple[str, ...]) -> None:
+    table = results(4, strategies)
+    slow = (table["algorithm"] == "TRIVIAL") & table["pattern_id"].isin(["3-3", "7-3"])
+    table.loc[slow & (table["strategy"] == "any"), "status"] = ERROR
+    by = ("pattern_set",) if len(strategies) == 1 else ("strategy",)
+    gains = gains_over_native(table, "events_per_second", by)
+    # DP-LD gains most on the patterns that TRIVIAL fails on, under whichever strategy.
+    own = gains[gains["algorithm"] == "DP-LD"]
+    assert own["value"].tolist() == pytest.approx([2 * 6 ** (1 / 3)] * len(strategies))
+    assert set(gains["patterns"]) == {6} and set(gains["left_out"]) == {2}
+    missing = gains.groupby("algorithm")["missing"].sum().to_dict()
+    assert missing == {"TRIVIAL": 2, "DP-LD": 0, "DP-B": 0}
+
+
+def test_patterns_without_a_weight_are_counted() -> None:
+    table = results(10)
+    table.loc[(table["algorithm"] == "DP-B") & (table["pattern_id"] == "3-9"), "status"] = ERROR
+    parts = gains_by_weight(table, "events_per_second", "DP-B", "ZSTREAM", parts=5)
+    last = parts.iloc[-1]
+    assert parts["patterns"].sum() == 19 and len(parts) == 6
+    assert (last["part"], last["patterns"], last["left_out"]) == ("of unknown weight", 0, 1)
+    assert pd.isna(last["value"]) and pd.isna(last["microseconds_per_event"])
 
 
 def test_ratios_can_be_drawn() -> None:

@@ -241,12 +241,42 @@ def test_repetitions_count_once_and_one_that_failed_leaves_the_pattern_out() -> 
 
 def test_more_patterns_left_out_than_counted_decide_nothing() -> None:
     table = results([2.0] * 12)
-    table.loc[table["pattern_id"].astype(int) < 7, "status"] = LIMIT
-    assert (
-        "7 patterns were left out"
-        in measure(GAIN, table[table["pattern_id"].astype(int) < 12]).problem
-        or measure(GAIN, table).patterns == 5
+    slow = table["algorithm"] == "EFREQ"
+    for failing in (6, 7):
+        table.loc[slow & (table["pattern_id"].astype(int) < failing), "status"] = LIMIT
+        measured = measure(GAIN, table)
+        assert (measured.patterns, measured.left_out) == (12 - failing, failing)
+        if failing == 6:
+            assert measured.value == pytest.approx(2.0) and not measured.problem
+        else:
+            assert "7 patterns were left out, more than the 5 that count" in measured.problem
+            assert math.isnan(measured.value) and judge(measured, 1.0, 3.0)[0] == OPEN
+
+
+def test_the_level_of_a_set_is_no_trend() -> None:
+    """Conjunctions gain ten times as much, and are of larger sizes; each set falls with the size."""
+    table = pd.concat(
+        [
+            results([10.0**which * 2.0 ** -(size - first)] * 6).assign(pattern_set=name, size=size)
+            for which, (name, first) in enumerate({"sequence": 3, "conjunction": 6}.items())
+            for size in range(first, first + 3)
+        ]
     )
+    table["pattern_id"] = table["pattern_id"] + "-" + table["size"].astype(str)
+    measured = measure(Check("trend", GAIN.metric, GAIN.over, GAIN.under), table)
+    assert measured.value == pytest.approx(0.5)
+    assert measured.low == pytest.approx(0.5) and measured.high == pytest.approx(0.5)
+
+
+def test_plans_that_cost_nearly_the_same_are_not_equal() -> None:
+    rows = [
+        {"size": 5, "pattern_id": str(number), "algorithm": name, "status": OK,
+         "plan_log_cost": 7.0 + (by if name == "GREEDY" else 0.0)}
+        for number, by in enumerate([0.0, 1e-12, 1e-3, 0.05] * 3)
+        for name in ("GREEDY", "DP-LD")
+    ]  # fmt: skip
+    check = Check("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
+    assert measure(check, pd.DataFrame(rows)).value == pytest.approx(0.5)
 
 
 def test_across_sets_the_highest_counts() -> None:
@@ -311,6 +341,18 @@ def test_fewer_partial_matches_are_shown_beside_throughput() -> None:
     assert table.loc[claim.id, "saved"] == pytest.approx(3.0)
     assert np.isnan(table.loc["join-orders-memory", "saved"])
     assert "3.00 (3.00 to 3.00)" in ledger_for_readers(table.reset_index()).to_html()
+
+
+def test_the_interval_of_saved_partial_matches_is_that_of_the_ratio_s_inverse() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
+    made = table_measuring(claim, inside(claim))
+    factors = made["pattern_id"].rank(method="dense").to_numpy()
+    ours = (made["algorithm"] == "DP-LD").to_numpy()
+    made["partial_matches_created"] = np.where(ours, 100.0, 100.0 * (1 + factors / 10))
+    row = ledger({claim.results: made}).set_index("id").loc[claim.id]
+    expected = np.exp(np.mean(np.log(1 + factors[ours] / 10)))
+    assert row["saved"] == pytest.approx(expected)
+    assert 1 < row["saved_low"] < row["saved"] < row["saved_high"] < 1 + factors.max() / 10
 
 
 def test_reasons_are_told_unless_the_claim_holds() -> None:

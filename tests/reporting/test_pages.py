@@ -16,7 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import cepbench as cep
 from cepbench.figures import interactive
-from cepbench.figures.interactive import VEGALITE_MIME
+from cepbench.figures.offline import VEGALITE_MIME
+from cepbench.reporting.downloads import Download, Downloads
 from cepbench.reporting.navigation import Navigation
 from cepbench.reporting.pages import Page, body_of, page_of
 from cepbench.reporting.shell import CONTENT_POLICY, write_assets
@@ -217,6 +218,16 @@ def test_names_in_charts_texts_and_sources_are_text_and_never_markup() -> None:
     carrying = [attributes for attributes, text in parsed.scripts if "alert(1)" in text]
     assert [attributes.get("type") for attributes in carrying] == ["application/json"]
     assert parsed.text.count("alert(1)") >= 4  # title, source, text, error
+
+
+def test_files_are_as_large_as_they_are() -> None:
+    sizes = {"small": 7, "medium": 41_400, "large": 3_200_000}
+    links = tuple((name, f"own/{name}.csv", size) for name, size in sizes.items())
+    page = Page("own", "T", downloads=Downloads(tables=(Download("table", links),)))
+    body = body_of(notebook_of(), folder="own")
+    text = read_page(page_of(page, body, Navigation.of([page.entry]))).text
+    shown_sizes = [" ".join(text.partition(name)[2].split()[:2]) for name in sizes]
+    assert shown_sizes == ["7 Bytes,", "41.4 kB,", "3.2 MB"]
 
 
 def test_code_is_folded_unless_the_page_is_read_for_it() -> None:

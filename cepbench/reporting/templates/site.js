@@ -56,7 +56,7 @@ function remembered(choice) {
 
 // What is wider than its box scrolls, by the keyboard too.
 function scrollers() {
-  for (const box of document.querySelectorAll(".output_html, .highlight pre"))
+  for (const box of document.querySelectorAll(".output_html, .highlight pre, .paper"))
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 }
 
@@ -73,11 +73,16 @@ function charts() {
   const options = { actions, renderer: "svg", tooltip: { theme: "light" } };
   const draw = async (chart) => {
     const room = roomIn(chart.place);
-    for (const specification of layouts(chart.specification, room)) {
+    const wanted = layouts(chart.specification, room);
+    let width;
+    for (let next = wanted.next(); !next.done; next = wanted.next(width)) {
       if (chart.view) chart.view.finalize();
-      chart.view = await vegaEmbed(chart.place, structuredClone(specification), options);
-      if (chart.place.querySelector("svg.marks").getBoundingClientRect().width <= room) break;
+      chart.view = await vegaEmbed(chart.place, structuredClone(next.value), options);
+      width = chart.place.querySelector("svg.marks").getBoundingClientRect().width;
+      if (width <= room) break;
     }
+    const menu = chart.place.querySelector("details > summary");
+    menu?.setAttribute("aria-label", "Save as a picture: " + chart.specification.description);
     chart.room = room;
     chart.place.dataset.drawn = chart.place.clientWidth;
   };
@@ -103,24 +108,39 @@ function roomIn(place) {
   return Math.floor(place.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight));
 }
 
+// Each layout in turn, from the widest; it is told how wide the one before was.
 function* layouts(specification, room) {
   yield specification;
-  const { hconcat, ...rest } = specification;
-  if (!hconcat) return;
-  const stacked = hconcat.length > 1 ? { ...rest, vconcat: hconcat } : specification;
-  yield stacked;
-  const width = Math.max(170, room - 95); // what axis titles and labels take
-  const panels = hconcat.map((panel) => ({ ...panel, width: Math.min(width, panel.width ?? width) }));
-  const title = wrapped(rest.title, Math.floor((room - 40) / 6.8));
-  const legend = { ...(rest.config?.legend ?? {}), orient: "bottom", columns: 2, labelLimit: room / 2 - 40 };
-  yield narrowed({ ...rest, title, config: { ...rest.config, legend }, vconcat: panels });
+  const { hconcat, vconcat = hconcat, ...rest } = specification;
+  if (hconcat?.length > 1) yield named({ ...rest, vconcat });
+  const title = wrapped(rest.title, room - 10);
+  const within = (width, columns) => {
+    const fitted = (panel) => ({ ...panel, width: Math.min(width, panel.width ?? width) });
+    const body = vconcat ? { ...rest, vconcat: vconcat.map(fitted) } : fitted(rest);
+    const own = { orient: "bottom", columns, labelLimit: room / columns - 40 };
+    const config = { ...rest.config, legend: { ...rest.config?.legend, ...own } };
+    return narrowed(named({ ...body, title, config }), columns);
+  };
+  const widest = Math.max(...(vconcat ?? [rest]).map((panel) => panel.width ?? 0));
+  const width = Math.min(widest || room, Math.max(170, room - 95)); // less titles and labels
+  const drawn = yield within(width, 2);
+  const less = Math.max(100, width - Math.ceil(drawn - room));
+  yield within(less, 2);
+  yield within(less, 1);
+}
+
+// Side by side, the first panel names the rows of all; one below the other, each names its own.
+function named(specification) {
+  return JSON.parse(JSON.stringify(specification), (key, value) =>
+    key === "y" && value?.axis?.labels === false ? { ...value, axis: { ...value.axis, labels: true } } : value,
+  );
 }
 
 // Legends say their columns themselves, which goes before the configuration; words below an axis
 // that fit side by side no longer are turned.
-function narrowed(specification) {
+function narrowed(specification, columns) {
   return JSON.parse(JSON.stringify(specification), (key, value) => {
-    if (key === "legend" && value?.columns) return { ...value, columns: 2 };
+    if (key === "legend" && value?.columns) return { ...value, columns };
     if (key === "x" && value?.type === "nominal" && value.axis)
       return { ...value, axis: { ...value.axis, labelAngle: -40 } };
     if (key === "x" && value?.type === "ordinal" && value.axis)
@@ -130,9 +150,9 @@ function narrowed(specification) {
 }
 
 // Vega draws a title in one line unless it is given several.
-function wrapped(title, letters) {
+function wrapped(title, room) {
   if (!title || typeof title === "string") return title;
-  const lines = (text) =>
+  const lines = (text, letters) =>
     [text].flat().flatMap((line) => {
       const found = [""];
       for (const word of String(line).split(" ")) {
@@ -143,8 +163,9 @@ function wrapped(title, letters) {
       return found;
     });
   return Object.fromEntries(
-    Object.entries(title).map(([key, value]) =>
-      key === "text" || key === "subtitle" ? [key, lines(value)] : [key, value],
-    ),
+    Object.entries(title).map(([key, value]) => {
+      if (key !== "text" && key !== "subtitle") return [key, value];
+      return [key, lines(value, Math.floor(room / (key === "text" ? 9 : 7)))]; // pixels a letter
+    }),
   );
 }

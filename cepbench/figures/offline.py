@@ -1,0 +1,109 @@
+"""Charts for the screen that need no network: one look, saved with all that draws them, and a picture.
+
+What shows a notebook takes what it can draw: JupyterLab and our reports the specification, nbconvert,
+GitHub and paper the picture beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import altair as alt
+from altair.utils.mimebundle import spec_to_mimebundle
+
+#: What JupyterLab and our reports draw; Vega-Lite 6 specifications are drawn by viewers of 5 too.
+VEGALITE_MIME = "application/vnd.vegalite.v5+json"
+
+#: Pixels: no text of a chart is smaller.
+TEXT = 12
+
+_LOOK: dict[str, dict[str, Any]] = {
+    "view": {"stroke": None},
+    "axis": {
+        "gridColor": "#E4E4E4",
+        "labelFontSize": TEXT,
+        "titleFontSize": TEXT,
+        "labelSeparation": 4,
+    },
+    "legend": {"labelFontSize": TEXT, "titleFontSize": TEXT, "labelLimit": 260},
+    "header": {"labelFontSize": TEXT, "titleFontSize": TEXT},
+    "title": {"anchor": "start", "fontSize": 14, "subtitleFontSize": TEXT},
+    "text": {"fontSize": TEXT},
+}
+
+_Chart = TypeVar("_Chart", bound=alt.TopLevelMixin)
+
+
+class _Offline:
+    """What altair does by way of a content delivery network, without one."""
+
+    def save(self, fp: str | Path | IO[Any], format: Any = None, **options: Any) -> None:
+        """As altair saves; HTML has all that draws it inside, unless ``inline=False`` is given."""
+        if "html" in (format, str(fp).rpartition(".")[2]):
+            options.setdefault("inline", True)
+        super().save(fp, format, **options)  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, *include: Any, **exclude: Any) -> Any:
+        if alt.renderers.active != "default":  # the user asked for another
+            return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
+        return _shown(self.to_dict())  # type: ignore[attr-defined]
+
+
+_KINDS: dict[type, type] = {
+    kind: type(kind.__name__, (_Offline, kind), {"__doc__": kind.__doc__})
+    for kind in (alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart)
+}
+
+
+def offline(chart: _Chart) -> _Chart:
+    """The chart as it is handed out: in the look of all charts, and independent of the network.
+
+    Parameters
+    ----------
+    chart : altair chart
+        What it says of its look itself stays as it is.
+    """
+    said: Any = getattr(chart, "config")  # noqa: B009 - every kind of chart has this field
+    own: Mapping[str, Any] = {} if said is alt.Undefined else said.to_dict()
+    look = {name: {**values, **own.get(name, {})} for name, values in _LOOK.items()}
+    found = chart.properties(config=alt.Config.from_dict({**own, **look}))
+    # The same fields under the same schema: only how it is saved and shown differs. Plain assignment
+    # would make a field of it.
+    object.__setattr__(found, "__class__", _KINDS.get(type(found), type(found)))
+    return found
+
+
+def prefixed(unit: str = "1") -> str:
+    """The expression of an axis that writes its numbers as ``2k`` or ``2 kB``, and nothing as 0.
+
+    Parameters
+    ----------
+    unit : str
+        As in :class:`cepbench.figures.rows.Quantity`: of what is counted there are no thousandths,
+        and what has no unit has no prefix.
+    """
+    if not unit:
+        return "format(datum.value, '~g')"
+    if unit == "1":
+        return "format(datum.value, datum.value < 1 ? '~g' : '~s')"
+    # d3 writes the prefix at the end of the number: between the two comes the space.
+    number = "replace(format(datum.value, '~s'), /([^0-9.]?)$/, ' $1')"
+    return f"datum.value ? {number} + '{unit}' : '0'"
+
+
+def use_offline_charts() -> None:
+    """Show all altair charts without a request to the network, also those made elsewhere.
+
+    By default altair loads Vega from a content delivery network. This makes it hand out the
+    specification, which JupyterLab and :mod:`cepbench.reporting` draw by themselves, and a picture
+    for whatever does not. Charts of cepbench are shown so in any case.
+    """
+    alt.renderers.register("cepbench", _shown)
+    alt.renderers.enable("cepbench")
+
+
+def _shown(spec: Mapping[str, Any], **_: Any) -> dict[str, Any]:
+    picture: Any = spec_to_mimebundle(dict(spec), "svg", "vega-lite")
+    return {VEGALITE_MIME: dict(spec), **picture, "text/plain": "an altair chart"}
