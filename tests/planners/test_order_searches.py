@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 
 import numpy as np
@@ -147,3 +148,22 @@ def test_annealing_goes_uphill_less_the_colder_it_is() -> None:
             taken = (part <= most).mean()
             assert taken == pytest.approx(np.exp(-part / temperature), abs=2e-4)
     assert np.isfinite(_log_allowances(1.0, np.zeros(1))).all()
+
+
+def test_the_second_phase_begins_at_the_best_minimum_and_lukewarm(monkeypatch) -> None:
+    problem = random_case(56, 8, powers=(-1, 1)).problem
+    begun = []
+
+    def spied(problem, start, temperature, *rest):
+        begun.append((start, temperature))
+        return annealed(problem, start, temperature, *rest)
+
+    monkeypatch.setattr(sys.modules[two_phase.__module__], "annealed", spied)
+    two_phase(problem, rng_of(), Budget())
+    ((start, temperature),) = begun
+    # What is a tenth worse is taken every third time.
+    assert np.exp(-0.1 / temperature) == pytest.approx(1 / np.e)
+    greedy_minimum = ii_greedy(problem, rng_of(), Budget()).plan
+    assert problem.log_order_cost(start) <= problem.log_order_cost(greedy_minimum)
+    best = plan_problem(problem, "DP-LD").log_cost
+    assert problem.log_order_cost(start) == pytest.approx(best, abs=1e-9)
