@@ -42,7 +42,9 @@ def test_ranks_go_on_from_batch_to_batch(size: int) -> None:
     assert counter.of(stream_of(frame)[:0], reader).tolist() == []
 
 
-@pytest.mark.parametrize("text", ["SEQ(A a, B b, B c)", "SEQ(A a, KL(B b))", "SEQ(A a)"])
+@pytest.mark.parametrize(
+    "text", ["SEQ(A a, B b, B c)", "SEQ(A a, KL(B b))", "SEQ(KL(B b))", "SEQ(A a)"]
+)
 def test_contiguous_in_a_partition_whatever_the_batches(text: str) -> None:
     pattern = parse(f"PATTERN {text} STRATEGY partition_contiguity(s) WITHIN 30 units")
     case = Case(pattern, events(24, 1))
