@@ -1,17 +1,25 @@
 """Detection against columnar engines: ``python benchmarks/bench_detection.py [--out rows.parquet]``.
 
 Three patterns over a synthetic stream of ten symbols, detected by cepbench along the plans that
-DP-LD and DP-B make from measured statistics, and found by DuckDB and Polars, each in one thread,
-with the queries of ``relational.py`` and with those of ``cep.to_sql`` along the plan of DP-B.
-Matches are counted, and materialised as a table of positions (for DuckDB an Arrow table). All
-contestants take turns, so that ratios are of one run; every one is run once before anything is
-timed, and all have to agree on the number of matches. The time of cepbench is that of the whole
-evaluation of a stream in memory, that of the others the time of a query on tables in memory.
+DP-LD and DP-B make from measured statistics, and found by DuckDB, Polars and NumPy, each in one
+thread, with the queries of ``relational.py``, ``polars_frames.py`` and ``numpy_counts.py``, and by
+DuckDB with those of ``cep.to_sql`` along the plan of DP-B. Matches are counted, and materialised as
+a table of positions (for DuckDB an Arrow table).
+
+Cepbench counts without listing matches, so the others do as well, by running counts; what they take
+when they list all matches stands beside. All contestants take turns, so that ratios are of one run;
+every one is run once before anything is timed, and all have to agree on the number of matches.
+
+The time of cepbench is that of the whole evaluation of a stream in memory, all symbols mixed, with
+its measurements. The others have tables in memory that are split by symbol and sorted before the
+clock starts, and queries written by hand for the pattern (but for ``cep.to_sql``), with no plan to
+choose.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
-from relational import TASKS, Tables, Task, pl  # first of all: it keeps Polars to one thread
+from numpy_counts import Arrays
+from polars_frames import Frame, Tables, pl  # first of all: it keeps Polars to one thread
+from relational import TASKS, Task
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
@@ -36,6 +47,8 @@ class Contestant:
     output : {"count", "positions"}
     ours : bool
         Whether it is an evaluator of cepbench.
+    lists : bool
+        Whether it lists the matches, be it for counting them.
     run : callable
         Finds them once: seconds, and how many there are.
     """
@@ -43,6 +56,7 @@ class Contestant:
     name: str
     output: str
     ours: bool
+    lists: bool
     run: Callable[[], tuple[float, int]]
 
 
@@ -56,8 +70,12 @@ class Data:
 
 
 def prepared(events: int, seed: int) -> Data:
+    """Ten symbols for all engines."""
+    return data_of(ten_symbols(events, seed))
+
+
+def data_of(table: pd.DataFrame) -> Data:
     """The events as a stream, as tables of DuckDB, and as frames of Polars."""
-    table = ten_symbols(events, seed)
     typed = table.assign(ts=pd.to_datetime(table["ts"], unit="ms"))
     connection = duckdb.connect(config={"threads": 1})
     connection.register("frame", typed.assign(milliseconds=table["ts"]))
@@ -72,7 +90,7 @@ def prepared(events: int, seed: int) -> Data:
             f"WHERE symbol = '{symbol}' ORDER BY position"
         )
         connection.execute(f"CREATE TABLE {symbol} AS {query}")
-        tables[symbol] = connection.sql(query).pl().lazy()
+        tables[symbol] = connection.sql(query).pl().set_sorted("ts")
     stream = cep.EventStream.from_pandas(typed, type="symbol", time="ts")
     return Data(stream, connection, tables)
 
@@ -89,16 +107,24 @@ def contestants(task: Task, data: Data) -> Iterator[Contestant]:
     # Nobody else sorts the matches.
     listing = cep.to_sql(pattern, plan, **names).partition("\nORDER BY")[0]
     queries = {name: (query.counting, query.listing) for name, query in task.queries.items()}
-    for name, pair in (queries | {"cep.to_sql DP-B": (counting, listing)}).items():
-        for output, query in zip(("count", "positions"), pair, strict=True):
-            if query is not None:
-                run = _asked(data.connection, query, counted=output == "count")
-                yield Contestant(f"DuckDB {name}", output, False, run)
-    for output in ("count", "positions"):
-        frame = task.frame(data.tables, output == "positions")
-        yield Contestant(
-            "Polars join_where", output, False, _collected(frame, pattern.names, output)
-        )
+    for name, (count, positions) in (queries | {"cep.to_sql DP-B": (counting, listing)}).items():
+        lists = positions is not None
+        run = _asked(data.connection, count, counted=True)
+        yield Contestant(f"DuckDB {name}", "count", False, lists, run)
+        if lists:
+            run = _asked(data.connection, positions, counted=False)
+            yield Contestant(f"DuckDB {name}", "positions", False, True, run)
+    for name, frame in task.frames.items():
+        for output in ("count", "positions"):
+            lists = frame.lists or output == "positions"
+            run = _collected(frame, data.tables, pattern.names, output)
+            yield Contestant(f"Polars {name}", output, False, lists, run)
+    if task.counts is not None:
+        arrays = {
+            symbol: (table["ts"].to_numpy(), table["d"].to_numpy())
+            for symbol, table in data.tables.items()
+        }
+        yield Contestant("NumPy ranges", "count", False, False, _counted(task.counts, arrays))
 
 
 def detections(
@@ -113,19 +139,32 @@ def detections(
             found = result.arrow.num_rows if kept == "arrow" else result.metrics.matches
             return time.perf_counter() - before, found
 
-        yield Contestant(name, output, True, detect)
+        yield Contestant(name, output, True, output == "positions", detect)
 
 
 def _collected(
-    frame: pl.LazyFrame, names: Sequence[str], output: str
+    frame: Frame, tables: Tables, names: Sequence[str], output: str
 ) -> Callable[[], tuple[float, int]]:
-    shown = frame.select(*names) if output == "positions" else frame.select(pl.len())
+    shown = frame.build(tables, output == "positions")
+    if output == "positions":
+        shown = shown.select(*names)
+    elif frame.lists:
+        shown = shown.select(pl.len())
 
     def run() -> tuple[float, int]:
         before = time.perf_counter()
-        found = shown.collect(engine="streaming")
+        found = shown.collect(engine=frame.engine)
         seconds = time.perf_counter() - before
         return seconds, len(found) if output == "positions" else found.item()
+
+    return run
+
+
+def _counted(counts: Callable[[Arrays], int], arrays: Arrays) -> Callable[[], tuple[float, int]]:
+    def run() -> tuple[float, int]:
+        before = time.perf_counter()
+        found = counts(arrays)
+        return time.perf_counter() - before, found
 
     return run
 
@@ -161,6 +200,7 @@ def measure(
                         "output": run.output,
                         "contestant": run.name,
                         "ours": run.ours,
+                        "lists": run.lists,
                         "repetition": repetition,
                         **notes,
                         "matches": matches,
@@ -171,36 +211,43 @@ def measure(
 
 
 def summary(rows: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    """Median, least and most time; and how much longer the best of each other engine takes.
+    """Median, least and most time; how often the time of cepbench's quickest plan; and in words.
 
     Ratios are of the same repetition: their median, least and most.
 
     Parameters
     ----------
     rows : DataFrame
-        ``task``, ``output``, ``contestant``, ``ours``, ``repetition``, ``matches``, ``seconds``.
+        ``task``, ``output``, ``contestant``, ``ours``, ``lists``, ``repetition``, ``matches``,
+        ``seconds``.
     tasks : sequence of Task
         Those that the rows are of.
     """
     texts = {task.name: task.text for task in tasks}
     lines = []
     for (task, output), its in rows.groupby(["task", "output"], sort=False):
-        times = its.pivot(index="repetition", columns="contestant", values="seconds")
-        medians = times[its.loc[~its["ours"], "contestant"].unique()].median()
-        best = medians.groupby([name.split()[0] for name in medians.index]).idxmin()
         if output == "count":
             lines.append(f"{task}: {texts[task]}")
-        listed = ", ".join(best)
-        lines.append(f"  {output}, {its['matches'].iloc[0]:,} matches; the best others: {listed}")
-        ratios = "".join(f"   {f'{engine} / this':<20}" for engine in best.index)
-        lines.append(f"  {'':<26} {'median':>10} {'least':>10} {'most':>10}{ratios}".rstrip())
-        for name in its["contestant"].unique():
+        lines.append(f"  {output}, {its['matches'].iloc[0]:,} matches")
+        times = its.pivot(index="repetition", columns="contestant", values="seconds")
+        known = its.drop_duplicates("contestant").set_index("contestant")
+        medians = times.median()[known.index]
+        ours = medians[known["ours"]].idxmin()
+        ratios = {name: _spread(times[name] / times[ours]) for name in known.index}
+        lines.append(f"  {'':<26} {'median':>10} {'least':>10} {'most':>10}   / {ours}")
+        for name in known.index:
             shown = "".join(
                 f" {1e3 * x:>7.1f} ms"
-                for x in (times[name].median(), times[name].min(), times[name].max())
+                for x in (medians[name], times[name].min(), times[name].max())
             )
-            ratios = "".join(f"   {_spread(times[other] / times[name]):<20}" for other in best)
-            lines.append(f"  {name:<26}{shown}{ratios}".rstrip())
+            listing = "   lists all" if output == "count" and known["lists"][name] else ""
+            lines.append(f"  {name:<26}{shown}   {ratios[name]:<20}{listing}".rstrip())
+        others = medians[~known["ours"]]
+        quickest = others.idxmin()
+        lines.append(f"  The quickest other, {quickest}, takes {ratios[quickest]} times as long.")
+        if not known["lists"][quickest]:
+            quickest = others[known["lists"]].idxmin()
+            lines.append(f"  Of those that list all matches, {quickest}: {ratios[quickest]} times.")
     return "\n".join(lines)
 
 
@@ -224,7 +271,9 @@ def _parquet(name: str) -> Path:
 
 def report(rows: pd.DataFrame, tasks: Sequence[Task], title: str, out: Path | None) -> None:
     """Print the rows' summary, and write them if asked to."""
-    print(f"{title}, DuckDB {duckdb.__version__} and Polars {pl.__version__} in one thread")
+    engines = f"DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy {np.__version__}"
+    load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
+    print(f"{title}; {engines}, in one thread each; load of the machine {load}")
     print(summary(rows, tasks))
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)

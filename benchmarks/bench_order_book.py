@@ -16,7 +16,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 from bench_detection import Data, measure, parser_of, report
-from relational import Query, Tables, Task, col, pl
+from polars_frames import Tables, col, each_between, pl, rows_until, ways
+from relational import Query, Task
 
 import cepbench as cep
 from cepbench.streams.sources import LOBSTER, lobster_day, read_rows
@@ -26,14 +27,18 @@ _SECOND = 10**9
 
 def _of(tables: Tables, symbol: str, name: str, *attributes: str) -> pl.LazyFrame:
     """Messages of a type as the variable ``name``: position, ``t…``, and attributes."""
-    return tables[symbol].select(
-        col("position").alias(name),
-        col("ts").alias(f"t{name}"),
-        *(col(attribute).alias(f"{attribute} {name}") for attribute in attributes),
+    return (
+        tables[symbol]
+        .lazy()
+        .select(
+            col("position").alias(name),
+            col("ts").alias(f"t{name}"),
+            *(col(attribute).alias(f"{attribute} {name}") for attribute in attributes),
+        )
     )
 
 
-def _withdrawn(tables: Tables, positions: bool) -> pl.LazyFrame:
+def _withdrawn_joined(tables: Tables, positions: bool) -> pl.LazyFrame:
     s = _of(tables, "submission_buy", "s", "order_id", "price")
     d = _of(tables, "deletion_buy", "d", "order_id")
     e = _of(tables, "execution_sell", "e", "price")
@@ -46,7 +51,20 @@ def _withdrawn(tables: Tables, positions: bool) -> pl.LazyFrame:
     )
 
 
-def _climbing(tables: Tables, positions: bool) -> pl.LazyFrame:
+def _withdrawn_ranges(tables: Tables, positions: bool) -> pl.LazyFrame:
+    s = _of(tables, "submission_buy", "s", "order_id", "price")
+    d = _of(tables, "deletion_buy", "d", "order_id")
+    e = tables["execution_sell"]
+    both = s.join(d, left_on="order_id s", right_on="order_id d").filter(
+        col("ts") < col("td"), col("td") <= col("ts") + 2 * _SECOND
+    )
+    begin = rows_until(e, col("ts"), including=True)
+    end = rows_until(e, col("td"), including=False)
+    found = each_between(both, e, begin, end, **{"e": e["position"], "price e": e["price"]})
+    return found.filter(col("price e") > col("price s"))
+
+
+def _climbing_joined(tables: Tables, positions: bool) -> pl.LazyFrame:
     a, b, c = (_of(tables, "execution_sell", name, "price") for name in "abc")
     kept = ["a", "b"] if positions else []
     ab = a.with_columns(end=col("ta") + 5 * _SECOND).join_where(
@@ -57,7 +75,22 @@ def _climbing(tables: Tables, positions: bool) -> pl.LazyFrame:
     )
 
 
-def _squeezed(tables: Tables, positions: bool) -> pl.LazyFrame:
+def _climbing_ranges(tables: Tables, positions: bool) -> pl.LazyFrame:
+    table = tables["execution_sell"]
+
+    def higher(rows: pl.LazyFrame, x: str, y: str) -> pl.LazyFrame:
+        """The rows with every later message of the table at a higher price."""
+        begin = rows_until(table, col(f"t{x}"), including=True)
+        end = rows_until(table, col("until"), including=True)
+        columns = {y: table["position"], f"t{y}": table["ts"], f"price {y}": table["price"]}
+        found = each_between(rows, table, begin, end, **columns)
+        return found.filter(col(f"price {x}") < col(f"price {y}"))
+
+    a = _of(tables, "execution_sell", "a", "price").with_columns(until=col("ta") + 5 * _SECOND)
+    return higher(higher(a, "a", "b"), "b", "c")
+
+
+def _squeezed_joined(tables: Tables, positions: bool) -> pl.LazyFrame:
     window = _SECOND // 2
     x = _of(tables, "execution_buy", "x", "price", "size").with_columns(
         begin=col("tx") - window, end=col("tx") + window
@@ -82,6 +115,28 @@ def _squeezed(tables: Tables, positions: bool) -> pl.LazyFrame:
     )
 
 
+def _squeezed_ranges(tables: Tables, positions: bool) -> pl.LazyFrame:
+    window = _SECOND // 2
+    b, s = tables["deletion_buy"], tables["submission_sell"]
+
+    def near(rows: pl.LazyFrame, table: pl.DataFrame, **columns: pl.Series) -> pl.LazyFrame:
+        """The rows with every message of the table within the window of both their times."""
+        begin = rows_until(table, col("high") - window, including=False)
+        end = rows_until(table, col("low") + window, including=True)
+        return each_between(rows, table, begin, end, **columns)
+
+    x = _of(tables, "execution_buy", "x", "price", "size").with_columns(
+        low=col("tx"), high=col("tx")
+    )
+    columns = {"b": b["position"], "tb": b["ts"], "price b": b["price"]}
+    xb = near(x, b, **columns).filter(col("price b") < col("price x"))
+    xb = xb.with_columns(low=pl.min_horizontal("tx", "tb"), high=pl.max_horizontal("tx", "tb"))
+    columns = {"s": s["position"], "price s": s["price"], "size s": s["size"]}
+    return near(xb, s, **columns).filter(
+        col("price s") <= col("price x") + 0.05, col("size s") > col("size x")
+    )
+
+
 TASKS = (
     Task(
         "withdrawn",
@@ -97,7 +152,7 @@ TASKS = (
                 "s.position AS s, e.position AS e, d.position AS d",
             )
         },
-        _withdrawn,
+        ways(_withdrawn_joined, _withdrawn_ranges, running_counts=False),
     ),
     Task(
         "climbing",
@@ -119,7 +174,7 @@ TASKS = (
                 "pa AS a, pb AS b, c.position AS c",
             )
         },
-        _climbing,
+        ways(_climbing_joined, _climbing_ranges, running_counts=False),
     ),
     Task(
         "squeezed",
@@ -127,7 +182,7 @@ TASKS = (
         "PATTERN AND(execution_buy x, deletion_buy b, submission_sell s) WHERE b.price < x.price "
         "AND s.price <= x.price + 0.05 AND s.size > x.size WITHIN 0.5 seconds",
         {},
-        _squeezed,
+        ways(_squeezed_joined, _squeezed_ranges, running_counts=False),
     ),
 )
 
@@ -151,7 +206,7 @@ def prepared(file: Path) -> Data:
             f"WHERE symbol = '{symbol}' ORDER BY position"
         )
         connection.execute(f"CREATE TABLE {symbol} AS {query}")
-        tables[symbol] = connection.sql(query).pl().lazy()
+        tables[symbol] = connection.sql(query).pl().set_sorted("ts")
     stream = cep.EventStream.from_arrow(events, type="symbol", time="ts")
     return Data(stream, connection, tables)
 

@@ -1,28 +1,23 @@
-"""The patterns of ``bench_detection.py`` as queries for DuckDB and Polars, the best that we found.
+"""The patterns of ``bench_detection.py`` and how others find their matches, the best that we found.
 
-Both engines get one table a symbol, sorted by time: ``position`` (of 32 bits), ``ts`` in
-milliseconds, and ``d``. A join on time alone compares all pairs. In SQL, dividing time into buckets
-as long as the window makes it a hash join of neighbouring buckets. Polars has a join for a value
-between two others, which it takes if both are columns of their own. Where the last event of a match
-is compared with nothing but time, running counts tell how many there are without listing them.
+All get one table a symbol, sorted by time: ``position`` (of 32 bits), ``ts`` in milliseconds, and
+``d``. The queries here are DuckDB's. A join on time alone compares all pairs; dividing time into
+buckets as long as the window makes it a hash join of neighbouring buckets. Cepbench counts matches
+at the root of a plan without listing them, and so may everybody: where an event is compared with
+nothing but time, running counts (of rows up to a time, found by as-of joins) tell how many there
+are; of pairs that have to meet within the window, running counts of their ends do.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
-os.environ["POLARS_MAX_THREADS"] = "1"  # it is read when Polars is imported
-
-import polars as pl
-from polars import col
+from numpy_counts import COUNTS, Arrays
+from polars_frames import FRAMES, Frame
 
 import cepbench as cep
-
-#: A symbol's table.
-Tables = Mapping[str, pl.LazyFrame]
 
 
 @dataclass(frozen=True)
@@ -52,88 +47,23 @@ class Task:
     name, text : str
     queries : dict of str to Query
         For DuckDB, by name.
-    frame : callable
-        For Polars: from the tables, and whether positions are asked for, to the matches.
+    frames : dict of str to Frame
+        For Polars, by name.
+    counts : callable, optional
+        For NumPy: from arrays to the number of matches.
     """
 
     name: str
     text: str
-    queries: dict[str, Query]
-    frame: Callable[[Tables, bool], pl.LazyFrame]
+    queries: dict[str, Query] = field(default_factory=dict)
+    frames: dict[str, Frame] = field(default_factory=dict)
+    counts: Callable[[Arrays], int] | None = None
 
     @cached_property
     def pattern(self) -> cep.Pattern:
         """The parsed pattern."""
         return cep.parse(self.text)
 
-
-def _of(tables: Tables, symbol: str, name: str) -> pl.LazyFrame:
-    """A symbol's events as the variable ``name``: its position, and the columns t… and d…"""
-    return tables[symbol].select(
-        col("position").alias(name), col("ts").alias(f"t{name}"), col("d").alias(f"d{name}")
-    )
-
-
-def _p3(tables: Tables, positions: bool) -> pl.LazyFrame:
-    a, b, c = (_of(tables, s, n) for s, n in (("s3", "a"), ("s6", "b"), ("s9", "c")))
-    kept = ["a", "b"] if positions else []
-    ab = (
-        a.with_columns(end=col("ta") + 300_000)
-        .join_where(b, col("ta") < col("tb"), col("end") >= col("tb"), col("da") < col("db"))
-        .select("tb", "end", *kept)
-    )
-    return ab.join_where(c, col("tb") < col("tc"), col("end") >= col("tc"))
-
-
-def _p4(tables: Tables, positions: bool) -> pl.LazyFrame:
-    window = 120_000
-
-    def pairs(first: str, second: str, x: str, y: str) -> pl.LazyFrame:
-        one, other = _of(tables, first, x), _of(tables, second, y)
-        return (
-            one.with_columns(begin=col(f"t{x}") - window, end=col(f"t{x}") + window)
-            .join_where(
-                other,
-                col("begin") <= col(f"t{y}"),
-                col("end") >= col(f"t{y}"),
-                col(f"d{x}") < col(f"d{y}"),
-            )
-            .select(
-                pl.min_horizontal(f"t{x}", f"t{y}").alias(f"low {x}"),
-                pl.max_horizontal(f"t{x}", f"t{y}").alias(f"high {x}"),
-                *([x, y] if positions else []),
-            )
-        )
-
-    ac = pairs("s1", "s5", "a", "c").with_columns(
-        begin=col("high a") - window, end=col("low a") + window
-    )
-    return ac.join_where(
-        pairs("s3", "s7", "b", "d"),
-        col("begin") <= col("low b"),
-        col("end") >= col("low b"),
-        col("high b") <= col("end"),
-    )
-
-
-def _p5(tables: Tables, positions: bool) -> pl.LazyFrame:
-    a, b, c, d, e = (_of(tables, s, n) for s, n in zip(SYMBOLS_OF_P5, "abcde", strict=True))
-    kept = "abcd" if positions else ""
-    found = (
-        a.with_columns(end=col("ta") + 60_000)
-        .join_where(b, col("ta") < col("tb"), col("end") >= col("tb"), col("da") < col("db"))
-        .select("end", "tb", *kept[:2])
-        .join_where(c, col("tb") < col("tc"), col("end") >= col("tc"))
-        .select("end", "tc", "dc", *kept[:3])
-        .join_where(d, col("tc") < col("td"), col("end") >= col("td"))
-        .select("end", "td", "dc", *kept)
-    )
-    return found.join_where(
-        e, col("td") < col("te"), col("end") >= col("te"), col("dc") < col("de")
-    )
-
-
-SYMBOLS_OF_P5 = ("s0", "s2", "s4", "s6", "s8")
 
 #: Pairs of a and c, and of b and d, of P4.
 _PAIRS = """
@@ -143,7 +73,10 @@ _PAIRS = """
     d AS (SELECT *, unnest([ts // 120000 - 1, ts // 120000, ts // 120000 + 1]) k FROM s7),
     ac AS (SELECT a.position pa, c.position pc, k, least(a.ts, c.ts) low, greatest(a.ts, c.ts) high
            FROM a JOIN c USING (k)
-           WHERE c.ts BETWEEN a.ts - 120000 AND a.ts + 120000 AND a.d < c.d)"""
+           WHERE c.ts BETWEEN a.ts - 120000 AND a.ts + 120000 AND a.d < c.d),
+    bd AS (SELECT b.position pb, d.position pd, least(b.ts, d.ts) low, greatest(b.ts, d.ts) high
+           FROM b JOIN d USING (k)
+           WHERE d.ts BETWEEN b.ts - 120000 AND b.ts + 120000 AND b.d < d.d)"""
 
 TASKS = (
     Task(
@@ -165,8 +98,7 @@ TASKS = (
             ),
             "running counts": Query(
                 """
-                WITH c AS (SELECT ts, max(n) n
-                           FROM (SELECT ts, row_number() OVER (ORDER BY ts) n FROM s9) GROUP BY ts),
+                WITH c AS (SELECT ts, max(rowid) + 1 n FROM s9 GROUP BY ts),
                      a AS (SELECT s3.ts, d, coalesce(n, 0) n,
                                   unnest([s3.ts // 300000, s3.ts // 300000 + 1]) k
                            FROM s3 ASOF LEFT JOIN c ON s3.ts + 300000 >= c.ts),
@@ -176,7 +108,8 @@ TASKS = (
                 WHERE b.ts > a.ts AND b.ts <= a.ts + 300000 AND a.d < b.d"""
             ),
         },
-        _p3,
+        FRAMES["P3"],
+        COUNTS["P3"],
     ),
     Task(
         "P4",
@@ -198,10 +131,6 @@ TASKS = (
             "pairs of pairs": Query(
                 f"""
                 WITH {_PAIRS},
-                bd AS (SELECT b.position pb, d.position pd, least(b.ts, d.ts) low,
-                              greatest(b.ts, d.ts) high
-                       FROM b JOIN d USING (k)
-                       WHERE d.ts BETWEEN b.ts - 120000 AND b.ts + 120000 AND b.d < d.d),
                 p AS (SELECT * REPLACE (low // 120000 AS k) FROM ac),
                 q AS (SELECT *, unnest([low // 120000 - 1, low // 120000, low // 120000 + 1]) k
                       FROM bd)
@@ -209,8 +138,21 @@ TASKS = (
                 WHERE greatest(p.high, q.high) - least(p.low, q.low) <= 120000""",
                 "pa AS a, pb AS b, pc AS c, pd AS d",
             ),
+            # Pairs of b and d that end in time, without those that begin too early: none of these
+            # ends too late.
+            "running counts": Query(
+                f"""
+                WITH {_PAIRS},
+                ends AS (SELECT high, sum(count(*)) OVER (ORDER BY high) n FROM bd GROUP BY high),
+                begins AS (SELECT low, sum(count(*)) OVER (ORDER BY low) n FROM bd GROUP BY low),
+                last AS (SELECT low + 120000 t, count(*) m FROM ac GROUP BY low),
+                first AS (SELECT high - 120000 t, count(*) m FROM ac GROUP BY high)
+                SELECT (SELECT sum(m * n) FROM last ASOF JOIN ends ON t >= high)
+                     - coalesce((SELECT sum(m * n) FROM first ASOF JOIN begins ON t > low), 0)"""
+            ),
         },
-        _p4,
+        FRAMES["P4"],
+        COUNTS["P4"],
     ),
     Task(
         "P5",
@@ -236,7 +178,25 @@ TASKS = (
                 WHERE ts > td AND ts <= ta + 60000 AND dc < d""",
                 "pa AS a, pb AS b, pc AS c, pd AS d, position AS e",
             ),
+            "running counts": Query(
+                """
+                WITH n AS (SELECT ts, max(rowid) + 1 n FROM s6 GROUP BY ts),
+                     a AS (SELECT *, unnest([ts // 60000, ts // 60000 + 1]) k FROM s0),
+                     b AS (SELECT *, ts // 60000 k FROM s2),
+                     c AS (SELECT s4.ts, d, coalesce(n, 0) n, s4.ts // 60000 k
+                           FROM s4 ASOF LEFT JOIN n ON s4.ts >= n.ts),
+                     e AS (SELECT s8.ts, d, coalesce(n, 0) n, s8.ts // 60000 k
+                           FROM s8 ASOF LEFT JOIN n ON s8.ts > n.ts),
+                     ab AS (SELECT a.ts ta, b.ts tb, unnest([k, k + 1]) k
+                            FROM a JOIN b USING (k)
+                            WHERE b.ts > a.ts AND b.ts <= a.ts + 60000 AND a.d < b.d),
+                     abc AS (SELECT ta, ts tc, d dc, n, unnest([k, k + 1]) k
+                             FROM ab JOIN c USING (k) WHERE ts > tb AND ts <= ta + 60000)
+                SELECT sum(e.n - abc.n) FROM abc JOIN e USING (k)
+                WHERE ts > tc AND ts <= ta + 60000 AND dc < d"""
+            ),
         },
-        _p5,
+        FRAMES["P5"],
+        COUNTS["P5"],
     ),
 )

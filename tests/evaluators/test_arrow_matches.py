@@ -152,11 +152,24 @@ def test_positions_in_the_whole_stream() -> None:
     assert counted.in_whole_stream(whole[2:]) is counted
 
 
+def test_with_the_events_of_branches_that_lack_a_set() -> None:
+    pattern = cep.parse("PATTERN OR(SEQ(A a, KL(B b)), SEQ(B c, C d)) WITHIN 10 units")
+    plan = cep.UnionPlan([cep.OrderPlan(["a", "b"]), cep.OrderPlan(["c", "d"])])
+    stream = stream_of(EVENTS.drop(columns="name"), is_datetime=False)
+    table = cep.with_events(cep.evaluate(pattern, stream, plan).arrow, stream, ["time"])
+    for row in table.to_pylist():
+        # Missing, not an empty set.
+        assert (row["b"] is None) == (row["b.time"] is None) == (row["branch"] == 1)
+    assert table["b.time"].null_count and table["c.time"].null_count
+
+
 def test_what_cannot_be_joined_back_says_so() -> None:
     stream = stream_of(EVENTS)
     table = pa.table({"a": [0, 7]})
     with pytest.raises(EvaluationError, match=r"'a' has positions from 0 to 7, .* has 6 events"):
         cep.with_events(table, stream)
+    with pytest.raises(EvaluationError, match=r"'a' has positions from -1 to 0"):
+        cep.with_events(pa.table({"a": [0, -1]}), stream)
     with pytest.raises(StreamError, match="no attribute 'y'"):
         cep.with_events(pa.table({"a": [0]}), stream, ["y"])
     assert cep.with_events(table.slice(0, 0), stream, ["x"]).column_names == ["a", "a.x"]

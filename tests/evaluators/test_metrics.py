@@ -150,6 +150,29 @@ def test_every_metric_is_there_and_makes_sense(evaluator: str) -> None:
     assert result.nodes["created"].iloc[-1] == metrics.matches
 
 
+@pytest.mark.parametrize("evaluator", PLANS)
+@pytest.mark.parametrize(
+    "where", ["NOT(A n), B b, C c", "B b, C c, NOT(A n)", "B b, NOT(A n), C c"]
+)
+def test_nodes_add_up_to_the_metrics(evaluator: str, where: str) -> None:
+    pattern = parse(
+        f"PATTERN SEQ(A a, {where}) WHERE a.x < b.x AND b.x < c.x AND n.x > a.x WITHIN 20 units"
+    )
+    events = steady_events(600)
+    result = evaluate(pattern, stream_of(events), PLANS[evaluator], evaluator=evaluator)
+    nodes, metrics = result.nodes, result.metrics
+    # What checks for negated events compare is shown where the rows came into being.
+    assert nodes["comparisons"].sum() == metrics.comparisons
+    assert nodes["variables"].tolist()[:4] == ["a", "b", "c", "n"]
+    assert nodes["comparisons"].iloc[:4].sum() == 0
+    span = int(events["time"].iloc[-1] - events["time"].iloc[0])
+    for variable, stored in zip("ABCA", nodes["mean_stored"][:4], strict=True):
+        assert stored == pytest.approx((events["type"] == variable).sum() * 20 / span)
+    assert nodes["mean_stored"][4:-1].sum() == pytest.approx(metrics.mean_partial_matches)
+    # Rows of the root are matches.
+    assert np.isnan(nodes["mean_stored"].iloc[-1]) and np.isnan(nodes["seconds"]).all()
+
+
 def test_a_better_plan_takes_less() -> None:
     """Rare events first: the reason for all of this."""
     rng = np.random.default_rng(1)

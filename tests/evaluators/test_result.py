@@ -11,7 +11,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable, Window
 from cepbench.patterns.parse import parse
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.strategies import events_of, stream_of
 
 
@@ -40,6 +40,22 @@ def test_the_same_table_whatever_the_plan(evaluator: str) -> None:
     assert len(tables[0]) > 50
     for table in tables[1:]:
         pd.testing.assert_frame_equal(table, tables[0])
+
+
+def test_matches_of_branches_stand_by_their_last_event_then_by_branch() -> None:
+    pattern = parse("PATTERN OR(SEQ(A a, B b), SEQ(C c, B d), SEQ(B e, A f)) WITHIN 9 units")
+    plan = UnionPlan([OrderPlan(["b", "a"]), OrderPlan(["c", "d"]), OrderPlan(["e", "f"])])
+    result = evaluate(pattern, stream_of(events_of("C@1 A@2 B@3 A@4 B@5")), plan)
+    rows = result.matches[["a", "b", "c", "d", "e", "f", "branch"]].astype("Int64")
+    shown = [tuple(None if pd.isna(v) else int(v) for v in row) for row in rows.to_numpy()]
+    assert shown == [
+        (1, 2, None, None, None, None, 0),
+        (None, None, 0, 2, None, None, 1),
+        (None, None, None, None, 2, 3, 2),
+        (1, 4, None, None, None, None, 0),
+        (3, 4, None, None, None, None, 0),
+        (None, None, 0, 4, None, None, 1),
+    ]
 
 
 def test_counted_matches_are_not_there() -> None:

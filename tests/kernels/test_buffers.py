@@ -119,6 +119,16 @@ def test_rows_are_as_in_lists(steps) -> None:
         stored.expire(node, oldest)
 
 
+def test_what_begins_at_the_oldest_time_that_counts_is_kept() -> None:
+    # Both times differ at this node, so that rows are compacted, the kept one not the last.
+    node = next(n for n, (_, _, single) in enumerate(SHAPES) if not single)
+    for ages in ([0, 9, 9, 9], [9, 0, 9, 9], [9, 9, 9, 0]):
+        stored = Stored()
+        stored.add(node, [(age, 20) for age in ages])
+        stored.expire(node, 20)
+        assert len(stored.read(node)) == 1 and len(stored.rows[node]) == 1
+
+
 def test_memory_stays_where_rows_come_and_go() -> None:
     stored = Stored()
     sizes = []

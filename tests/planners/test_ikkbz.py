@@ -90,6 +90,23 @@ def test_rates_over_many_powers_of_ten(seed, n) -> None:
     assert_best_without_cross_products(tree_case(seed, n, powers=(-12, 12)))
 
 
+@pytest.mark.parametrize("n", [4, 5, 6])
+def test_ranks_above_a_half_where_most_variables_multiply(n) -> None:
+    # Products grow along most orders, so that ranks lie between 1/2 and 1.
+    for seed in range(40):
+        rng = np.random.default_rng([seed, n, 4])
+        edges = [(int(rng.integers(j)), j) for j in range(1, n)]
+        pairs = np.zeros((n, n))
+        for i, j in edges:
+            pairs[i, j] = pairs[j, i] = rng.uniform(-2, 0)
+        names = tuple(f"v{i}" for i in range(n))
+        problem = PlanningProblem(names, rng.uniform(0, 5, n), pairs)
+        space = naive.connected_orders(n, lambda i, j, edges=edges: tuple(sorted((i, j))) in edges)
+        least = min(problem.log_order_cost(order) for order in space)
+        found = problem.log_order_cost(best_order(problem, edges))
+        assert found == pytest.approx(least, rel=1e-12, abs=1e-9)
+
+
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 6), data=st.data())
 @settings(deadline=None)
 def test_ties_and_products_of_one(seed, n, data) -> None:

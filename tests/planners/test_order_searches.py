@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.iterative_dp import _block_length, _sets, iterative_dp
 from cepbench.planners.iterative_improvement import ii_greedy, ii_random
-from cepbench.planners.simulated_annealing import annealed, simulated_annealing
+from cepbench.planners.simulated_annealing import _log_allowances, annealed, simulated_annealing
 from cepbench.planners.two_phase import two_phase
 from tests.planning_cases import ALPHAS, READINGS, STRATEGIES, modelled, random_case
 
@@ -135,3 +136,34 @@ def test_blocks_are_as_long_as_their_sets_allow() -> None:
             assert all(_sets(n, k) > most for k in range(length + 1, n + 1))
     assert _sets(4, 2) == (4 + 6) + (2 + 1)
     assert [_block_length(n, 1 << 22) for n in (20, 50, 100, 200)] == [20, 4, 3, 2]
+
+
+def test_annealing_goes_uphill_less_the_colder_it_is() -> None:
+    # One that adds the part x is taken with a probability of exp(-x / temperature).
+    chances = (np.arange(10_000) + 0.5) / 10_000
+    for temperature in (2.0, 0.3, 0.01):
+        most = np.exp(_log_allowances(temperature, chances))
+        assert np.exp(-most / temperature) == pytest.approx(chances, rel=1e-9)
+        for part in (0.001, 0.1, 1.0):
+            taken = (part <= most).mean()
+            assert taken == pytest.approx(np.exp(-part / temperature), abs=2e-4)
+    assert np.isfinite(_log_allowances(1.0, np.zeros(1))).all()
+
+
+def test_the_second_phase_begins_at_the_best_minimum_and_lukewarm(monkeypatch) -> None:
+    problem = random_case(56, 8, powers=(-1, 1)).problem
+    begun = []
+
+    def spied(problem, start, temperature, *rest):
+        begun.append((start, temperature))
+        return annealed(problem, start, temperature, *rest)
+
+    monkeypatch.setattr(sys.modules[two_phase.__module__], "annealed", spied)
+    two_phase(problem, rng_of(), Budget())
+    ((start, temperature),) = begun
+    # What is a tenth worse is taken every third time.
+    assert np.exp(-0.1 / temperature) == pytest.approx(1 / np.e)
+    greedy_minimum = ii_greedy(problem, rng_of(), Budget()).plan
+    assert problem.log_order_cost(start) <= problem.log_order_cost(greedy_minimum)
+    best = plan_problem(problem, "DP-LD").log_cost
+    assert problem.log_order_cost(start) == pytest.approx(best, abs=1e-9)

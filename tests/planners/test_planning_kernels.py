@@ -170,6 +170,17 @@ def test_cuts_lie_inside_their_interval(operator, time_selectivity) -> None:
         assert i < cuts[i, j] <= j
 
 
+def test_of_equally_good_cuts_the_leftmost_is_taken() -> None:
+    # Three leaves alike, or mirrored: both trees cost the same, to the last bit.
+    for ends, middle in ((1.5, 1.5), (0.25, 2.0), (2.0, -1.0)):
+        log_factor = np.array([ends, middle, ends])
+        pairs = np.array([[0, -0.5, -0.25], [-0.5, 0, -0.5], [-0.25, -0.5, 0]])
+        problem = PlanningProblem(("a", "b", "c"), log_factor, pairs)
+        cuts = cheapest_cuts(*numbers(problem), problem.log_alpha, problem.pivot)
+        assert cuts[0, 2] == 1
+        assert plan_problem(problem, "ZSTREAM").tree == ("a", ("b", "c"))
+
+
 @readings
 @pytest.mark.parametrize("n", range(1, 7))
 def test_the_descent_takes_the_moves_that_a_naive_one_takes(operator, time_selectivity, n) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cepbench.errors import StatisticsError
 from cepbench.patterns.parse import parse
-from cepbench.statistics.joint import measure_joint
+from cepbench.statistics.joint import JointConditions, measure_joint
 from cepbench.streams.event_stream import EventStream
 
 
@@ -78,3 +78,19 @@ def test_what_cannot_be_drawn(stream: EventStream) -> None:
     none_of_b = stream.of_types(["A"])
     with pytest.raises(StatisticsError, match="no event of type 'B'"):
         measure_joint(pattern, none_of_b)
+
+
+def test_variables_of_one_type_are_drawn_apart(stream: EventStream) -> None:
+    pattern = parse("PATTERN AND(A a, A b, A c) WHERE a.x < b.x AND b.x < c.x WITHIN 9 units")
+    found = measure_joint(pattern, stream)
+    assert found.held.mean(axis=1) == pytest.approx([0.5, 0.5], abs=0.01)
+    assert math.exp(found.log_factor("abc")) == pytest.approx(2 / 3, rel=0.02)
+
+
+def test_half_a_draw_is_what_is_counted() -> None:
+    held = np.zeros((2, 10), dtype=bool)
+    held[0, :4] = held[1, 4:9] = True
+    found = JointConditions((frozenset("ab"), frozenset("bc")), held)
+    assert math.exp(found.log_factor("abc")) == pytest.approx((0.5 / 10) / (0.4 * 0.5))
+    held[1, 3] = True
+    assert math.exp(found.log_factor("abc")) == pytest.approx((1 / 10) / (0.4 * 0.6))

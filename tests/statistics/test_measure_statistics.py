@@ -22,6 +22,7 @@ from cepbench.statistics.measure import (
     merge_samples,
     sample_statistics,
 )
+from cepbench.statistics.sampling import PairSample
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.matcher import naive_matches
@@ -238,6 +239,24 @@ def test_samples_of_slices_are_as_good_as_one_of_the_whole() -> None:
     assert error == pytest.approx(math.sqrt(share * (1 - share) / 2_000), rel=0.1)
     assert abs(stats.selectivities["a", "b"] - share) < 4 * error
     assert stats.rates == pytest.approx(whole.rates, rel=0.01)
+
+
+def test_errors_of_conditions_on_several_events_of_a_set_add_up() -> None:
+    # Taken as independent: the relative errors of the factors add up in squares.
+    both = PairSample(1_000.0, 400.0, 500.0), PairSample(2_000.0, 500.0, 3_000.0)
+    keys = [("a", "b", "first"), ("a", "b", "last")]
+    for pair, sets in [(None, both), (both[0], both[1:])]:
+        sample = StatisticsSample(
+            active=10.0,
+            shortest=1.0,
+            events={"a": 5, "b": 5},
+            pairs={} if pair is None else {("a", "b"): pair},
+            sets=dict(zip(keys[-len(sets) :], sets, strict=True)),
+        )
+        stats = sample.to_statistics()
+        assert stats.selectivities["a", "b"] == pytest.approx(0.4 * 0.25)
+        relative = math.hypot(math.sqrt(500) / 400, math.sqrt(3_000) / 500)
+        assert stats.standard_errors["a", "b"] == pytest.approx(0.1 * relative)
 
 
 def test_what_cannot_be_measured() -> None:

@@ -138,3 +138,15 @@ def test_what_cannot_be_profiled() -> None:
         profiler.add(pd.DataFrame())
     with pytest.raises(StatisticsError, match="column 'branch'"):
         OutputProfiler(UNION).add(pd.DataFrame({"a": [1], "b": [2]}))
+
+
+def test_of_equally_frequent_orders_the_first_in_the_alphabet_counts() -> None:
+    profiler = OutputProfiler(THREE)
+    for positions in ([3, 2, 1], [1, 3, 2], [1, 2, 3]):  # the last in the alphabet is seen first
+        profiler.add(pd.DataFrame([positions], columns=["a", "b", "c"]))
+    assert profiler.orders()["order"].tolist() == [
+        ("a", "b", "c"),
+        ("a", "c", "b"),
+        ("c", "b", "a"),
+    ]
+    assert profiler.most_frequent_order == ("a", "b", "c")

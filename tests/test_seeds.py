@@ -1,0 +1,170 @@
+"""Wherever a seed is an argument: the same one gives the same, another one something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.experiments.distances import distance_summary
+from cepbench.experiments.estimate import choose_sample
+from cepbench.experiments.evaluator_checks import check_stream
+from cepbench.experiments.figure_data import cost_fit, cost_points, latency_points
+from cepbench.experiments.generator_problems import check_problem
+from cepbench.experiments.planning import PlanningCase, planning_summary
+from cepbench.experiments.robustness import planning_regrets
+from cepbench.experiments.significance import EXACT_PAIRS, sign_flip_p_values
+from cepbench.experiments.summary import paired_ratios, summarize
+from cepbench.experiments.sweep_comparison import compare_sweeps
+from cepbench.experiments.workload import PatternSpec, draw_workload
+from cepbench.patterns.parse import parse
+from cepbench.planners.generate import plan
+from cepbench.reporting.checks import Check, Selection, measure
+from cepbench.reporting.gains import gains_by_weight, gains_over_native
+from cepbench.statistics.joint import measure_joint
+from cepbench.statistics.measure import measure_statistics, sample_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.ten_symbols import ten_symbols
+from tests.experiments.test_sweep_comparison import made_up_sweep
+
+PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
+RATES = {f"T{k}": 1.0 + k for k in range(12)}
+NAMES = [f"v{k}" for k in range(8)]
+CASE = PlanningCase(
+    PatternSpec("sequence-3-0", "sequence", 3, str(PATTERN), 0),
+    Statistics(rates={"a": 2.0, "b": 2.1, "c": 2.2}, selectivities={("a", "b"): 0.5}),
+)
+
+
+def stream() -> EventStream:
+    rng = np.random.default_rng(0)
+    events = {"type": rng.choice(list("ABC"), 600), "time": range(600), "x": rng.random(600)}
+    return EventStream.from_pandas(pd.DataFrame(events), type="type", time="time")
+
+
+def results(seed: int = 0) -> pd.DataFrame:
+    """A sweep's table: 15 patterns of two sizes, two generators of each kind of plan."""
+    rng = np.random.default_rng(seed)
+    runs = [("EFREQ", "order"), ("GREEDY", "order"), ("ZSTREAM", "tree"), ("DP-B", "tree")]
+    rows = [
+        {
+            "pattern_set": "sequence",
+            "size": 3 + number % 2,
+            "pattern_id": f"p{number}",
+            "pattern": f"p{number}",
+            "algorithm": algorithm,
+            "plans": plans,
+            "evaluator": "tree",
+            "strategy": "any",
+            "alpha": 0.0,
+            "repetition": 0,
+            "status": "ok",
+            "plan": f"plan {number} {algorithm}",
+            "plan_log_cost": rng.normal(),
+            "log_cost": rng.normal(),
+            "matches": 7,
+            **{
+                metric: rng.lognormal()
+                for metric in (
+                    "events_per_second", "peak_bytes", "peak_partial_matches", "latency_mean",
+                    "normalized", "search_seconds", "distance", "plan_seconds",
+                )
+            },
+        }
+        for number in range(15)
+        for algorithm, plans in runs
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def numbers(table: pd.DataFrame) -> Any:
+    return table.to_csv()
+
+
+#: What draws -> what it gives with a seed, as something that can be compared.
+DRAWS: dict[str, Callable[[int], Any]] = {
+    "measure_statistics": lambda seed: measure_statistics(PATTERN, stream(), seed=seed, pairs=99),
+    "sample_statistics": lambda seed: sample_statistics(PATTERN, stream(), seed=seed, pairs=99),
+    "measure_joint": lambda seed: measure_joint(
+        PATTERN, stream(), seed=seed, draws=99
+    ).held.tolist(),
+    "plan": lambda seed: (
+        plan(
+            parse(f"PATTERN AND({', '.join(f'A {name}' for name in NAMES)}) WITHIN 1 units"),
+            Statistics(cardinalities=dict.fromkeys(NAMES, 4.0)),
+            "II-RANDOM",
+            seed=seed,
+        ).order
+    ),
+    "ten_symbols": lambda seed: numbers(ten_symbols(50, seed)),
+    "NasdaqStyle": lambda seed: NasdaqStyle(3, 1, seed=seed).table(np.arange(3), 0, 1).to_pylist(),
+    "draw_workload": lambda seed: [
+        spec.text for spec in draw_workload(RATES, sizes=(3,), patterns=3, seed=seed)
+    ],
+    "check_stream": lambda seed: numbers(check_stream(seed).to_pandas()),
+    "check_problem": lambda seed: check_problem("sequence-5", seed=seed).log_cardinality.tolist(),
+    "choose_sample": lambda seed: [
+        one.spec.pattern_id
+        for one in choose_sample(
+            draw_workload(RATES, pattern_sets=["sequence"], sizes=(3,), patterns=30, seed=0),
+            RATES,
+            seed=seed,
+        )
+    ],
+    "summarize": lambda seed: numbers(summarize(results(), seed=seed, resamples=40)),
+    "paired_ratios": lambda seed: numbers(
+        paired_ratios(results(), "peak_bytes", "GREEDY", "EFREQ", seed=seed, resamples=40)
+    ),
+    "planning_regrets": lambda seed: numbers(
+        planning_regrets([CASE], ["GREEDY"], factors=[3.0], draws=1, seed=seed)
+    ),
+    "checks.measure": lambda seed: measure(
+        Check("ratio", "peak_bytes", Selection(("GREEDY",)), Selection(("EFREQ",))),
+        results(),
+        seed=seed,
+        resamples=40,
+    ),
+    "cost_points": lambda seed: numbers(cost_points(results(), 5, seed=seed)),
+    "cost_fit": lambda seed: numbers(cost_fit(results(), seed=seed, resamples=40)),
+    "latency_points": lambda seed: numbers(latency_points(results(), seed=seed, resamples=40)),
+    "distance_summary": lambda seed: numbers(distance_summary(results(), seed=seed, resamples=40)),
+    "planning_summary": lambda seed: numbers(planning_summary(results(), seed=seed, resamples=40)),
+    "compare_sweeps": lambda seed: numbers(
+        compare_sweeps(
+            made_up_sweep(1),
+            made_up_sweep(2),
+            metrics=["events_per_second"],
+            seed=seed,
+            resamples=40,
+        ).ratios
+    ),
+    "sign_flip_p_values": lambda seed: sign_flip_p_values(
+        [np.arange(EXACT_PAIRS + 1) - 4.0], seed=seed
+    ).tolist(),
+    "gains_over_native": lambda seed: numbers(
+        gains_over_native(results(), "events_per_second", seed=seed)
+    ),
+    "gains_by_weight": lambda seed: numbers(
+        gains_by_weight(results(), "events_per_second", "GREEDY", "EFREQ", parts=2, seed=seed)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_the_seed_decides(name: str) -> None:
+    first, again, other = (DRAWS[name](seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_two_pairs_of_variables_have_draws_of_their_own() -> None:
+    # The same events and the same condition twice: draws in common would give one number.
+    pattern = parse("PATTERN AND(A a, B b, B c) WHERE a.x < b.x AND a.x < c.x WITHIN 60 units")
+    found = sample_statistics(pattern, stream(), pairs=99).pairs
+    assert found["a", "b"].candidates == found["a", "c"].candidates > 99
+    assert found["a", "b"].held != found["a", "c"].held
