@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from cepbench.evaluators import registry as evaluators
+from cepbench.planners import registry as generators
 
 # A kernel's first call compiles it, which no deadline should count.
 _COMMON = {
@@ -45,6 +49,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(tests).parts[0]
         if folder in _ONE_WORKER:
             item.add_marker(pytest.mark.xdist_group(_ONE_WORKER[folder]))
+
+
+@pytest.fixture(autouse=True)
+def registered_as_before() -> Iterator[None]:
+    """What a test registers, by itself or from a file, is gone when it has ended."""
+    registries = (generators._GENERATORS, evaluators._EVALUATORS)
+    before = [dict(registry) for registry in registries]
+    yield
+    for registry, entries in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(entries)
 
 
 #: The catalogue of data sets in git.

@@ -176,7 +176,7 @@ CALLS: dict[str, Call] = {
         {**PLANNED, "algorithm": "GREEDY", "seed": 0, "time_selectivity": "adjacent", "alpha": 0.0,
          "last": None, "budget": None},
     ),
-    "parse": Call(cep.parse, {"text": TEXT}),
+    "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
     "compare": Call(
         cep.compare,
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],

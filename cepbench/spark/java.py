@@ -147,8 +147,8 @@ def _wrapped(program: Path | None) -> Path:
             return base / name
         refused.append(f"{base}: programs cannot be run there")
     raise SparkSetupError(
-        f"found the Java {program}, but no place to put a program that starts it for Spark "
-        f"({'; '.join(refused)}); {_ADVICE}"
+        f"found the Java {program}, but no place to put a program that starts it for Spark; "
+        + "\n".join([_ADVICE, "tried:", *refused])
     )
 
 

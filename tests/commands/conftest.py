@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepbench.commands.app import app
-from cepbench.evaluators import registry as evaluators
-from cepbench.planners import registry as generators
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,13 +65,3 @@ def frame() -> pd.DataFrame:
 def data(tmp_path: Path, frame: pd.DataFrame) -> str:
     frame.to_parquet(tmp_path / "events.parquet")
     return str(tmp_path / "events.parquet")
-
-
-@pytest.fixture(autouse=True)
-def registered_as_before() -> Iterator[None]:
-    registries = (generators._GENERATORS, evaluators._EVALUATORS)
-    before = [dict(registry) for registry in registries]
-    yield
-    for registry, entries in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(entries)

@@ -59,6 +59,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "index.html").write_text("a report")
     (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "quickstart.ipynb").touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

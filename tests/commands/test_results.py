@@ -538,7 +538,7 @@ def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
     from tests.experiments.test_summary import MOST, made_up_results
 
     results = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
-    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}}
+    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}, "own_results": {}}
     _show({**told, "summary": _summary(results[results["size"] == 3], 0)})
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (greedy,) = (line for line in lines if line[:2] == ["sequence", "GREEDY"])

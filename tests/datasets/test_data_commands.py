@@ -157,5 +157,5 @@ def test_a_variant_is_found_without_its_data_set(catalogue: Path) -> None:
         assert "did you mean 'ten-symbols/feb1'?" in run("describe", wrong).stderr
     with pytest.raises(DatasetError, match="did you mean 'ten-symbols/feb1'"):
         cep.open_dataset("feb1")
-    with pytest.raises(DatasetError, match="by its name or path, not by int"):
+    with pytest.raises(DatasetError, match="by its name or path, not by an int"):
         cep.open_dataset(1)  # type: ignore[call-overload]

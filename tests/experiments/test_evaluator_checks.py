@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -16,14 +15,6 @@ from cepbench.experiments.evaluator_checks import PATTERNS, check_stream
 from tests.naive.matcher import naive_matches
 
 check_evaluator = cep.check_evaluator
-
-
-@pytest.fixture(autouse=True)
-def registered_as_before() -> Iterator[None]:
-    before = dict(registry._EVALUATORS)
-    yield
-    registry._EVALUATORS.clear()
-    registry._EVALUATORS.update(before)
 
 
 def borrowed(pattern, stream, plan):

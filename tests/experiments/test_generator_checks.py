@@ -8,7 +8,6 @@ import random
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -27,14 +26,6 @@ from cepbench.planners.generate import plan_problem
 from tests.generators import UNIVERSAL, affordable
 
 check_generator = cep.check_generator
-
-
-@pytest.fixture(autouse=True)
-def registered_as_before() -> Iterator[None]:
-    before = dict(registry._GENERATORS)
-    yield
-    registry._GENERATORS.clear()
-    registry._GENERATORS.update(before)
 
 
 def report_on(function, plans="order", *, sizes=(1, 2, 3, 4), options=None, **others):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from cepbench.errors import PlanGeneratorError
 from cepbench.patterns.parse import parse
-from cepbench.planners import registry
 from cepbench.planners.budget import UNLIMITED, Budget, Found, budget_from
 from cepbench.planners.generate import plan, plan_problem
 from cepbench.planners.registry import plan_generator
@@ -18,14 +16,6 @@ from cepbench.statistics.model import Statistics
 from tests.planning_cases import random_case
 
 PROBLEM = random_case(2, 4).problem
-
-
-@pytest.fixture(autouse=True)
-def registered_as_before() -> Iterator[None]:
-    before = dict(registry._GENERATORS)
-    yield
-    registry._GENERATORS.clear()
-    registry._GENERATORS.update(before)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, "2", True, None])

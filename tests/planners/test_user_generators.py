@@ -26,14 +26,6 @@ from tests.planning_cases import random_case
 CASE = random_case(1, 3)
 
 
-@pytest.fixture(autouse=True)
-def registered_as_before() -> Iterator[None]:
-    before = dict(registry._GENERATORS)
-    yield
-    registry._GENERATORS.clear()
-    registry._GENERATORS.update(before)
-
-
 def made_by(function, plans: str = "order", **options):
     """The plan of a generator registered for this test."""
     plan_generator("MINE", plans=plans, **options)(function)
