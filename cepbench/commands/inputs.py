@@ -194,7 +194,7 @@ def read_pattern(text: str | None, name: str | None, source: Source | None) -> P
             return parse(sys.stdin.read())
         except UnicodeDecodeError as error:
             raise PatternError(f"standard input is no text in UTF-8 ({error})") from None
-    if "(" in text:  # every pattern has one, and hardly a file
+    if not _is_file(text) and ("(" in text or text.lstrip().upper().startswith("PATTERN ")):
         return parse(text)
     try:
         return parse(Path(text).read_text(encoding="utf-8"))
@@ -203,6 +203,14 @@ def read_pattern(text: str | None, name: str | None, source: Source | None) -> P
             f"{text!r} is no pattern, and no file of one can be read ({_why(error)}). A pattern "
             "looks like: PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
         ) from None
+
+
+def _is_file(text: str) -> bool:
+    """Whether a file has this name; a long text, or one with odd characters, is none."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def read_statistics(

@@ -173,6 +173,9 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
         return "; texts stand in single quotes, double quotes are for names"
+    if found.upper() in ("WHERE", "STRATEGY") and {"WITHIN", "STRATEGY"} & set(stack):
+        later = "WITHIN" if "WITHIN" in stack else "STRATEGY"
+        return f"; {found.upper()} stands before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
         near = difflib.get_close_matches(found.upper(), usable, n=1)

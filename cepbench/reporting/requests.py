@@ -88,11 +88,12 @@ def _named(name: str, source: Path) -> Request:
     inside = source / f"{name}.ipynb"
     path = Path(name) if name.endswith(".ipynb") else inside
     if not path.is_file():
-        known = sorted(path.stem for path in source.glob("*.ipynb"))
+        there = {path.stem for path in source.glob("*.ipynb")}
+        known = sorted({*NOTEBOOKS, *there} - {Path(name).stem})
         near = difflib.get_close_matches(Path(name).stem, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
-        if not known:
-            hint = "there are none at all: run this at the root of the project."
+        if not there:
+            hint += f" None is in {source}: run this at the root of the project."
         what = f"file {path}" if name.endswith(".ipynb") else f"notebook {name!r} in {source}"
         raise ReportError(f"there is no {what}; {hint} Or name the path of any notebook")
     stem = page_name(path.stem)

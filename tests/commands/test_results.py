@@ -549,3 +549,13 @@ def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
     assert "sequence: Patterns missing, of 6: GREEDY 4." in text
     assert "Not compared where more than half are missing: GREEDY." in text
     assert "conjunction:" not in text
+
+
+def test_a_pattern_needs_no_bracket_and_a_file_may_have_one(run, data, tmp_path) -> None:
+    """What a file of this name exists for is read from there; else PATTERN begins a pattern."""
+    written = run(f"plan 'PATTERN A a; B b WITHIN 5 units' --data {data} --json")
+    file = tmp_path / "my (1).cep"
+    file.write_text("PATTERN SEQ(A a, B b) WITHIN 5 units")
+    read = run(f"plan '{file}' --data {data} --json")
+    first, second = (json.loads(result.stdout)["pattern"] for result in (written, read))
+    assert first == second == "PATTERN SEQ(A a, B b) WITHIN 5 units"

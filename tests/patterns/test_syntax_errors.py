@@ -94,6 +94,9 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a) WITHIN 5 minuets", 27, "did you mean 'minutes'?"),
         ("PATTERN SEQ(A a) WITHIN 5 fortnights", 27, "or units for a plain integer time"),
         ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "expected the end of the pattern"),
+        ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "STRATEGY stands before WITHIN: PATTERN"),
+        ("PATTERN A a WITHIN 5 s WHERE a.x > 1", 24, "WHERE stands before WITHIN: PATTERN"),
+        ("PATTERN A a STRATEGY any WHERE a.x > 1 WITHIN 5 s", 26, "WHERE stands before STRATEGY"),
     ],
 )
 def test_words(text: str, column: int, words: str) -> None:
