@@ -96,6 +96,12 @@ SEVERAL_BRANCHES = {
         (2, (2, 3, None)),
         (3, (2, None, 3)),
     },
+    # Of equal positions the shorter match comes first, whichever branch it is of.
+    "OR(AND(C c, B b), SEQ(C c)) STRATEGY consuming WITHIN 4 units": {
+        (1, (3, None)),
+        (1, (5, None)),
+        (1, (7, None)),
+    },
     # An event of a match reported before is used up for every branch.
     "OR(SEQ(A a, B b), SEQ(A a, C c)) STRATEGY consuming WITHIN 4 units": {
         (0, (0, 1, None)),

@@ -139,6 +139,21 @@ def test_very_many_events_at_one_timestamp() -> None:
     assert set(result.matches["branch"]) == {0}
 
 
+def test_an_event_that_several_variables_may_take_is_seen_once() -> None:
+    """Wherever a step ends, all matches that end with one event are compared with each other."""
+    pattern = parse("PATTERN AND(A a, A b, A c) STRATEGY consuming WITHIN 5 units")
+    events = pd.DataFrame({"type": ["A"] * 60, "time": [1] * 60})
+    found = evaluate(pattern, stream_of(events), written_order(pattern)).matches
+    assert found.to_numpy().tolist() == np.arange(60).reshape(-1, 3).tolist()
+
+
+def test_a_step_that_ends_within_a_timestamp_evicts_nothing_too_early() -> None:
+    pattern = parse("PATTERN SEQ(A a, B b) STRATEGY consuming WITHIN 1280 units")
+    events = pd.DataFrame({"type": ["A"] * 40 + ["B"] * 40, "time": [3] * 40 + [1283] * 40})
+    result = evaluate(pattern, stream_of(events), written_order(pattern))
+    assert result.metrics.matches == 40
+
+
 @pytest.mark.parametrize("strategy", ["", "STRATEGY consuming "])
 def test_matches_that_wait_count_as_partial_matches(strategy: str) -> None:
     """They are stored until their window has passed, however many they are."""
@@ -152,6 +167,7 @@ def test_matches_that_wait_count_as_partial_matches(strategy: str) -> None:
         evaluate(pattern, stream_of(events), plan, output="count", partial_match_limit=1_000)
     enough = evaluate(pattern, stream_of(events), plan, partial_match_limit=3_600)
     assert enough.metrics.matches == number
+    assert not strategy or (enough.matches["a"].is_unique and enough.matches["b"].is_unique)
 
 
 sets = st.lists(
