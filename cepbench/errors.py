@@ -184,5 +184,7 @@ def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) 
     """
     if not isinstance(name, str):
         return ""
-    near = difflib.get_close_matches(name[:200], map(str, known), n=1, cutoff=cutoff)
+    # Comparing two names takes the product of their lengths.
+    texts = [text for text in map(str, known) if len(text) <= 200]
+    near = difflib.get_close_matches(name[:200], texts, n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -22,6 +22,7 @@ from cepbench.errors import (
     PatternSyntaxError,
     UnsatisfiablePatternError,
     UnsupportedPatternError,
+    did_you_mean,
 )
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
@@ -42,7 +43,6 @@ from cepbench.patterns.source import (
     Source,
     name_of,
     names_in,
-    nearest,
     nodes_of,
     tokens_of,
 )
@@ -305,7 +305,7 @@ class _Reader:
         if known is None:
             self._source.fail(
                 PatternNameError,
-                f"unknown strategy {str(name)!r}{nearest(name.lower(), _STRATEGY_NAMES)}; use one "
+                f"unknown strategy {str(name)!r}{did_you_mean(name.lower(), _STRATEGY_NAMES)}; use one "
                 f"of {', '.join(STRATEGIES)}",
                 name,
             )
@@ -321,7 +321,7 @@ class _Reader:
             if name not in variables:
                 self._source.fail(
                     PatternNameError,
-                    f"unknown variable {name!r}{nearest(name, variables)}; the pattern has "
+                    f"unknown variable {name!r}{did_you_mean(name, variables)}; the pattern has "
                     f"{', '.join(variables)}",
                     place,
                 )
@@ -386,6 +386,6 @@ def _written(amount: Node) -> str:
 
 def _unknown_unit(unit: str) -> str:
     return (
-        f"unknown time unit {unit!r}{nearest(unit.lower(), _UNITS)}; use "
+        f"unknown time unit {unit!r}{did_you_mean(unit.lower(), _UNITS)}; use "
         f"{', '.join(NANOSECONDS)}, or units for a plain integer time"
     )

@@ -11,6 +11,7 @@ from cepbench.errors import (
     PatternNameError,
     PatternSyntaxError,
     UnsupportedPatternError,
+    did_you_mean,
 )
 from cepbench.patterns.expressions import (
     Aggregate,
@@ -27,7 +28,6 @@ from cepbench.patterns.source import (
     Source,
     name_of,
     names_in,
-    nearest,
     nodes_of,
     tokens_of,
     without_brackets,
@@ -181,7 +181,7 @@ class ConditionReader:
         if name not in self._kinds:
             self._source.fail(
                 PatternNameError,
-                f"unknown variable {name!r}{nearest(name, self._kinds)}; the pattern has "
+                f"unknown variable {name!r}{did_you_mean(name, self._kinds)}; the pattern has "
                 f"{', '.join(self._kinds)}",
                 variable,
             )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, NoReturn
 
-from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, did_you_mean
 from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-#: Longer names are not looked up for the nearest one.
-_LONGEST_NAME = 100
 
 
 class Source:
@@ -97,7 +93,7 @@ class Source:
         if name not in self._parameters:
             self.fail(
                 PatternNameError,
-                f"parameter {written} has no value{nearest(name, self._parameters)}; give it as "
+                f"parameter {written} has no value{did_you_mean(name, self._parameters)}; give it as "
                 f"parse(text, {name}=…)",
                 tree,
             )
@@ -125,15 +121,6 @@ class Source:
                 tree,
             )
         return number
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that looks most like ``name``, or nothing."""
-    # Comparing two names takes the product of their lengths.
-    if len(name) > _LONGEST_NAME:
-        return ""
-    near = difflib.get_close_matches(name, [k for k in known if len(k) <= _LONGEST_NAME], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def nodes_of(tree: Node) -> list[Node]:
