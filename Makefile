@@ -53,7 +53,7 @@ $(BUILT): pyproject.toml constraints.txt
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 			-c constraints.txt -e '.[dev]'; fi
-	@$(BIN)/python -m cepbench.experiments.warm_up
+	@$(BIN)/python -m cepbench.sweeps.warm_up
 	@touch $@
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation

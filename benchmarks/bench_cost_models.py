@@ -14,8 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 import cepbench as cep
-from cepbench.experiments.plan_space import COSTS, regrets, time_every_plan
 from cepbench.streams.ten_symbols import ten_symbols
+from cepbench.studies.kolchinsky2018.plan_space import COSTS, regrets, time_every_plan
 
 PATTERNS = {
     "P3": "SEQ(s3 a, s6 b, s9 c)",

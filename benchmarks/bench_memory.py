@@ -25,7 +25,7 @@ from typing import Any
 import pandas as pd
 
 import cepbench as cep
-from cepbench.evaluators.engine import warm_up
+from cepbench.evaluators.joins.engine import warm_up
 from cepbench.streams.ten_symbols import ten_symbols
 
 #: Name -> pattern and the order of its plan: frequent events first, so that much is stored.

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from cepbench.analysis.common_patterns import left_out_notes
+from cepbench.analysis.summary import paired_ratios, summarize
 from cepbench.errors import CepbenchError
-from cepbench.experiments.cells import OK
-from cepbench.experiments.common_patterns import left_out_notes
-from cepbench.experiments.configuration import SweepConfig
-from cepbench.experiments.summary import paired_ratios, summarize
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 from cepbench.spark.session import spark_session
-from cepbench.spark.sweep import run_sweep
+from cepbench.sweeps.cells import OK
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.sweeps.spark_job import run_sweep
 
 #: Pairs of generators that the paper compares in figures.
 PAIRS = (("DP-LD", "EFREQ"), ("DP-LD", "GREEDY"), ("DP-B", "ZSTREAM"), ("DP-B", "ZSTREAM-ORD"))
@@ -89,7 +89,7 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
     Parameters
     ----------
     results : DataFrame
-        As :func:`cepbench.spark.sweep.run_sweep` returns it.
+        As :func:`cepbench.sweeps.spark_job.run_sweep` returns it.
     seed : int
         Of the bootstrap.
     """

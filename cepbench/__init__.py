@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("cepbench")
 
 if TYPE_CHECKING:
+    from cepbench.app.explore import explore as explore
+    from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
+    from cepbench.conformance.generator_checks import check_generator as check_generator
     from cepbench.datasets.opening import open_dataset as open_dataset
     from cepbench.errors import CepbenchError as CepbenchError
     from cepbench.evaluators.arrow_matches import with_events as with_events
@@ -24,11 +27,7 @@ if TYPE_CHECKING:
     from cepbench.evaluators.match_batches import match_batches as match_batches
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
-    from cepbench.experiments.compare import compare as compare
-    from cepbench.experiments.evaluator_checks import check_evaluator as check_evaluator
-    from cepbench.experiments.generator_checks import check_generator as check_generator
-    from cepbench.explanations.explain import explain as explain
-    from cepbench.exploration.explore import explore as explore
+    from cepbench.explainer.explain import explain as explain
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from cepbench.statistics.model import Statistics as Statistics
     from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
     from cepbench.streams.event_stream import EventStream as EventStream
+    from cepbench.sweeps.compare import compare as compare
 
 _HOMES = {
     "CepbenchError": "cepbench.errors",
@@ -60,12 +60,12 @@ _HOMES = {
     "Statistics": "cepbench.statistics.model",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
-    "check_evaluator": "cepbench.experiments.evaluator_checks",
-    "check_generator": "cepbench.experiments.generator_checks",
-    "compare": "cepbench.experiments.compare",
+    "check_evaluator": "cepbench.conformance.evaluator_checks",
+    "check_generator": "cepbench.conformance.generator_checks",
+    "compare": "cepbench.sweeps.compare",
     "evaluate": "cepbench.evaluators.evaluate",
-    "explain": "cepbench.explanations.explain",
-    "explore": "cepbench.exploration.explore",
+    "explain": "cepbench.explainer.explain",
+    "explore": "cepbench.app.explore",
     "match_batches": "cepbench.evaluators.match_batches",
     "match_timeline": "cepbench.exploration.timeline",
     "measure_statistics": "cepbench.statistics.measure",
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext cepbench`` brings the cell magic ``%%cep``, and charts without a network."""
-    from cepbench.exploration.magic import load
+    from cepbench.app.magic import load
 
     load(shell)
 

@@ -202,15 +202,15 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
 )
 
 _ENGINE = (
-    "evaluators/layout.py",
+    "evaluators/joins/layout.py",
     "evaluators/detector.py",
-    "kernels/advance.py",
-    "kernels/join.py",
+    "kernels/joins/advance.py",
+    "kernels/joins/join.py",
 )
 _DESCENT = (
     "planners/iterative_improvement.py",
-    "kernels/iterative_improvement.py",
-    "kernels/order_moves.py",
+    "kernels/planning/iterative_improvement.py",
+    "kernels/planning/order_moves.py",
 )
 
 #: What comes from where, paper by paper, in the order of its sections.
@@ -223,8 +223,8 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "section 2.1",
             ("patterns/grammar.lark", "patterns/parse.py", "patterns/model.py"),
         ),
-        ("kolchinsky2018", "lazy-nfa", "section 2.2", ("evaluators/lazy_nfa.py", *_ENGINE)),
-        ("kolchinsky2018", "tree", "section 2.3", ("evaluators/tree.py", *_ENGINE)),
+        ("kolchinsky2018", "lazy-nfa", "section 2.2", ("evaluators/joins/lazy_nfa.py", *_ENGINE)),
+        ("kolchinsky2018", "tree", "section 2.3", ("evaluators/joins/tree.py", *_ENGINE)),
         ("kolchinsky2018", "order-throughput", "section 3.1", ("costs/order_throughput.py",)),
         ("kolchinsky2018", "tree-throughput", "section 3.2", ("costs/tree_throughput.py",)),
         ("kolchinsky2018", "sequences as conjunctions", "section 4", ("costs/problem.py",)),
@@ -248,7 +248,7 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "kolchinsky2018",
             "DP-LD",
             "section 6.1",
-            ("planners/dp_ld.py", "kernels/dp_ld.py", "kernels/subset_sizes.py"),
+            ("planners/dp_ld.py", "kernels/planning/dp_ld.py", "kernels/planning/subset_sizes.py"),
         ),
         (
             "kolchinsky2018",
@@ -260,7 +260,7 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "kolchinsky2018",
             "DP-B",
             "section 6.1",
-            ("planners/dp_b.py", "kernels/dp_b.py", "kernels/subset_sizes.py"),
+            ("planners/dp_b.py", "kernels/planning/dp_b.py", "kernels/planning/subset_sizes.py"),
         ),
         (
             "kolchinsky2018",
@@ -268,12 +268,12 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "section 6.2",
             ("streams/nasdaq_style.py", "streams/nasdaq_files.py", "spark/generate.py"),
         ),
-        ("kolchinsky2018", "pattern sets", "section 6.2", ("experiments/workload.py",)),
+        ("kolchinsky2018", "pattern sets", "section 6.2", ("sweeps/workload.py",)),
         (
             "mei2009",
             "ZSTREAM",
             "section 5.2.3, Algorithm 5",
-            ("planners/zstream.py", "kernels/zstream.py"),
+            ("planners/zstream.py", "kernels/planning/zstream.py"),
         ),
         (
             "mei2009",
@@ -287,8 +287,8 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "simulated annealing",
             (
                 "planners/simulated_annealing.py",
-                "kernels/simulated_annealing.py",
-                "kernels/order_moves.py",
+                "kernels/planning/simulated_annealing.py",
+                "kernels/planning/order_moves.py",
             ),
         ),
         (
@@ -305,26 +305,30 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
             "kossmann2000",
             "IDP",
             "IDP1",
-            ("planners/iterative_dp.py", "kernels/iterative_dp.py"),
+            ("planners/iterative_dp.py", "kernels/planning/iterative_dp.py"),
         ),
         (
             "ibaraki1984",
             "IKKBZ",
             "tree queries",
-            ("planners/ikkbz.py", "kernels/ikkbz.py"),
+            ("planners/ikkbz.py", "kernels/planning/ikkbz.py"),
         ),
         ("fegaras1998", "GOO", "greedy operator ordering", ("planners/goo.py",)),
         (
             "moerkotte2006",
             "DPCCP",
             "section 3",
-            ("planners/dpccp.py", "kernels/dpccp.py", "planners/predicate_graph.py"),
+            ("planners/dpccp.py", "kernels/planning/dpccp.py", "planners/predicate_graph.py"),
         ),
         (
             "waas2000",
             "QUICKPICK",
             "QuickPick",
-            ("planners/quickpick.py", "kernels/quickpick.py", "planners/predicate_graph.py"),
+            (
+                "planners/quickpick.py",
+                "kernels/planning/quickpick.py",
+                "planners/predicate_graph.py",
+            ),
         ),
         (
             "neumann2018",

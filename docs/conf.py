@@ -115,7 +115,7 @@ def _write_rooms(app: Any) -> None:
 
 def _as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """The magic's docstring is what IPython prints for ``%%cep?``, no page."""
-    if name == "cepbench.exploration.magic.cep":
+    if name == "cepbench.app.magic.cep":
         lines[:] = ["::", "", *(f"   {line}" for line in lines)]
 
 

@@ -23,7 +23,7 @@ _INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
 def plans_picture() -> str:
     """Three plans of one pattern after a run: same matches, very different work."""
     import cepbench as cep
-    from cepbench.explanations.page import tree_picture
+    from cepbench.explainer.page import tree_picture
     from cepbench.figures.styles import style_of
 
     dataset = cep.open_dataset("nasdaq-style/sample")

@@ -25,7 +25,7 @@ from cepbench.errors import (
     StreamError,
     did_you_mean,
 )
-from cepbench.kernels import advance
+from cepbench.kernels.joins import advance
 from cepbench.planners.budget import UNLIMITED, Budget
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"

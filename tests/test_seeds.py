@@ -9,28 +9,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.experiments.distances import distance_summary
-from cepbench.experiments.estimate import choose_sample
-from cepbench.experiments.evaluator_checks import check_stream
-from cepbench.experiments.figure_data import cost_fit, cost_points, latency_points
-from cepbench.experiments.generator_problems import check_problem
-from cepbench.experiments.planning import PlanningCase, planning_summary
-from cepbench.experiments.robustness import planning_regrets
-from cepbench.experiments.significance import EXACT_PAIRS, sign_flip_p_values
-from cepbench.experiments.summary import paired_ratios, summarize
-from cepbench.experiments.sweep_comparison import compare_sweeps
-from cepbench.experiments.workload import PatternSpec, draw_workload
+from cepbench.analysis.checks import Check, Selection, measure
+from cepbench.analysis.gains import gains_by_weight, gains_over_native
+from cepbench.analysis.significance import EXACT_PAIRS, sign_flip_p_values
+from cepbench.analysis.summary import paired_ratios, summarize
+from cepbench.analysis.sweep_comparison import compare_sweeps
+from cepbench.conformance.evaluator_checks import check_stream
+from cepbench.conformance.generator_problems import check_problem
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
-from cepbench.reporting.checks import Check, Selection, measure
-from cepbench.reporting.gains import gains_by_weight, gains_over_native
 from cepbench.statistics.joint import measure_joint
 from cepbench.statistics.measure import measure_statistics, sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import ten_symbols
-from tests.experiments.test_sweep_comparison import made_up_sweep
+from cepbench.studies.kolchinsky2018.distances import distance_summary
+from cepbench.studies.kolchinsky2018.figure_data import cost_fit, cost_points, latency_points
+from cepbench.studies.kolchinsky2018.planning import PlanningCase, planning_summary
+from cepbench.studies.kolchinsky2018.robustness import planning_regrets
+from cepbench.sweeps.estimate import choose_sample
+from cepbench.sweeps.workload import PatternSpec, draw_workload
+from tests.analysis.test_sweep_comparison import made_up_sweep
 
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
 RATES = {f"T{k}": 1.0 + k for k in range(12)}

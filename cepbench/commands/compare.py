@@ -32,10 +32,10 @@ from cepbench.commands.output import (
     write_json,
     write_table,
 )
-from cepbench.experiments.plugins import load_plugins
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from cepbench.experiments.compare import Comparison
+    from cepbench.sweeps.compare import Comparison
 
 EXAMPLES = examples(
     "cepbench compare --pattern-name rare-last --data nasdaq-style/sample",
@@ -81,7 +81,7 @@ def compare(
     stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
 
-    from cepbench.experiments.compare import compare as comparison_of
+    from cepbench.sweeps.compare import compare as comparison_of
 
     with progress("running plans", total=1, unit=" runs") as bar:
 

@@ -36,7 +36,7 @@ def complete_profiles(incomplete: str) -> list[str]:
 
 def complete_sweeps(incomplete: str) -> list[str]:
     """Sweeps that come with the package, and files."""
-    named = Path(__file__).parents[1] / "experiments" / "sweeps"
+    named = Path(__file__).parents[1] / "studies" / "kolchinsky2018" / "sweeps"
     names = [path.stem for path in sorted(named.glob("*.toml"))]
     return [*_beginning(names, incomplete), *_paths(incomplete, ".toml")]
 

@@ -30,10 +30,10 @@ from cepbench.commands.options import (
 from cepbench.commands.output import progress, remark, say, width, write_json
 from cepbench.commands.planning import last_of, plan_with
 from cepbench.errors import PlanGeneratorError
-from cepbench.experiments.plugins import load_plugins
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from cepbench.explanations.explanation import Explanation
+    from cepbench.explainer.explanation import Explanation
 
 EXAMPLES = examples(
     "cepbench explain --pattern-name rare-last --data nasdaq-style/sample \\\n"
@@ -79,7 +79,7 @@ def explain(
     if planned.plan is None:
         raise PlanGeneratorError(planned.reason)
 
-    from cepbench.explanations.explain import explain as explanation_of
+    from cepbench.explainer.explain import explain as explanation_of
 
     with progress("running the plan" if run else "explaining the plan"):
         found = explanation_of(

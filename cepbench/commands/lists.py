@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cepbench.commands.options import JsonOption, PluginOption, examples
 from cepbench.commands.output import progress, say, say_text, write_json, write_table
-from cepbench.experiments.plugins import load_plugins
 from cepbench.papers import ALGORITHMS, REFERENCES
+from cepbench.plugins import load_plugins
 
 GENERATORS_EXAMPLES = examples("cepbench generators")
 EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")

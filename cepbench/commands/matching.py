@@ -17,11 +17,11 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.match_batches import match_batches
 from cepbench.evaluators.registry import Evaluator
 from cepbench.evaluators.result import Metrics, Result
-from cepbench.experiments.measure import WARM_UP_EVENTS
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
+from cepbench.sweeps.measure import WARM_UP_EVENTS
 
 #: Matches that are kept to be shown.
 SHOWN = 5

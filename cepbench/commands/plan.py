@@ -27,10 +27,10 @@ from cepbench.commands.options import (
 from cepbench.commands.output import say, width, write_json, write_table
 from cepbench.commands.planning import PlannedRow, last_of, plan_with
 from cepbench.errors import PlanGeneratorError
-from cepbench.experiments.plugins import load_plugins
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from cepbench.explanations.explanation import Explanation
+    from cepbench.explainer.explanation import Explanation
 
 EXAMPLES = examples(
     'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
@@ -79,7 +79,7 @@ def plan(
     asked = read_pattern(pattern, pattern_name, source)
     load_plugins(plugin)
 
-    from cepbench.explanations.explain import explain
+    from cepbench.explainer.explain import explain
     from cepbench.planners.registry import default_generators, find_generator
 
     names = [find_generator(name).name for name in generator or default_generators()]

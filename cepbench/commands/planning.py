@@ -86,9 +86,9 @@ def plan_with(
     StatisticsError
         If statistics are missing or make no sense, which no generator can help.
     """
-    from cepbench.experiments.measure import load_kernels, plan_text
     from cepbench.planners.generate import plan
     from cepbench.planners.registry import find_generator
+    from cepbench.sweeps.measure import load_kernels, plan_text
 
     entry = find_generator(name)
     with progress(f"planning with {entry.name}"):
@@ -123,7 +123,7 @@ def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics
             "--alpha weighs latency, which depends on the variable whose event comes last, and the "
             "pattern leaves that open; name it by --last, or give --data to find it there"
         )
-    from cepbench.experiments.profiler import expected_last
+    from cepbench.sweeps.profiler import expected_last
 
     with progress("finding which event comes last"):
         return expected_last(pattern, stream, statistics)

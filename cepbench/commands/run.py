@@ -30,7 +30,7 @@ from cepbench.commands.options import (
 from cepbench.commands.output import say, say_text, write_json, write_table
 from cepbench.commands.planning import plan_with
 from cepbench.errors import PlanGeneratorError
-from cepbench.experiments.plugins import load_plugins
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,13 +13,13 @@ from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOptio
 from cepbench.commands.output import progress, remark, say, write_json, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
-from cepbench.experiments.plugins import load_plugins
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cepbench.experiments.configuration import SweepConfig
-    from cepbench.experiments.sweep_file import Sweep
+    from cepbench.sweeps.configuration import SweepConfig
+    from cepbench.sweeps.sweep_file import Sweep
 
 app = typer.Typer(help="Sweeps: many patterns, all plan generators, one file.", **GROUP)
 
@@ -100,10 +100,10 @@ def run(
     spark, ready = _prepare(wanted, master, folder)
     if estimate:
         _estimate_all(spark, ready, folder)
-    from cepbench.experiments.own_parts import own_folder
-    from cepbench.experiments.profiles import sweep_folder
     from cepbench.planners.registry import own_generators
-    from cepbench.spark.sweep import run_sweep
+    from cepbench.studies.kolchinsky2018.profiles import sweep_folder
+    from cepbench.sweeps.spark_job import run_sweep
+    from cepbench.sweeps.user_parts import own_folder
 
     finished = []
     for sweep, config in ready:
@@ -170,8 +170,8 @@ def estimate(
 @app.command("list", epilog=examples("cepbench sweep list"))
 def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
     """The sweeps that come with cepbench, and those whose results are in the folder."""
-    from cepbench.experiments.store import COMPLETE, count_rows
-    from cepbench.experiments.sweep_file import named_sweeps, read_sweep
+    from cepbench.sweeps.store import COMPLETE, count_rows
+    from cepbench.sweeps.sweep_file import named_sweeps, read_sweep
 
     known = [read_sweep(name) for name in named_sweeps()]
     there = [
@@ -231,7 +231,7 @@ def compare(
 
     What differs besides is told first. Other numbers of matches on the same data are an error.
     """
-    from cepbench.experiments.sweep_comparison import METRICS, compare_sweeps
+    from cepbench.analysis.sweep_comparison import METRICS, compare_sweeps
 
     with progress("comparing"):
         found = compare_sweeps(
@@ -298,8 +298,8 @@ def _changes_for_notebook(
     sweep: Sweep, changes: list[str] | None, notebooks: Path
 ) -> dict[str, Any] | None:
     """The same changes, and the path of the data as it is seen from the folder of the notebook."""
-    from cepbench.experiments.sweep_file import change_of
     from cepbench.reporting.requests import relative
+    from cepbench.sweeps.sweep_file import change_of
 
     found = dict(change_of(text) for text in changes or ())
     if isinstance(sweep.data, str) and Path(sweep.data).exists():
@@ -309,8 +309,8 @@ def _changes_for_notebook(
 
 def _page_of(sweep: str, profile: str | None) -> str:
     """The page of a sweep; the usual profile is not in its name."""
-    from cepbench.experiments.sweep_file import DEFAULT_PROFILE
     from cepbench.reporting.requests import page_name
+    from cepbench.sweeps.sweep_file import DEFAULT_PROFILE
 
     return page_name(
         f"sweep_{sweep}" + (f"_{profile}" if profile not in (None, DEFAULT_PROFILE) else "")
@@ -321,7 +321,7 @@ def _read(
     sources: list[str], profile: str | None, changes: list[str] | None, plugin: list[Path] | None
 ) -> list[Sweep]:
     """The sweeps, checked as far as that goes without their data."""
-    from cepbench.experiments.sweep_file import change_of, read_sweep
+    from cepbench.sweeps.sweep_file import change_of, read_sweep
 
     load_plugins(plugin)
     set_otherwise = dict(change_of(text) for text in changes or ())
@@ -343,8 +343,8 @@ def _prepare(
 ) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
     """A Spark session, and the sweeps with their configurations on data that is there."""
     from cepbench.spark.session import spark_session
-    from cepbench.spark.sweep_data import sweep_data
     from cepbench.streams.nasdaq_style import NasdaqStyle
+    from cepbench.sweeps.sweep_data import sweep_data
 
     # Before Spark starts: a stream that cannot be made is told at once.
     styles = {
@@ -375,9 +375,9 @@ def _estimate_all(
     spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, say: Any = remark
 ) -> list[pd.DataFrame]:
     """Tell the estimate of every sweep, and of all together."""
-    from cepbench.experiments.estimate import describe_estimate
-    from cepbench.experiments.profiles import restrictions, sweep_folder
-    from cepbench.spark.estimate import estimate_sweep
+    from cepbench.studies.kolchinsky2018.profiles import restrictions, sweep_folder
+    from cepbench.sweeps.estimate import describe_estimate
+    from cepbench.sweeps.spark_estimate import estimate_sweep
 
     cores = spark.sparkContext.defaultParallelism
     tables = []
@@ -393,7 +393,7 @@ def _estimate_all(
 
 def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Medians over the patterns of each pattern set, a row a run."""
-    from cepbench.experiments.summary import RUN, summarize
+    from cepbench.analysis.summary import RUN, summarize
 
     table = summarize(results, seed=seed)
     table = table[table["size"].isna() & (table["statistic"] == "median")]
@@ -409,7 +409,7 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
 def _show(told: dict[str, Any]) -> None:
     import pandas as pd
 
-    from cepbench.experiments.common_patterns import left_out_notes
+    from cepbench.analysis.common_patterns import left_out_notes
 
     endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
     say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")

@@ -21,14 +21,9 @@ from cepbench.errors import (
     UnsupportedPatternError,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
-from cepbench.evaluators.engine import Engine
-from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches, branches_frame
-from cepbench.evaluators.node_table import NodeTable
-from cepbench.evaluators.partitions import PartitionRanks
-from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.result import Metrics
-from cepbench.evaluators.snapshot import (
+from cepbench.evaluators.joins.engine import Engine
+from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.joins.snapshot import (
     pack,
     plan_from_json,
     plan_to_json,
@@ -38,8 +33,13 @@ from cepbench.evaluators.snapshot import (
     unsealed,
     write_snapshot,
 )
-from cepbench.evaluators.union import Union, waits
-from cepbench.kernels import tables
+from cepbench.evaluators.joins.union import Union, waits
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.node_table import NodeTable
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.result import Metrics
+from cepbench.kernels.joins import tables
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread

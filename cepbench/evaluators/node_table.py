@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.layout import JoinLayout
-from cepbench.kernels import tables
+from cepbench.evaluators.joins.layout import JoinLayout
+from cepbench.kernels.joins import tables
 
 
 @dataclass(frozen=True)

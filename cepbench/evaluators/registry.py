@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import shown
 from cepbench.errors import EvaluationError, did_you_mean
-from cepbench.evaluators.lazy_nfa import chain
-from cepbench.evaluators.tree import tree_of_instances
+from cepbench.evaluators.joins.lazy_nfa import chain
+from cepbench.evaluators.joins.tree import tree_of_instances
 from cepbench.plans.model import OrderPlan, Plan, Tree, TreePlan, UnionPlan
 
 _F = TypeVar("_F", bound=Callable[..., Any])

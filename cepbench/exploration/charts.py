@@ -10,12 +10,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from cepbench.experiments.cells import OK
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.exploration.timeline import Timeline
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.patterns.model import Kind, Variable
+from cepbench.sweeps.cells import OK
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart, for event types.
 TYPE_COLOURS = (

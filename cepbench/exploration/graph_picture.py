@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cepbench.explanations.columns import short
+from cepbench.explainer.columns import short
 
 Row = Mapping[Any, Any]
 

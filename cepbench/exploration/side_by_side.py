@@ -10,8 +10,8 @@ import pandas as pd
 
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import PlanGeneratorError
-from cepbench.explanations.explain import explain
-from cepbench.explanations.explanation import Explanation
+from cepbench.explainer.explain import explain
+from cepbench.explainer.explanation import Explanation
 from cepbench.exploration.side_by_side_page import Panel, panels_html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern

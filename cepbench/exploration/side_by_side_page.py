@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cepbench.explanations.columns import Row
-from cepbench.explanations.explanation import Explanation
-from cepbench.explanations.page import tree_picture
+from cepbench.explainer.columns import Row
+from cepbench.explainer.explanation import Explanation
+from cepbench.explainer.page import tree_picture
 from cepbench.figures.styles import style_of
 from cepbench.plans.notes import shown_log
 

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from cepbench.experiments.common_patterns import left_out_notes
+from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.offline import use_offline_charts as use_offline_charts
 from cepbench.figures.points import (
@@ -62,7 +62,7 @@ def bars_by_group(
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.summary.summarize` returns it.
+        As :func:`cepbench.analysis.summary.summarize` returns it.
     metric, statistic, group : str
     log : bool
 

@@ -23,7 +23,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     Parameters
     ----------
     points : DataFrame
-        As :func:`cepbench.experiments.figure_data.cost_points` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     metric : str
 
     Raises
@@ -46,7 +46,7 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     points : DataFrame
-        As :func:`cepbench.experiments.figure_data.cost_points` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     """
     own = points.assign(series=series_labels(points)).drop_duplicates("series")
     texts = [f"{name} {count:,}" for name, count in own[["series", "missing"]].to_numpy() if count]
@@ -75,7 +75,7 @@ def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
     Parameters
     ----------
     points : DataFrame
-        As :func:`cepbench.experiments.figure_data.latency_points` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
         ``geometric mean``, ``median``, or ``mean`` as in the paper.
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.errors import ExperimentError
-from cepbench.experiments.common_patterns import left_out_notes
 from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 
 #: Statistic -> its mark, as the legend writes it.
@@ -27,7 +27,7 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.regrets.regret_summary` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.regrets.regret_summary` returns it.
     metric : str
 
     Returns

@@ -123,7 +123,7 @@ def rows_by_group(
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.summary.summarize` returns it.
+        As :func:`cepbench.analysis.summary.summarize` returns it.
     metric, statistic : str
     group : str
         ``pattern_set`` or ``strategy``.
@@ -256,7 +256,7 @@ def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
     if missing:
         raise ExperimentError(
             f"no column {missing[0]!r}: a chart is drawn from what "
-            "cepbench.experiments.summary.summarize returns"
+            "cepbench.analysis.summary.summarize returns"
         )
     for column, wanted in (("metric", metric), ("statistic", statistic)):
         known = list(summary[column].unique())

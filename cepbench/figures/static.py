@@ -21,7 +21,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from cepbench.experiments.common_patterns import left_out_notes
+from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.figures.points import (
     KINDS,
     TRADE_OFF,
@@ -93,11 +93,11 @@ def bars_by_group(
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.summary.summarize` returns it.
+        As :func:`cepbench.analysis.summary.summarize` returns it.
     metric : str
     statistic : str
         ``median``; ``mean``, as in the paper; or ``ratio``, of rows that
-        :func:`cepbench.reporting.gains.gains_over_native` made.
+        :func:`cepbench.analysis.gains.gains_over_native` made.
     group : str
         ``pattern_set``, or ``strategy`` as in Figure 9.
     log : bool
@@ -195,9 +195,9 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figu
     Parameters
     ----------
     points : DataFrame
-        As :func:`cepbench.experiments.figure_data.cost_points` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     fit : DataFrame
-        As :func:`cepbench.experiments.figure_data.cost_fit` returns it for the same metric.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_fit` returns it for the same metric.
     metric : str
 
     Notes
@@ -240,7 +240,7 @@ def throughput_against_latency(
     Parameters
     ----------
     points : DataFrame
-        As :func:`cepbench.experiments.figure_data.latency_points` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
         ``geometric mean``, ``median``, or ``mean`` as in the paper.
 

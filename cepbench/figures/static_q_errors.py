@@ -27,7 +27,7 @@ def q_errors_by_events(summary: pd.DataFrame) -> Figure:
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.q_error_tables.q_error_summary` returns it by
+        As :func:`cepbench.studies.kolchinsky2018.q_error_tables.q_error_summary` returns it by
         ``pattern_set``, ``model`` and ``events``.
     """
     panels = panels_by(summary, "pattern_set")

@@ -26,7 +26,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.experiments.regrets.regret_summary` returns it.
+        As :func:`cepbench.studies.kolchinsky2018.regrets.regret_summary` returns it.
     metric : str
 
     Raises

@@ -24,7 +24,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
     Parameters
     ----------
     ratios : DataFrame
-        As :class:`cepbench.experiments.sweep_comparison.SweepComparison` has it; a panel a
+        As :class:`cepbench.analysis.sweep_comparison.SweepComparison` has it; a panel a
         pattern set and size, if it was compared by these.
     metric : str
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from cepbench.analysis.sweep_comparison import SAME, TOO_FEW, verdict_words
 from cepbench.errors import ExperimentError
-from cepbench.experiments.sweep_comparison import SAME, TOO_FEW, verdict_words
 from cepbench.figures.rows import quantity_of
 
 #: What the marks are.
@@ -21,7 +21,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
     Parameters
     ----------
     ratios : DataFrame
-        As :class:`cepbench.experiments.sweep_comparison.SweepComparison` has it.
+        As :class:`cepbench.analysis.sweep_comparison.SweepComparison` has it.
     metric : str
 
     Returns

@@ -67,7 +67,7 @@ def remove_old(folder: Path) -> None:
 def _sources_hash() -> str:
     # Numba would write over what another version of it has kept.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

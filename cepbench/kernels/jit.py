@@ -113,7 +113,7 @@ class _OfTheseSources(_CacheLocator):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Self | None:
-        return cls(function) if Path(file).parent == Path(__file__).parent else None
+        return cls(function) if Path(__file__).parent in Path(file).parents else None
 
     def get_cache_path(self) -> str:
         return str(_FOLDER)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
-from cepbench.kernels.subset_sizes import log_subset_sizes
+from cepbench.kernels.planning.dp_b import cheapest_tree, cheapest_tree_in_logs
+from cepbench.kernels.planning.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.leaf_orders import improved
@@ -50,7 +50,7 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
     -----
     Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, where all sets cost alike and none can be
     left out. Sets that are dearer than a known tree, by themselves or with what must come outside
-    them, are left out with all their splits, see :mod:`cepbench.kernels.dp_b`; where rates and
+    them, are left out with all their splits, see :mod:`cepbench.kernels.planning.dp_b`; where rates and
     selectivities differ as measured ones do, more than 99 of 100 splits are never tried.
 
     Differs from [kolchinsky2018]_: the paper tries all splits, and took more than 50 hours for 22

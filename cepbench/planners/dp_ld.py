@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_ld import cheapest_order
-from cepbench.kernels.log_sums import PLAIN_RANGE
-from cepbench.kernels.subset_sizes import log_subset_sizes
+from cepbench.kernels.planning.dp_ld import cheapest_order
+from cepbench.kernels.planning.log_sums import PLAIN_RANGE
+from cepbench.kernels.planning.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.registry import plan_generator

@@ -8,7 +8,12 @@ import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
-from cepbench.kernels.dpccp import cheapest_connected_tree, count_pairs, count_sets, list_sets
+from cepbench.kernels.planning.dpccp import (
+    cheapest_connected_tree,
+    count_pairs,
+    count_sets,
+    list_sets,
+)
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.goo import smallest_joins
 from cepbench.planners.predicate_graph import adjacency, components

@@ -6,7 +6,7 @@ import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
-from cepbench.kernels.ikkbz import cheapest_order_of_tree
+from cepbench.kernels.planning.ikkbz import cheapest_order_of_tree
 from cepbench.planners.registry import plan_generator
 
 

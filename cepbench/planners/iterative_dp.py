@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.iterative_dp import cheapest_block
+from cepbench.kernels.planning.iterative_dp import cheapest_block
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import extended
 from cepbench.planners.registry import plan_generator

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.iterative_improvement import descend
+from cepbench.kernels.planning.iterative_improvement import descend
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.registry import plan_generator

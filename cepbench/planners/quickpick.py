@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.quickpick import best_random_tree
+from cepbench.kernels.planning.quickpick import best_random_tree
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.predicate_graph import adjacency
 from cepbench.planners.registry import plan_generator

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.order_moves import log_cost, state_of
-from cepbench.kernels.simulated_annealing import anneal
+from cepbench.kernels.planning.order_moves import log_cost, state_of
+from cepbench.kernels.planning.simulated_annealing import anneal
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.iterative_improvement import descent, random_cycles

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.zstream import cheapest_cuts
+from cepbench.kernels.planning.zstream import cheapest_cuts
 from cepbench.planners.registry import plan_generator
 
 

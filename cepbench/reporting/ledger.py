@@ -1,6 +1,6 @@
 """The ledger: every claim of the paper's section 6.3 beside what was measured, with a verdict.
 
-The claims are data, in ``ledger.toml``; the numbers come from :mod:`cepbench.reporting.checks`.
+The claims are data, in ``ledger.toml``; the numbers come from :mod:`cepbench.analysis.checks`.
 The paper compares averages over the patterns of a set. Here a claim is measured by the geometric
 mean of the ratios of single patterns, with a bootstrap interval: one pattern of a thousand times
 the others' throughput then counts as much as any other.
@@ -20,12 +20,12 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from cepbench.analysis.checks import KINDS, WORDS, Check, Measured, Selection, measure
 from cepbench.errors import ReportError
-from cepbench.experiments.own_parts import of_paper
-from cepbench.reporting.checks import KINDS, WORDS, Check, Measured, Selection, measure
+from cepbench.sweeps.user_parts import of_paper
 
 #: The claims as data.
-LEDGER = Path(__file__).with_name("ledger.toml")
+LEDGER = Path(__file__).parents[1] / "studies" / "kolchinsky2018" / "ledger.toml"
 
 #: The verdicts.
 HOLDS = "holds"

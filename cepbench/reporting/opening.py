@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cepbench.errors import ReportError
-from cepbench.experiments.plugins import load_plugins
 from cepbench.figures.interactive import use_offline_charts
+from cepbench.plugins import load_plugins
 
 #: What the cell begins with that papermill puts behind the one with the parameters.
 _INJECTED = "# Parameters"
@@ -27,7 +27,7 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
         The folder; made if it is not there.
     plugin : path or sequence of paths
         Python files with plan generators or evaluators, see
-        :func:`cepbench.experiments.plugins.load_plugins`.
+        :func:`cepbench.plugins.load_plugins`.
 
     Returns
     -------

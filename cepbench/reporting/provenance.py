@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from cepbench.experiments.cells import provenance
-from cepbench.experiments.profiles import EXPERIMENTS
+from cepbench.studies.kolchinsky2018.profiles import EXPERIMENTS
+from cepbench.sweeps.cells import provenance
 
 #: Estimate of the full profile's sweeps, as ``make sweep`` told it once.
 FULL_PROFILE = Path(__file__).with_name("full_profile.toml")

@@ -12,8 +12,7 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from cepbench.errors import ReportError
-from cepbench.experiments.plugins import load_plugins
-from cepbench.experiments.profiles import PROFILES
+from cepbench.plugins import load_plugins
 from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, index_html
 from cepbench.reporting.ledger import PLURAL, Claim, anchor_of, counts_of
@@ -32,6 +31,7 @@ from cepbench.reporting.requests import (
 from cepbench.reporting.shell import render, write_assets
 from cepbench.reporting.story import facts, further, headlines, verdicts_by_figure
 from cepbench.reporting.titles import in_words, summary_of, title_of
+from cepbench.studies.kolchinsky2018.profiles import PROFILES
 
 #: The notebook that reads the results of all others, so it comes last.
 LEDGER = "ledger"

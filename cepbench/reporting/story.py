@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cepbench.experiments.cells import OK
 from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, Claim, claims, shown_value
+from cepbench.sweeps.cells import OK
 
 #: Verdict -> class of its look in the style sheet, and a sign, since colour alone says nothing.
 LOOKS = {HOLDS: ("holds", "✓"), FAILS: ("fails", "✗"), OPEN: ("open", "?")}

@@ -535,7 +535,7 @@ def test_numbers_of_every_kind_become_json(capsys) -> None:
 
 def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
     from cepbench.commands.sweep import _show, _summary
-    from tests.experiments.test_summary import MOST, made_up_results
+    from tests.analysis.test_summary import MOST, made_up_results
 
     results = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
     told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}, "own_results": {}}

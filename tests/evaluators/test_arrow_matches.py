@@ -16,7 +16,7 @@ import cepbench as cep
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators import match_batches as batching
 from cepbench.evaluators.arrow_matches import match_schema
-from cepbench.kernels import advance
+from cepbench.kernels.joins import advance
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import stream_of
 

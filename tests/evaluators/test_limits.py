@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import PartialMatchLimitError
-from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.joins import engine
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan

@@ -15,8 +15,8 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import SnapshotError
-from cepbench.evaluators import snapshot as module
 from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.joins import snapshot as module
 from cepbench.plans.model import OrderPlan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.snapshots import Snapshot, header_of

@@ -19,14 +19,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import cepbench.figures
+from cepbench.analysis.summary import summarize
 from cepbench.errors import ExperimentError
-from cepbench.experiments.figure_data import cost_fit
-from cepbench.experiments.summary import summarize
 from cepbench.figures import interactive, static
 from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.figures.rows import ends_of, log_ticks, rows_by_group
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.studies.kolchinsky2018.figure_data import cost_fit
 
 OURS = {"TRIVIAL": "order", "DP-LD": "order", "ZSTREAM": "tree", "DP-B": "tree"}
 MINE = {"MY-IDEA": "order", "my <tree>": "tree"}
@@ -312,7 +312,7 @@ def test_figures_compute_nothing() -> None:
 
 
 def test_a_summary_of_results_can_be_drawn() -> None:
-    from tests.experiments.test_summary import made_up_results
+    from tests.analysis.test_summary import made_up_results
 
     summary = summarize(made_up_results(), ["events_per_second", "peak_bytes"], resamples=50)
     for metric in ("events_per_second", "peak_bytes"):

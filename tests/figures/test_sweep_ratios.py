@@ -8,8 +8,8 @@ import matplotlib
 import pandas as pd
 import pytest
 
+from cepbench.analysis.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
 from cepbench.errors import ExperimentError
-from cepbench.experiments.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
 from cepbench.figures import interactive_sweep_ratios, static_sweep_ratios
 from cepbench.figures.styles import style_of
 from cepbench.figures.sweep_ratios import sweep_ratio_ends, sweep_ratio_rows

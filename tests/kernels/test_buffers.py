@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.kernels import tables
-from cepbench.kernels.buffers import expire, has_room, make_room
+from cepbench.kernels.joins import tables
+from cepbench.kernels.joins.buffers import expire, has_room, make_room
 
 pytestmark = pytest.mark.kernel
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.kernels import filters
-from cepbench.kernels.tables import Plan
+from cepbench.kernels.joins import filters
+from cepbench.kernels.joins.tables import Plan
 
 pytestmark = pytest.mark.kernel
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from cepbench.evaluators import engine
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.kernels.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
-from cepbench.kernels.equality import FEWEST_INNER, FEWEST_OUTER
-from cepbench.kernels.filters import BLOCK
-from cepbench.kernels.pairs import FEW
+from cepbench.evaluators.joins import engine
+from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
+from cepbench.kernels.joins.equality import FEWEST_INNER, FEWEST_OUTER
+from cepbench.kernels.joins.filters import BLOCK
+from cepbench.kernels.joins.pairs import FEW
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.evaluators.latency import Latency
-from cepbench.kernels import clock, tables
-from cepbench.kernels.consume import choose_disjoint
-from cepbench.kernels.pool import compacted
-from cepbench.kernels.sets import _count_sets
-from cepbench.kernels.tables import Plan
+from cepbench.kernels import clock
+from cepbench.kernels.joins import tables
+from cepbench.kernels.joins.consume import choose_disjoint
+from cepbench.kernels.joins.pool import compacted
+from cepbench.kernels.joins.sets import _count_sets
+from cepbench.kernels.joins.tables import Plan
 
 pytestmark = pytest.mark.kernel
 

@@ -15,14 +15,14 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import PlanGeneratorError, ReportError
-from cepbench.experiments.cells import OK, REFUSED, RESULT_SCHEMA
-from cepbench.experiments.planning import TIME_BUDGET
-from cepbench.experiments.profiles import sweep_config
 from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
 from cepbench.reporting.ledger import PLURAL, claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.requests import NOTEBOOKS as PUBLISHED
 from cepbench.reporting.site import build_report
+from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.studies.kolchinsky2018.profiles import sweep_config
+from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
 from tests.reporting.chromium import open_page
 from tests.reporting.offline import Page, read_page
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cepbench.experiments.cells import OK, results_table
-from cepbench.experiments.own_patterns import checked_patterns
 from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.reporting.notebooks import run_notebook
+from cepbench.sweeps.cells import OK, results_table
+from cepbench.sweeps.user_patterns import checked_patterns
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"
 STOCKS = ("CTAS", "QCOM", "AAPL", "MNST", "CBRL", "HOLX")

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.bench_planning import random_problem
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.subset_sizes import log_subset_sizes
+from cepbench.kernels.planning.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from tests.naive.plans import plain_bushy_cost

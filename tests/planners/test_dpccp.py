@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
-from cepbench.kernels.dpccp import _place, _slots, count_pairs, count_sets, list_sets
+from cepbench.kernels.planning.dpccp import _place, _slots, count_pairs, count_sets, list_sets
 from cepbench.planners import dpccp as dpccp_module
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem

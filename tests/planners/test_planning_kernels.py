@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from cepbench.costs.problem import PlanningProblem
-from cepbench.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
-from cepbench.kernels.dp_ld import cheapest_order
-from cepbench.kernels.iterative_improvement import descend
-from cepbench.kernels.log_sums import PLAIN_RANGE, log_add
-from cepbench.kernels.subset_sizes import log_subset_sizes
-from cepbench.kernels.zstream import cheapest_cuts
+from cepbench.kernels.planning.dp_b import cheapest_tree, cheapest_tree_in_logs
+from cepbench.kernels.planning.dp_ld import cheapest_order
+from cepbench.kernels.planning.iterative_improvement import descend
+from cepbench.kernels.planning.log_sums import PLAIN_RANGE, log_add
+from cepbench.kernels.planning.subset_sizes import log_subset_sizes
+from cepbench.kernels.planning.zstream import cheapest_cuts
 from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.iterative_improvement import _moves

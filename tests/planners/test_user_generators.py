@@ -374,8 +374,8 @@ def test_a_seed_that_could_not_be_noted_is_refused(seed) -> None:
 
 
 def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
-    from cepbench.experiments.compare import compare
     from cepbench.streams.event_stream import EventStream
+    from cepbench.sweeps.compare import compare
 
     frame = pd.DataFrame({"type": ["V0", "V1", "V2"], "ts": range(3)})
     stream = EventStream.from_pandas(frame, type="type", time="ts")
@@ -398,8 +398,8 @@ def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
 
 def test_a_refusal_is_a_row_of_the_results() -> None:
     # Imported here: the other tests of this file need no stream and no evaluator.
-    from cepbench.experiments.compare import compare
     from cepbench.streams.event_stream import EventStream
+    from cepbench.sweeps.compare import compare
 
     case = dataclasses.replace(random_case(0, 25, "SEQ"), window=30)
     frame = pd.DataFrame({"type": [f"V{i}" for i in range(25)], "ts": range(25)})

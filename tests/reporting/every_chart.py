@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 import cepbench as cep
-from cepbench.experiments.figure_data import cost_fit
 from cepbench.exploration.charts import comparison_bars, rates_chart
 from cepbench.figures import (
     interactive,
@@ -18,6 +17,7 @@ from cepbench.figures import (
 )
 from cepbench.figures.q_error_rows import Axis
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.studies.kolchinsky2018.figure_data import cost_fit
 from tests.exploration.test_timeline import PATTERNS, found_in, stream_of
 from tests.figures.test_figures import OURS, failed, plans_of, summary_of, trade_offs
 from tests.figures.test_q_error_charts import LOOK, POINTS, SUMMARY

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.experiments.profiles import EXPERIMENTS
 from cepbench.reporting.downloads import Thumbnail
 from cepbench.reporting.index import Report, index_html
 from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, ledger
@@ -17,6 +16,7 @@ from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import benchmarks_in, full_profile, machine, versions
 from cepbench.reporting.story import headlines, verdicts_by_figure
+from cepbench.studies.kolchinsky2018.profiles import EXPERIMENTS
 from tests.reporting.offline import read_page
 
 EVIL = "<script>alert(1)</script>"

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cepbench.analysis.checks import DERIVED, FEWEST, KINDS, Check, Measured, Selection, measure
 from cepbench.errors import ReportError
-from cepbench.experiments.cells import LIMIT, OK
-from cepbench.experiments.workload import PATTERN_SETS
 from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.reporting.checks import DERIVED, FEWEST, KINDS, Check, Measured, Selection, measure
 from cepbench.reporting.ledger import (
     FAILS,
     HOLDS,
@@ -29,6 +27,8 @@ from cepbench.reporting.ledger import (
     ledger_for_readers,
     reasons_for_readers,
 )
+from cepbench.sweeps.cells import LIMIT, OK
+from cepbench.sweeps.workload import PATTERN_SETS
 
 CLAIMS = claims()
 EVERY_CLAIM = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)

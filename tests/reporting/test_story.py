@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.experiments.cells import ERROR, LIMIT, OK
 from cepbench.reporting.story import facts, further
+from cepbench.sweeps.cells import ERROR, LIMIT, OK
 
 NAN = float("nan")
 

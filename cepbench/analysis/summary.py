@@ -1,0 +1,373 @@
+"""Results table → summary tables: averages and paired ratios with bootstrap intervals.
+
+The unit of observation is the pattern. Repetitions of one cell are first reduced to their median;
+intervals then come from resampling patterns, so they say how far the figures would move with
+other patterns from the same set, and not how noisy the clock is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.analysis.common_patterns import common_rows
+from cepbench.errors import ExperimentError
+from cepbench.sweeps.cells import METRICS, OK
+
+#: Columns of the results table that can be summarised.
+SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
+
+#: Resamples of a bootstrap.
+RESAMPLES = 2_000
+
+#: Share of the resamples that an interval covers.
+CONFIDENCE = 0.95
+
+RUN = ["algorithm", "plans", "evaluator", "strategy", "alpha"]
+_GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
+_AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
+
+
+def summarize(
+    results: pd.DataFrame,
+    metrics: Sequence[str] = ("events_per_second", "peak_bytes"),
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """Averages over patterns, per pattern set and size and per pattern set.
+
+    All generators of a group are averaged over the same patterns: those on which all repetitions
+    of all of them ended well. A generator that did not end well on more than half of them has no
+    average, and takes no pattern from the others; see
+    :func:`cepbench.analysis.common_patterns.common_rows`.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`cepbench.sweeps.store.read_results` returns it.
+    metrics : sequence of str
+        Of :data:`SUMMARY_METRICS`.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        Columns ``pattern_set``, ``size`` (missing: all sizes), ``algorithm``, ``plans``,
+        ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median),
+        ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
+        ``left_out`` (the others of the group) and ``missing`` (those among them that this
+        generator lacks and another has). Order: sets and generators as in ``results``, sizes
+        ascending.
+
+    Raises
+    ------
+    ExperimentError
+        If a metric is unknown.
+    """
+    observed = per_pattern(results, metrics)
+    rows = []
+    for key, group in groups_of(observed, ["pattern_set", "size"]):
+        common = {
+            name: common_rows(group, group[name].notna().to_numpy(), RUN, ["size", "pattern_id"])
+            for name in metrics
+        }
+        for run, cells in group.groupby(RUN, sort=False):
+            for metric in metrics:
+                its = common[metric].loc[cells.index]
+                values = cells.loc[its["counted"], metric].to_numpy(float)
+                for statistic, average in _AVERAGES.items():
+                    rows.append(
+                        {
+                            **key,
+                            **dict(zip(RUN, run, strict=True)),
+                            "metric": metric,
+                            "statistic": statistic,
+                            **with_interval(
+                                values, average, seed, resamples, *key.values(), metric
+                            ),
+                            "patterns": len(values),
+                            "left_out": int(its["left_out"].iloc[0]),
+                            "missing": int(its["missing"].iloc[0]),
+                        }
+                    )
+    columns = ["pattern_set", "size", *RUN, "metric", "statistic", "value", "low", "high"]
+    return typed(rows, [*columns, "patterns", "left_out", "missing"])
+
+
+def paired_ratios(
+    results: pd.DataFrame,
+    metric: str,
+    algorithm: str,
+    baseline: str,
+    by: Sequence[str] = ("pattern_set", "size"),
+    *,
+    evaluator: str | None = None,
+    baseline_evaluator: str | None = None,
+    strategy: str | None = None,
+    baseline_strategy: str | None = None,
+    alpha: float | None = None,
+    baseline_alpha: float | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """How many times larger ``metric`` is with ``algorithm`` than with ``baseline``, per pattern.
+
+    Patterns on which either side did not end well, or whose value is not above zero, are left
+    out and counted.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`cepbench.sweeps.store.read_results` returns it.
+    metric : str
+        Of :data:`SUMMARY_METRICS`.
+    algorithm, baseline : str
+        Two plan generators; or one, with two evaluators, strategies or weights of latency.
+    by : sequence of str
+        Some of ``pattern_set``, ``strategy``, ``alpha`` and ``size``; with ``size``, a row with
+        missing size over all sizes comes last.
+    evaluator, baseline_evaluator : str, optional
+        Which runs to take if a generator's plans ran in several evaluators.
+    strategy, baseline_strategy : str, optional
+        Which if they ran under several strategies, unless grouped by them. The baseline's is by
+        default the same.
+    alpha, baseline_alpha : float, optional
+        Likewise for weights of latency.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        Columns ``by``, ``metric``, ``algorithm``, ``baseline``, ``statistic`` (geometric mean or
+        median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
+        ``patterns``, ``left_out``.
+
+    Raises
+    ------
+    ExperimentError
+        If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
+    """
+    pairs = log_ratios(
+        results, metric, algorithm, baseline, by, evaluator=evaluator,
+        baseline_evaluator=baseline_evaluator, strategy=strategy,
+        baseline_strategy=baseline_strategy, alpha=alpha, baseline_alpha=baseline_alpha,
+    )  # fmt: skip
+    rows = []
+    for key, group in groups_of(pairs, by):
+        logs = group["log_ratio"].to_numpy(float)
+        logs = logs[~np.isnan(logs)]
+        named = {**key, "metric": metric, "algorithm": algorithm, "baseline": baseline}
+        counts = {"patterns": len(logs), "left_out": len(group) - len(logs)}
+        for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
+            found = ratio_with_interval(logs, average, seed, resamples, *key.values(), metric)
+            rows.append({**named, "statistic": statistic, **found, **counts})
+    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
+    return typed(rows, [*columns, "patterns", "left_out"])
+
+
+def log_ratios(
+    results: pd.DataFrame,
+    metric: str,
+    algorithm: str,
+    baseline: str,
+    by: Sequence[str] = ("pattern_set", "size"),
+    *,
+    evaluator: str | None = None,
+    baseline_evaluator: str | None = None,
+    strategy: str | None = None,
+    baseline_strategy: str | None = None,
+    alpha: float | None = None,
+    baseline_alpha: float | None = None,
+) -> pd.DataFrame:
+    """The logarithm of each pattern's ratio, of which :func:`paired_ratios` takes averages.
+
+    Parameters
+    ----------
+    results, metric, algorithm, baseline, by
+        As there, as are the others.
+
+    Returns
+    -------
+    DataFrame
+        One row a pattern (and strategy or weight of latency, if in ``by``): ``pattern_set``,
+        ``size``, ``pattern_id``, those columns, and ``log_ratio``, missing where there is none.
+    """
+    unknown = [column for column in by if column not in _GROUPED_BY]
+    if unknown:
+        raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
+    observed = per_pattern(results, [metric])
+    chosen = {"evaluator": evaluator, "strategy": strategy, "alpha": alpha}
+    of_baseline = {
+        "evaluator": baseline_evaluator,
+        "strategy": strategy if baseline_strategy is None else baseline_strategy,
+        "alpha": alpha if baseline_alpha is None else baseline_alpha,
+    }
+    above = _of_run(observed, algorithm, chosen, by)
+    below = _of_run(observed, baseline, of_baseline, by)
+    grouped = [name for name in ("strategy", "alpha") if name in by]
+    identity = ["pattern_set", "size", "pattern_id", *grouped]
+    pairs = above[[*identity, metric]].merge(
+        below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
+    )
+    over = pairs[metric].to_numpy(float)
+    under = pairs[f"{metric}_of_baseline"].to_numpy(float)
+    usable = (over > 0) & (under > 0)
+    pairs["log_ratio"] = np.where(
+        usable, np.log(np.where(usable, over, 1) / np.where(usable, under, 1)), np.nan
+    )
+    for name in reversed(["pattern_set", *grouped]):
+        pairs = in_order_of(results[name].unique(), pairs, name)
+    return pairs[[*identity, "log_ratio"]]
+
+
+def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """One row a pattern, generator and evaluator: medians over repetitions.
+
+    Parameters
+    ----------
+    results : DataFrame
+    metrics : sequence of str
+
+    Returns
+    -------
+    DataFrame
+        Columns ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans``,
+        ``evaluator``, ``strategy``, ``alpha`` and the metrics, which are missing unless every repetition ended well.
+    """
+    unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
+    if unknown:
+        raise ExperimentError(
+            f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
+        )
+    columns = ["pattern_set", "size", "pattern_id", *RUN]
+    plain = results[columns].assign(
+        ended_well=(results["status"] == OK).to_numpy(bool),
+        **{
+            metric: results[metric].astype("Float64").to_numpy(float, na_value=np.nan)
+            for metric in metrics
+        },
+    )
+    cells = plain.groupby(columns, sort=False)
+    medians = cells[list(metrics)].median()
+    medians[~cells["ended_well"].all()] = np.nan
+    return medians.reset_index()
+
+
+def bootstrap(
+    values: np.ndarray,
+    average: Callable[..., Any],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of an average.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+    average : callable
+        Takes an array and ``axis``.
+    rng : numpy.random.Generator
+    resamples : int
+
+    Returns
+    -------
+    low, high : float
+        NaN if there are no values.
+    """
+    if not len(values):
+        return float("nan"), float("nan")
+    chosen = rng.integers(len(values), size=(resamples, len(values)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(average(values.take(chosen, axis=0), axis=1), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
+    """The average of ratios and of what spans powers of ten; values above zero."""
+    return np.exp(np.mean(np.log(values), axis=axis))
+
+
+def with_interval(
+    values: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
+) -> dict[str, float]:
+    """An average as ``value``, and its bootstrap interval as ``low`` and ``high``.
+
+    ``group`` names what is averaged, for a random generator of its own.
+    """
+    # Seeded by the group's name: a figure does not move because another group was added.
+    rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
+    value = float(average(values)) if len(values) else float("nan")
+    low, high = bootstrap(values, average, rng, resamples)
+    return {"value": value, "low": low, "high": high}
+
+
+def ratio_with_interval(
+    logs: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
+) -> dict[str, float]:
+    """As :func:`with_interval`, of logarithms of ratios: the ratio that they are on average."""
+    found = with_interval(logs, average, seed, resamples, *group)
+    return {name: float(np.exp(value)) for name, value in found.items()}
+
+
+def groups_of(
+    table: pd.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Groups of rows by ``by`` with their keys; after the sizes comes one group of all sizes."""
+    outer = [name for name in by if name != "size"]
+    groups: Iterable[tuple[dict[str, Any], pd.DataFrame]] = [({}, table)]
+    if outer:
+        groups = (
+            (dict(zip(outer, key, strict=True)), part)
+            for key, part in table.groupby(outer, sort=False)
+        )
+    for key, part in groups:
+        if "size" in by:
+            for size in sorted(part["size"].unique()):
+                yield {**key, "size": int(size)}, part[part["size"] == size]
+            key["size"] = pd.NA
+        yield key, part
+
+
+def in_order_of(values: Iterable[Any], table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Rows sorted by a column's place among ``values``; a merge sorts by name."""
+    order = {value: rank for rank, value in enumerate(values)}
+    return table.sort_values(name, key=lambda column: column.map(order), kind="stable")
+
+
+def _of_run(
+    observed: pd.DataFrame, algorithm: str, chosen: Mapping[str, Any], by: Sequence[str]
+) -> pd.DataFrame:
+    """The rows of one generator, narrowed until no pattern has two of them in one group."""
+    runs = observed[observed["algorithm"] == algorithm]
+    if runs.empty:
+        known = ", ".join(observed["algorithm"].unique())
+        raise ExperimentError(f"no results of plan generator {algorithm!r}; there are {known}")
+    for name, value in chosen.items():
+        ran = list(runs[name].unique())
+        listed = [str(each) for each in ran]
+        if value is None and len(ran) > 1 and name not in by:
+            raise ExperimentError(
+                f"{algorithm} ran in {' and '.join(listed)}; name one by {name}= or baseline_{name}="
+            )
+        if value is not None:
+            if value not in ran:
+                raise ExperimentError(
+                    f"{algorithm} did not run in {name} {value!r}, only in {', '.join(listed)}"
+                )
+            runs = runs[runs[name] == value]
+    return runs
+
+
+def typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Rows as a table; sizes are integers where there is none, too."""
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype({"size": "Int64"}) if "size" in columns else table

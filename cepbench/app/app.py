@@ -1,0 +1,414 @@
+"""The app: a thin layer of widgets over the plain calls of this room."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from cepbench.app.coalesced import Coalesced
+from cepbench.app.controls import Controls
+from cepbench.app.run_panel import RunPanel
+from cepbench.app.shown import error_html, show_chart
+from cepbench.app.sources import DEFAULT, OWN, library_of, offered, read
+from cepbench.datasets.dataset import Dataset
+from cepbench.errors import CepbenchError
+from cepbench.evaluators.result import Result
+from cepbench.exploration.predicate_graph import predicate_graph
+from cepbench.exploration.rates import rates_over_time
+from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.exploration.what_if import WhatIf, what_if
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planners.registry import PLAN_GENERATORS, default_generators
+from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps.compare import Comparison
+
+_TABS = ("Data", "Pattern", "Plans", "Run")
+# None would be no choice at all to a widget.
+_EVERY = {"automatic": "", "1 minute": "1 minute", "5 minutes": "5 minutes",
+          "20 minutes": "20 minutes", "1 hour": "1 hour"}  # fmt: skip
+
+#: Beyond so many variables no exact generator is asked: their times grow as powers of three.
+_MOST_EXACT = 14
+
+#: Seconds that changes are collected for: of sliders, and of a text that is typed.
+_MOVING, _TYPING = 0.03, 0.4
+
+
+class Explorer:
+    """What :func:`cepbench.app.explore.explore` returns.
+
+    Attributes
+    ----------
+    dataset : Dataset or None
+        None for a stream of your own.
+    stream : EventStream
+    pattern : Pattern or None
+        None while the text is no pattern of this stream.
+    statistics : Statistics or None
+        As measured.
+    what_if : WhatIf or None
+        What the sliders make of them.
+    plans : SideBySide or None
+        The plans by the sliders' numbers.
+    results : Comparison or None
+        The table of the last run.
+    matches : Result or None
+        What the last run found, along its fastest plan.
+    sliders : mapping
+        ``"window"``, ``"alpha"``, a variable's name, a pair of names → widget.
+    text, chooser, library, generators, tabs : widgets
+        The pattern, the data set, its patterns, the generators compared, the tabs.
+    error : str
+        What is shown below the pattern as HTML; empty if all is well.
+    """
+
+    def __init__(
+        self,
+        source: str | Dataset | EventStream | None,
+        pattern: str | Pattern | None,
+        *,
+        seed: int,
+    ) -> None:
+        self._seed = seed
+        self._pattern: Pattern | None = None
+        self._statistics: Statistics | None = None
+        self._what_if: WhatIf | None = None
+        self._controls: Controls | None = None
+        self._stale: set[str] = set()
+        self._library: Mapping[str, tuple[str, str]] = {}
+        self._make_widgets()
+        self._typed = Coalesced(self._read_pattern, _TYPING)
+        self._moved = Coalesced(self._plan_again, _MOVING)
+        self.dataset: Dataset | None = None
+        self.stream: EventStream
+        self._own: EventStream | None = None
+        self._open(source)
+        self._fill_library()
+        text = self._text_of(pattern)
+        if text in {known for known, _ in self._library.values()}:
+            self.library.value = next(n for n, (known, _) in self._library.items() if known == text)
+        else:
+            self.library.value = None
+        self.text.value = text
+        self._observe()
+        self._read_pattern()
+
+    @property
+    def pattern(self) -> Pattern | None:
+        self._settle()
+        return self._pattern
+
+    @property
+    def statistics(self) -> Statistics | None:
+        self._settle()
+        return self._statistics
+
+    @property
+    def what_if(self) -> WhatIf | None:
+        self._settle()
+        return self._what_if
+
+    @property
+    def plans(self) -> SideBySide | None:
+        self._settle()
+        return None if self._what_if is None else self._what_if.after
+
+    @property
+    def results(self) -> Comparison | None:
+        return self._runs.comparison
+
+    @property
+    def matches(self) -> Result | None:
+        return self._runs.result
+
+    @property
+    def sliders(self) -> Mapping[Any, Any]:
+        self._settle()
+        return {} if self._controls is None else self._controls.sliders
+
+    @property
+    def error(self) -> str:
+        self._settle()
+        return self._message.value if self._has_error else ""
+
+    def run(self) -> Comparison | None:
+        """Run every plan, as the button does, and return the table."""
+        self._settle()
+        self._runs.run()
+        return self.results
+
+    def __repr__(self) -> str:
+        name = self.dataset.name if self.dataset is not None else OWN
+        return f"Explorer({name!r}, {len(self.stream):,} events, {self._pattern})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The app where there is a front end for it, elsewhere a picture of what it shows."""
+        self._settle()
+        bundle = self.widget._repr_mimebundle_(**kwargs)
+        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
+
+    # -- widgets --------------------------------------------------------------------------------
+
+    def _make_widgets(self) -> None:
+        wide = {"width": "24rem"}
+        self.chooser = widgets.Dropdown(description="data set", layout=wide)
+        self.library = widgets.Dropdown(description="patterns", layout=wide)
+        self.text = widgets.Textarea(
+            description="pattern",
+            continuous_update=True,
+            layout={"width": "98%", "height": "6rem"},
+        )
+        self._about, self._message = widgets.HTML(), widgets.HTML()
+        self._has_error = False
+        self.every = widgets.Dropdown(options=list(_EVERY.items()), description="every")
+        self.types = widgets.ToggleButtons(
+            options=["types of the pattern", "most frequent types"], style={"button_width": "12rem"}
+        )
+        self._data_note, self._rates = widgets.HTML(), widgets.Output()
+        self._graph, self._side_by_side = widgets.HTML(), widgets.HTML()
+        self.generators = widgets.SelectMultiple(
+            options=list(PLAN_GENERATORS), value=default_generators(), rows=6,
+            description="generators", layout={"width": "20rem"},
+        )  # fmt: skip
+        chosen = widgets.Accordion([self.generators], titles=("plan generators",))
+        self._sliders = widgets.Box()
+        self._runs = RunPanel(self._to_run, self._units, self._seed)
+        self.tabs = widgets.Tab(
+            [
+                widgets.VBox(
+                    [widgets.HBox([self.types, self.every]), self._rates, self._data_note]
+                ),
+                self._graph,
+                widgets.VBox([self._sliders, self._side_by_side, chosen]),
+                self._runs.box,
+            ],
+            titles=_TABS,
+            selected_index=2,
+        )
+        self.widget = widgets.VBox(
+            [
+                widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"}),
+                self._about,
+                self.text,
+                self._message,
+                self.tabs,
+            ]
+        )
+
+    def _observe(self) -> None:
+        self.chooser.observe(lambda _: self._guarded(self._choose), "value")
+        self.library.observe(lambda _: self._guarded(self._take_from_library), "value")
+        self.text.observe(self._typed, "value")
+        self.generators.observe(lambda _: self._guarded(self._plan_first), "value")
+        for widget in (self.every, self.types):
+            widget.observe(lambda _: self._redraw("Data"), "value")
+        self.tabs.observe(lambda _: self._guarded(self._draw), "selected_index")
+
+    def _settle(self) -> None:
+        """What was typed or moved and is still waiting, now."""
+        self._typed.settle()
+        self._moved.settle()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Run an action of a widget; what goes wrong is shown, for nobody sees it elsewhere."""
+        try:
+            action()
+        except Exception as error:
+            self._tell(error)
+
+    def _tell(self, error: Exception | None) -> None:
+        self._has_error = error is not None
+        if error is not None:
+            self._message.value = error_html(error)
+        elif self._pattern is not None:
+            count = len(self._pattern.branches())
+            branches = f" in {count} branches" if count > 1 else ""
+            left_out = "; no exact generator is asked for so many" if self._is_large() else ""
+            self._message.value = (
+                f"<p>✓ {len(self._pattern.variables)} variables{branches}{left_out}</p>"
+            )
+
+    # -- from data set to pattern to plans --------------------------------------------------------
+
+    def _open(self, source: str | Dataset | EventStream | None) -> None:
+        names = offered()
+        if isinstance(source, EventStream):
+            self._own = self.stream = source
+            names, value = [OWN, *names], OWN
+        elif isinstance(source, Dataset):
+            self.dataset, self.stream, value = source, source.stream(), source.name
+        else:
+            value = source or (DEFAULT if DEFAULT in names else names[0])
+            self.dataset, self.stream, note = read(value)
+            self._note(note)
+            value = self.dataset.name
+        self.chooser.options = list(dict.fromkeys([*names, value]))
+        self.chooser.value = value
+
+    def _choose(self) -> None:
+        """Another data set was chosen."""
+        name = self.chooser.value
+        if name == OWN:
+            assert self._own is not None  # the list has it only then
+            self.dataset, self.stream, note = None, self._own, ""
+        else:
+            self._about.value = f"<p>⏳ opening {html.escape(name)} …</p>"
+            try:
+                self.dataset, self.stream, note = read(name)
+            finally:
+                self._about.value = ""
+        self._fill_library()
+        self._note(note)
+        self.library.value = None
+        self.library.value = next(iter(self._library), None)
+
+    def _note(self, read: str) -> None:
+        self._data_note.value = f"<p>Of this data set, {read} are read.</p>" if read else ""
+
+    def _fill_library(self) -> None:
+        self._library = library_of(self.stream if self.dataset is None else self.dataset)
+        self.library.options = list(self._library)
+
+    def _take_from_library(self) -> None:
+        name = self.library.value
+        if name is None:
+            self._about.value = ""
+            return
+        text, told = self._library[name]
+        self._about.value = f"<p><small>{html.escape(told)}</small></p>"
+        self.text.value = text
+        self._read_pattern()
+
+    def _text_of(self, given: str | Pattern | None) -> str:
+        if isinstance(given, Pattern):
+            return given.describe()
+        if given is None:
+            return next((text for text, _ in self._library.values()), "")
+        return self._library[given][0] if given in self._library else given
+
+    def _read_pattern(self) -> None:
+        """The text is another one: read, measured, planned; or told what is wrong with it."""
+        self._pattern = self._statistics = self._what_if = self._controls = None
+        self._sliders.children = ()
+        self._runs.forget()
+        name = self.library.value
+        if name is not None and self._library[name][0] != self.text.value:
+            self.library.value = None  # so that it can be chosen again
+        try:
+            pattern = parse(self.text.value)
+            self._statistics = measure_statistics(pattern, self.stream, seed=self._seed)
+            self._pattern = pattern
+            self._controls = Controls(pattern, self._statistics, self._moved)
+            self._sliders.children = (self._controls.box,)
+            self._tell(None)
+            self._plan_first()
+        except Exception as error:
+            self._statistics = self._pattern = None
+            self._tell(error)
+            self._stale |= {*_TABS}
+            self._draw()
+
+    def _plan_first(self) -> None:
+        """Plans by the measured numbers; the pattern or the generators are others."""
+        if self._pattern is None or self._statistics is None:
+            return
+        before = plans_side_by_side(
+            self._pattern, self._statistics, self._chosen(), seed=self._seed
+        )
+        self._plan_by_sliders(before)
+        self._stale |= {*_TABS}
+        self._draw()
+
+    def _plan_again(self) -> None:
+        """A slider moved."""
+        if self._what_if is None:
+            return
+        try:
+            self._plan_by_sliders(self._what_if.before)
+            self._tell(None)
+        except Exception as error:
+            self._tell(error)
+            return
+        self._redraw("Plans")
+
+    def _plan_by_sliders(self, before: SideBySide) -> None:
+        assert self._controls is not None
+        self._what_if = what_if(
+            before.pattern,
+            before.statistics,
+            generators=self._chosen(),
+            seed=self._seed,
+            before=before,
+            **self._controls.changes(),
+        )
+
+    def _chosen(self) -> Sequence[str]:
+        names = self.generators.value or default_generators()
+        if self._is_large():
+            return [name for name in names if not PLAN_GENERATORS[name].exact]
+        return names
+
+    def _is_large(self) -> bool:
+        branches = () if self._pattern is None else self._pattern.branches()
+        return any(len(branch.positive) > _MOST_EXACT for branch in branches)
+
+    def _to_run(self) -> tuple[EventStream, SideBySide]:
+        self._settle()
+        if self._what_if is None:
+            raise CepbenchError("there is no pattern to run; mend the text above first")
+        return self.stream, self._what_if.after
+
+    def _units(self) -> Mapping[str, str]:
+        return {} if self.dataset is None else dict(self.dataset.schema["unit"])
+
+    # -- tabs -----------------------------------------------------------------------------------
+
+    def _redraw(self, tab: str) -> None:
+        self._stale.add(tab)
+        self._guarded(self._draw)
+
+    def _draw(self) -> None:
+        """Draw the tab that is seen, if it is out of date."""
+        tab = _TABS[self.tabs.selected_index or 0]
+        if tab not in self._stale:
+            return
+        self._stale.discard(tab)
+        if tab == "Data":
+            # Altair takes seconds to import, and the app opens with another tab.
+            from cepbench.exploration.charts import rates_chart
+
+            chart = rates_chart(
+                rates_over_time(self.stream, self._shown_types(), self.every.value or None)
+            )
+            show_chart(self._rates, chart)
+        elif tab == "Pattern":
+            self._graph.value = self._drawn_graph()
+        elif tab == "Plans":
+            self._side_by_side.value = "" if self._what_if is None else self._what_if._repr_html_()
+
+    def _shown_types(self) -> list[str] | None:
+        if self._pattern is None or self.types.index:
+            return None
+        return list(dict.fromkeys(variable.type for variable in self._pattern.variables))
+
+    def _drawn_graph(self) -> str:
+        if self._pattern is None:
+            return ""
+        return predicate_graph(self._pattern, self._statistics)._repr_html_()
+
+    def _snapshot(self) -> str:
+        name = self.dataset.name if self.dataset is not None else OWN
+        plans = "" if self._what_if is None else self._what_if._repr_html_()
+        return (
+            f"<p><b>{html.escape(name)}</b>: {len(self.stream):,} events. In JupyterLab this is an "
+            f"app with sliders and tabs.</p>"
+            f'<pre class="cep-pattern">{html.escape(self.text.value)}</pre>'
+            f"{self.error or self._drawn_graph()}{plans}"
+        )

@@ -1,0 +1,120 @@
+"""Sliders for the numbers that plans are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from cepbench.app.sliders import NumberSlider
+from cepbench.costs.temporal import TemporalOrder
+from cepbench.patterns.model import Pattern
+from cepbench.statistics.model import Pair, Statistics
+
+#: How far a slider reaches on either side of what was measured, in powers of ten.
+_REACH = {"window": 1.0, "rate": 2.0}
+
+#: Of the exponent: 50 steps for a factor of ten.
+_STEP = 0.02
+
+_LEAST_SELECTIVITY = 1e-4
+
+
+class Controls:
+    """A slider each for the window, every rate, every selectivity, and α.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    statistics : Statistics
+        As measured: rates per second (or tick).
+    on_change : callable
+        Called with whatever the widget hands to its observers.
+
+    Attributes
+    ----------
+    sliders : dict
+        ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
+        selectivity → :class:`~cepbench.app.sliders.NumberSlider`. Rates are per minute where time is a datetime.
+    box : Box
+        All of them.
+    """
+
+    def __init__(
+        self, pattern: Pattern, statistics: Statistics, on_change: Callable[[object], None]
+    ) -> None:
+        self._pattern = pattern
+        self._per = 60.0 if pattern.window.is_datetime else 1.0
+        self.sliders: dict[str | Pair, NumberSlider] = {}
+        window = pattern.window.amount or 1.0
+        self._add("window", f"window, {pattern.window.unit}", window, _REACH["window"])
+        types = {variable.name: variable.type for variable in pattern.variables}
+        unit = "min" if pattern.window.is_datetime else "tick"
+        for name, rate in (statistics.rates or {}).items():
+            shown = f"{name}: {types.get(name, '')} / {unit}"
+            self._add(name, shown, rate * self._per, _REACH["rate"])
+        for pair, value in statistics.selectivities.items():
+            first, second = pair
+            shown = f"filter on {first}" if first == second else f"selectivity {first}, {second}"
+            self.sliders[pair] = NumberSlider(
+                shown, value, math.log10(_LEAST_SELECTIVITY), 0.0, _STEP, powers=True
+            )
+        self.sliders["alpha"] = NumberSlider("α, latency", 0.0, 0.0, 2.0, 0.05)
+        self._last = _last_chooser(pattern)
+        reset = widgets.Button(description="as measured", icon="undo", layout={"width": "9rem"})
+        reset.on_click(lambda _: self.reset())
+        choosers = [self._last] if self._last else []
+        for widget in (*self.sliders.values(), *choosers):
+            widget.observe(on_change, "value")
+        self.box = widgets.Box(
+            [*self.sliders.values(), *choosers, reset],
+            layout={"flex_flow": "row wrap", "margin": "0.3rem 0"},
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """What the sliders say otherwise than the measurements, as ``cep.what_if`` takes it."""
+        moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
+        alpha = moved.pop("alpha", 0.0)
+        return {
+            "window": moved.pop("window", None),
+            "rates": {k: value / self._per for k, value in moved.items() if isinstance(k, str)},
+            "selectivities": {k: value for k, value in moved.items() if isinstance(k, tuple)},
+            "alpha": alpha,
+            "last": self._last_of_branches() if alpha else None,
+        }
+
+    def reset(self) -> None:
+        """All sliders back to what was measured."""
+        for slider in self.sliders.values():
+            slider.reset()
+
+    def _add(self, key: str, shown: str, value: float, reach: float) -> None:
+        middle = math.log10(value) if value > 0 else -3.0
+        self.sliders[key] = NumberSlider(
+            shown, value, middle - reach, middle + reach, _STEP, powers=True
+        )
+
+    def _last_of_branches(self) -> list[str | None]:
+        """The variable that arrives last in each branch, where the pattern leaves it open."""
+        found: list[str | None] = []
+        for branch in self._pattern.branches():
+            possible = TemporalOrder(branch).latest()
+            chosen = self._last.value if self._last else None
+            found.append(chosen if chosen in possible else possible[0])
+        return found
+
+
+def _last_chooser(pattern: Pattern) -> widgets.Dropdown | None:
+    """Latency depends on which event comes last; only some patterns say it."""
+    possible = [TemporalOrder(branch).latest() for branch in pattern.branches()]
+    names = dict.fromkeys(name for latest in possible if len(latest) > 1 for name in latest)
+    if not names:
+        return None
+    return widgets.Dropdown(
+        options=list(names),
+        description="arrives last",
+        layout={"width": "20.5rem", "margin": "0 0.6rem 0 0"},
+        style={"description_width": "7.5rem"},
+    )

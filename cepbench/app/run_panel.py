@@ -1,0 +1,200 @@
+"""The tab that runs plans: bars of throughput and memory, a timeline of matches, nodes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from cepbench.app.shown import error_html, show, show_chart
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.result import Result
+from cepbench.explainer.explain import explain
+from cepbench.exploration.side_by_side import SideBySide
+from cepbench.exploration.timeline import match_timeline
+from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps.cells import OK
+from cepbench.sweeps.compare import Comparison, compare
+
+#: A run that stores more partial matches stops, and more matches than this are only counted.
+PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
+
+#: Windows shown around a match; 0 is all of the stream, for None would be no choice to a widget.
+_ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
+
+
+class RunPanel:
+    """Runs what the other tabs show.
+
+    Parameters
+    ----------
+    stream_and_plans : callable
+        → the stream, and the plans of the moment.
+    units : callable
+        → attribute and unit, as ``cep.match_timeline`` takes them.
+    seed : int
+
+    Attributes
+    ----------
+    comparison : Comparison or None
+        Of the last run.
+    result : Result or None
+        Matches, found along the plan that was fastest.
+    """
+
+    def __init__(
+        self,
+        stream_and_plans: Callable[[], tuple[EventStream, SideBySide]],
+        units: Callable[[], Mapping[str, str]],
+        seed: int,
+    ) -> None:
+        self._current = stream_and_plans
+        self._units = units
+        self._seed = seed
+        self.comparison: Comparison | None = None
+        self.result: Result | None = None
+        self._ran: tuple[EventStream, SideBySide] | None = None
+        self.button = widgets.Button(
+            description="Run all plans", button_style="primary", icon="play"
+        )
+        self.repetitions = widgets.IntSlider(
+            value=2, min=1, max=10, description="runs at least", layout={"width": "18rem"}
+        )
+        self.highlight = widgets.BoundedIntText(
+            value=0, min=0, max=0, description="match no.", layout={"width": "12rem"}
+        )
+        self.zoom = widgets.Dropdown(
+            options=list(_ZOOMS.items()), value=1.0, description="show", layout={"width": "20rem"}
+        )
+        self.generator = widgets.Dropdown(
+            options=[], description="nodes of", layout={"width": "20rem"}
+        )
+        self.message = widgets.HTML()
+        self.bars, self.table = widgets.Output(), widgets.HTML()
+        self.timeline, self.nodes = widgets.Output(), widgets.Output()
+        self._found = widgets.VBox(
+            [
+                self.bars,
+                self.table,
+                widgets.HTML("<h4>Matches</h4>"),
+                widgets.HBox([self.highlight, self.zoom]),
+                self.timeline,
+                widgets.HTML("<h4>Estimated against actual, node by node</h4>"),
+                self.generator,
+                self.nodes,
+            ],
+            layout={"display": "none"},
+        )
+        self.box = widgets.VBox(
+            [widgets.HBox([self.button, self.repetitions]), self.message, self._found]
+        )
+        self.button.on_click(lambda _: self.run())
+        self.highlight.observe(lambda _: self._guarded(self._draw_timeline), "value")
+        self.zoom.observe(lambda _: self._guarded(self._draw_timeline), "value")
+        self.generator.observe(lambda _: self._guarded(self._draw_nodes), "value")
+
+    def forget(self) -> None:
+        """Nothing was run yet: the pattern or the stream is another one."""
+        self.comparison, self.result, self._ran = None, None, None
+        self.message.value = ""
+        self._found.layout.display = "none"
+
+    def run(self) -> None:
+        """Run every plan of the moment; errors are shown."""
+        self._guarded(self._run)
+
+    def _run(self) -> None:
+        self.forget()
+        stream, plans = self._current()
+        names = list(plans.table["algorithm"])
+        times = self.repetitions.value
+        self.button.disabled = True
+        self.message.value = (
+            f"<p>⏳ {len(names)} plan generators on {len(stream):,} events: after a warm-up, each "
+            f"different plan {times} times at least …</p>"
+        )
+        try:
+            self.comparison = compare(
+                plans.pattern,
+                stream,
+                statistics=plans.statistics,
+                generators=names,
+                repetitions=times,
+                seed=self._seed,
+                partial_match_limit=PARTIAL_MATCH_LIMIT,
+            )
+            self._ran = stream, plans
+            self._show(self.comparison)
+        finally:
+            self.button.disabled = False
+
+    def _show(self, comparison: Comparison) -> None:
+        assert self._ran is not None
+        stream, plans = self._ran
+        fine = pd.DataFrame(comparison[comparison["status"] == OK])
+        self.table.value = comparison._repr_html_()
+        self._found.layout.display = None
+        if fine.empty:
+            self.message.value = "<p>No plan came to its end; the table says why.</p>"
+            self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
+            return
+        from cepbench.exploration.charts import comparison_bars  # imports altair: seconds
+
+        show_chart(self.bars, comparison_bars(comparison))
+        best = str(fine.loc[fine["events_per_second"].idxmax(), "algorithm"])
+        count = int(fine["matches"].iloc[0])
+        told = [f"{count:,} matches; {html.escape(best)} was the fastest."]
+        if any(part.alpha for plan in plans.plans.values() for part in plan.parts):
+            told.append("α has no part in it: these plans are the cheapest by throughput.")
+        if count <= _MOST_MATCHES:
+            self.result = evaluate(
+                plans.pattern, stream, plans.plans[best], partial_match_limit=PARTIAL_MATCH_LIMIT
+            )
+            self.highlight.max = max(0, count - 1)
+            self.highlight.value = 0
+            self._draw_timeline()
+        else:
+            told.append("They are too many to be drawn.")
+            self.timeline.outputs = ()
+        self.message.value = f"<p>{' '.join(told)}</p>"
+        self._offer(list(fine["algorithm"]), best)
+
+    def _offer(self, names: Sequence[str], best: str) -> None:
+        self.generator.options = list(dict.fromkeys(names))
+        if self.generator.value == best:
+            self._draw_nodes()
+        else:
+            self.generator.value = best  # draws
+
+    def _draw_timeline(self) -> None:
+        if self._ran is None or self.result is None:
+            return
+        stream, plans = self._ran
+        chart = match_timeline(
+            stream, self.result, plans.pattern, self.highlight.value,
+            windows=self.zoom.value or None, units=self._units(),
+        )  # fmt: skip
+        show_chart(self.timeline, chart)
+
+    def _draw_nodes(self) -> None:
+        if self._ran is None or self.generator.value is None:
+            return
+        stream, plans = self._ran
+        plan = plans.plans.get(self.generator.value)
+        if plan is None:
+            self.nodes.outputs = ()
+            return
+        explained = explain(
+            plans.pattern, plan, plans.statistics, stream, alpha=0.0,
+            partial_match_limit=PARTIAL_MATCH_LIMIT,
+        )  # fmt: skip
+        show(self.nodes, {"text/html": explained._repr_html_(), "text/plain": repr(explained)})
+
+    def _guarded(self, action: Callable[[], Any]) -> None:
+        try:
+            action()
+        except Exception as error:  # shown: what a callback raises is seen by nobody
+            self.message.value = error_html(error)

@@ -1,0 +1,383 @@
+"""Whether a plan generator of one's own does what is asked of it, told so that it can be mended."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.arguments import number
+from cepbench.arguments import seed as seed_from
+from cepbench.conformance.generator_problems import SIZES, check_problem, check_problems
+from cepbench.conformance.generator_report import (
+    Finding,
+    GeneratorReport,
+    ratio_of,
+    shown_ratio,
+)
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
+from cepbench.planners.generate import plan_problem
+from cepbench.planners.registry import (
+    PAPER_GENERATORS,
+    PLAN_GENERATORS,
+    PlanGenerator,
+    find_generator,
+)
+from cepbench.plans.model import OrderPlan, Plan
+from cepbench.studies.kolchinsky2018.distances import OPTIMAL, TOLERANCE
+from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.sweeps.measure import load_kernels
+
+#: Check -> what a generator does that passes it, in the order in which they are told.
+CHECKS: Mapping[str, str] = {
+    "error": "raises no error",
+    "plan": "returns a plan: each event once",
+    "time": "ends in time",
+    "seed": "gives the same plan for the same seed",
+    "problem": "leaves the problem as it was",
+    "exact": "finds the least cost, as exact=True says",
+    "refusal": "plans at least one problem",
+}
+
+#: How many times the limit a problem's first plan may take: some generators compile before it.
+_FIRST = 5.0
+
+
+#: How generators that choose from all plans say so.
+_ALL = tuple(find_generator(name).space for name in OPTIMAL.values())
+
+
+class _TimeUpError(BaseException):
+    """No Exception: a generator that catches those would go on for ever."""
+
+
+def check_generator(
+    generator: str | PlanGenerator | Callable[..., Any],
+    *,
+    problems: Sequence[str] | None = None,
+    sizes: Sequence[int] = SIZES,
+    seed: int = 0,
+    time_limit: float = 2.0,
+) -> GeneratorReport:
+    """Try a plan generator on planning problems of every kind and say what is wrong with it.
+
+    Each problem is planned twice. The checks: no error; a plan, that is each event once; in time;
+    the same plan for the same seed, without random numbers from elsewhere; the problem left as it
+    was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its own. A problem that the
+    generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is no fault, unless it
+    refuses all. Costs are then held against the least cost of any plan of the kind, beside those
+    of the paper's generators.
+
+    Parameters
+    ----------
+    generator : str, PlanGenerator or callable
+        A name in ``cep.PLAN_GENERATORS``, or the function that was registered.
+    problems : sequence of str, optional
+        Kinds of problems, keys of
+        :data:`~cepbench.conformance.generator_problems.PROBLEM_KINDS`; all by default.
+    sizes : sequence of int
+        Numbers of events, small ones first; beyond 24 the least cost is not known.
+    seed : int
+        Of the problems and of the plans.
+    time_limit : float
+        Seconds that a plan may take when the problem is planned again; the first time five times
+        as many, since some generators compile then. What takes longer is interrupted if that is
+        possible, and no further problem is tried.
+
+    Returns
+    -------
+    GeneratorReport
+        With ``passed``, ``findings``, ``table``, ``costs`` and ``describe()``.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If there is no such generator, or the function is not registered.
+    ExperimentError
+        If there is no such kind of problem, or a size, the seed or the time limit makes no sense.
+
+    Notes
+    -----
+    The least cost is that of DP-LD for orders and of DP-B for trees [kolchinsky2018]_,
+    sections 4.1 and 4.2.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> cep.check_generator("GREEDY", sizes=[1, 2, 3]).passed
+    True
+    """
+    entry = _entry(generator)
+    time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0, most=1e6)
+    seed = seed_from(seed, ExperimentError)
+    drawn = check_problems(problems, sizes, seed=seed)
+    if entry.is_builtin:
+        load_kernels(entry)  # they come to an end, and compiling is none of their business
+    trial = _Trial(entry, seed, time_limit)
+    tried = []
+    for name in drawn:
+        tried.append(name)
+        if not trial.run(name):
+            break
+    costs = _costs(trial, tried, seed)
+    findings = [*trial.findings, *_exactness(entry, costs, seed)]
+    if trial.rows and all(row["status"] == REFUSED for row in trial.rows):
+        findings.append(
+            Finding("refusal", tried[0], f"refused all problems: {trial.rows[0]['reason']}", "")
+        )
+    order = list(CHECKS)
+    findings.sort(key=lambda finding: order.index(finding.check))
+    checks = {check: CHECKS[check] for check in CHECKS if check != "exact" or _claims_all(entry)}
+    return GeneratorReport(
+        generator=entry.name,
+        plans=entry.plans,
+        seed=seed,
+        checks=checks,
+        findings=tuple(findings),
+        tried=tuple(tried),
+        left_out=tuple(name for name in drawn if name not in tried),
+        costs=costs,
+    )
+
+
+def _entry(generator: Any) -> PlanGenerator:
+    if isinstance(generator, PlanGenerator):
+        return generator
+    if not callable(generator):
+        return find_generator(generator)
+    for entry in PLAN_GENERATORS.values():
+        if entry.function is generator:
+            return entry
+    name = getattr(generator, "__name__", "my_idea")
+    raise PlanGeneratorError(
+        f"{name} is not registered as a plan generator; write "
+        f'@cep.plan_generator("{name.upper().replace("_", "-")}", plans="order") above it '
+        '(plans="tree" if it returns nested pairs)'
+    )
+
+
+class _Trial:
+    """What a generator did on one problem after the other."""
+
+    def __init__(self, entry: PlanGenerator, seed: int, time_limit: float) -> None:
+        self.entry = entry
+        self.seed = seed
+        self.limit = time_limit
+        self.findings: list[Finding] = []
+        self.rows: list[dict[str, Any]] = []
+
+    def run(self, name: str) -> bool:
+        """Plan one problem twice; whether to go on to larger ones."""
+        problem = check_problem(name, seed=self.seed)
+        row: dict[str, Any] = {"problem": name, "status": ERROR, "reason": None}
+        self.rows.append(row)
+        before, drawn_before = _copied(problem), _global_random()
+        try:
+            first, _ = self._planned(problem, self.limit * _FIRST)
+            source = _source_of_randomness(drawn_before)
+            # Nothing is shared with the first problem, so that what was kept of it shows.
+            second, seconds = self._planned(check_problem(name, seed=self.seed), self.limit)
+        except _TimeUpError:
+            row["reason"] = self._late(name, problem)
+            return False
+        except PlanningRefusedError as error:
+            row |= {"status": REFUSED, "reason": str(error)}
+            return True
+        except PlanGeneratorError as error:
+            row["reason"] = self._failed(name, error)
+            return True
+        except Exception as error:
+            if not _changes(problem, before):
+                raise
+            row["reason"] = str(error)  # whatever it is, it comes of the changes
+            return True
+        finally:
+            self._check_problem(name, problem, before)
+        row |= {"status": OK, "seconds": seconds, "plan_log_cost": first.log_cost}
+        self._check_same(name, _written(first), _written(second), source)
+        return True
+
+    def _planned(self, problem: PlanningProblem, limit: float) -> tuple[Plan, float]:
+        """A plan and the seconds that it took."""
+        began = time.perf_counter()
+        with _at_most(limit):
+            found = plan_problem(problem, self.entry, seed=self.seed)
+        seconds = time.perf_counter() - began
+        if seconds > limit:  # where nothing could interrupt it, it is told afterwards
+            raise _TimeUpError
+        return found, seconds
+
+    def _check_same(self, name: str, first: str, second: str, source: str) -> None:
+        if first != second:
+            self._found(
+                "seed",
+                name,
+                f"made {first} and then {second} from the same problem and the same seed; draw "
+                f"every random number from rng{source and f' instead of {source}'}, and keep "
+                "nothing from one call to the next",
+            )
+        elif source:
+            self._found(
+                "seed",
+                name,
+                f"draws random numbers from {source}, which no seed of a plan reaches: another "
+                "session gets other plans; draw them from rng",
+            )
+
+    def _late(self, name: str, problem: PlanningProblem) -> str:
+        hint = (
+            "without a budget a search has to come to an end by itself"
+            if self.entry.anytime
+            else "is there a loop without an end, or one over all plans? For problems that are "
+            "too large raise PlanningRefusedError, or give max_size= to plan_generator"
+        )
+        events = f"{problem.n} event{'s' if problem.n > 1 else ''}"
+        message = f"had no plan of {events} after {self.limit:g} s; {hint}"
+        self._found("time", name, message)
+        return message
+
+    def _failed(self, name: str, error: PlanGeneratorError) -> str:
+        """Note an error, which is one of the generator's own if it has a cause."""
+        text = str(error)
+        own = f"{self.entry.name} "
+        if error.__cause__ is None:
+            self._found("plan", name, text.removeprefix(own))
+        else:
+            message = text.removeprefix(f"plan generator {own}")
+            if "read-only" in text:
+                message += (
+                    "; the numbers of a problem belong to everyone who plans it: work on a copy, "
+                    "such as problem.log_cardinality.copy()"
+                )
+            self._found("error", name, message)
+        return text
+
+    def _check_problem(
+        self, name: str, problem: PlanningProblem, before: Mapping[str, Any]
+    ) -> None:
+        for key in _changes(problem, before):
+            self._found(
+                "problem",
+                name,
+                f"changed problem.{key}, from which the generators after it plan; work on a copy, "
+                f"such as np.array(problem.{key})",
+            )
+
+    def _found(self, check: str, name: str, message: str) -> None:
+        self.findings.append(Finding(check, name, message, _line(name, self.seed, self.entry.name)))
+
+
+def _line(name: str, seed: int, generator: str) -> str:
+    """A line of Python that plans a problem again."""
+    return f'plan_problem(check_problem("{name}", seed={seed}), "{generator}", seed={seed})'
+
+
+def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
+    """A row a problem and generator: the one that is tried, then the paper's of its kind."""
+    plans = trial.entry.plans
+    others = [
+        entry
+        for entry in map(find_generator, PAPER_GENERATORS)
+        if entry.plans == plans and entry.name != trial.entry.name
+    ]
+    problems = {name: check_problem(name, seed=seed) for name in tried}
+    rows = [{"algorithm": trial.entry.name, **row} for row in trial.rows]
+    for entry in others:
+        for name, problem in problems.items():
+            row: dict[str, Any] = {"algorithm": entry.name, "problem": name}
+            began = time.perf_counter()
+            try:
+                found = plan_problem(problem, entry, seed=seed)
+            except PlanningRefusedError as error:
+                rows.append({**row, "status": REFUSED, "reason": str(error)})
+                continue
+            seconds = time.perf_counter() - began
+            rows.append({**row, "status": OK, "seconds": seconds, "plan_log_cost": found.log_cost})
+    columns = ["problem", "algorithm", "status", "reason", "seconds", "plan_log_cost"]
+    table = pd.DataFrame(rows, columns=columns)
+    table = table.astype({"seconds": float, "plan_log_cost": float})
+    table.insert(1, "size", [problems[name].n for name in table["problem"]])
+    best = table[table["algorithm"] == OPTIMAL[plans]].set_index("problem")["plan_log_cost"]
+    table["log_distance"] = table["plan_log_cost"] - table["problem"].map(best)
+    return table
+
+
+def _claims_all(entry: PlanGenerator) -> bool:
+    """Whether it says that it is exact, and over all plans: of another space the least is unknown."""
+    return entry.exact and entry.space in ("", *_ALL)
+
+
+def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator[Finding]:
+    if _claims_all(entry):
+        own = costs[(costs["algorithm"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
+        for name, distance in zip(own["problem"], own["log_distance"], strict=True):
+            yield Finding(
+                "exact",
+                name,
+                f"has a plan of {shown_ratio(ratio_of(distance))} times the least cost, that of "
+                f"{OPTIMAL[entry.plans]}; mend it, or leave out exact=True",
+                _line(name, seed, entry.name),
+            )
+
+
+def _copied(problem: PlanningProblem) -> dict[str, Any]:
+    values = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
+    return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+
+def _changes(problem: PlanningProblem, before: Mapping[str, Any]) -> list[str]:
+    """Names of the fields that are not any more what they were."""
+    return [k for k, value in before.items() if not np.array_equal(getattr(problem, k), value)]
+
+
+def _written(plan: Plan) -> str:
+    return ", ".join(plan.order) if isinstance(plan, OrderPlan) else str(plan.tree)
+
+
+def _global_random() -> dict[str, Any]:
+    """State of the generators of random numbers that a whole process shares."""
+    return {
+        "Python's module random": random.getstate(),
+        "numpy.random's shared generator": pickle.dumps(
+            np.random.get_state()  # noqa: NPY002  (what is looked for)
+        ),
+    }
+
+
+def _source_of_randomness(before: Mapping[str, Any]) -> str:
+    now = _global_random()
+    return " and ".join(name for name, state in before.items() if state != now[name])
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise in the midst of what runs too long, where the system can: in the main thread."""
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        raise _TimeUpError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,410 @@
+"""A pattern and a plan as the tables that the join kernels read.
+
+Every node of the plan gets just those columns that a join above it will look at: timestamps where
+an order of events is still to be checked, positions where events must differ or are reported, and
+the values that later conditions compare. What each node needs is found in
+:mod:`cepbench.evaluators.joins.nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.evaluators.joins.bounds import Side, bounds_of
+from cepbench.evaluators.joins.columns import float_columns, integer_columns
+from cepbench.evaluators.joins.nodes import Check, Key, Node, PlannedNodes, Tree
+from cepbench.evaluators.joins.programs import Derived, ProgramWriter, Rule
+from cepbench.evaluators.joins.row_programs import RowPrograms, SetPlace
+from cepbench.kernels.joins import tables
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+
+
+@dataclass(frozen=True)
+class JoinLayout:
+    """A pattern and a plan, ready to run.
+
+    Attributes
+    ----------
+    plan : cepbench.kernels.joins.tables.Plan
+    leaves : tuple of Variable
+        Positive ones in the order of the pattern, then negated ones; leaf ``i`` is node ``i``.
+    filters : tuple of tuple of Clause
+        Conditions on each leaf alone.
+    values : tuple of tuple of Expression
+        What each leaf's float columns hold.
+    nodes : tuple of tuple of str
+        The variables of each node; of a check those of the rows that it tests.
+    ranks : bool
+        Whether events have a rank within a partition, beside timestamp and position.
+    columns : int
+        Columns of a match: the position of an event; where a set starts and its size.
+    """
+
+    plan: tables.Plan
+    leaves: tuple[Variable, ...]
+    filters: tuple[tuple[Clause, ...], ...]
+    values: tuple[tuple[Derived, ...], ...]
+    nodes: tuple[tuple[str, ...], ...]
+    ranks: bool
+    columns: int
+
+    @property
+    def integer_columns(self) -> int:
+        """The largest number of integer columns that any node has."""
+        return int(self.plan.nodes[:, tables.INTS].max())
+
+
+def join_layout(
+    pattern: Pattern, tree: Tree, *, positions: bool, code: Callable[[str], float]
+) -> JoinLayout:
+    """Lay out ``pattern`` for evaluation along ``tree``.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Without OR.
+    tree : nested pairs of names
+        Over exactly the pattern's positive variables.
+    positions : bool
+        Whether matches are to be reported (else only counted, and no positions are kept for it).
+    code : callable
+        Text → its code, for texts that conditions mention.
+    """
+    return _Writer(PlannedNodes(pattern, tree, positions=positions), positions, code).layout()
+
+
+class _Writer:
+    """Numbers the columns and writes the tables."""
+
+    def __init__(
+        self, planned: PlannedNodes, positions: bool, code: Callable[[str], float]
+    ) -> None:
+        self.pattern = planned.pattern
+        self.planned = planned
+        self.nodes = planned.nodes
+        self.before = planned.before
+        self.window = self.pattern.window.length
+        self.reports = positions
+        self.programs = ProgramWriter(code)
+        self.row_programs = RowPrograms(
+            self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
+        )
+        self.partitioned = self.pattern.strategy.name == "partition_contiguity"
+        self.checks = [(node, check) for node in self.nodes for check in node.checks]
+        # Late ones last, so that both kinds are in one piece.
+        self.checks.sort(key=lambda pair: pair[1].is_late)
+        late = [check for _, check in self.checks if check.is_late]
+        self.first_late = planned.inner + len(self.checks) - len(late)
+        self.root = self.nodes[-1]
+        self.consuming = self.pattern.strategy.name == "consuming"
+        self.waits = tables.WAITS_NOT
+        if late:
+            self.waits = tables.WAITS_LATEST if self.consuming else tables.WAITS_EARLIEST
+        self.stored = bool(
+            self.root.checks
+            or self.root.rows
+            or self.root.far_distinct
+            or self.root.is_contiguous
+            or self.consuming
+        )
+        self.targets: dict[str, int] = {}
+        self.columns = 0
+        for variable in self.pattern.positive if positions else ():
+            self.targets[variable.name] = self.columns
+            self.columns += 2 if variable.kind is Kind.KLEENE else 1
+        # Column numbers by what they hold, node by node.
+        self.ints: list[dict[Key, int]] = []
+        self.floats: list[dict[Derived, int]] = []
+        total = len(self.nodes) + len(self.checks)
+        self.table = np.full((total, tables.NODE_COLUMNS), -1, np.int64)
+        self.table[:, [tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT]] = 0
+        self.table[:, tables.IS_ROOT] = np.arange(total) == total - 1
+
+    def place(self, number: int) -> int:
+        """The number of a node in the tables, where checks come between leaves and inner nodes."""
+        return number if number < self.planned.inner else number + len(self.checks)
+
+    def layout(self) -> JoinLayout:
+        inner = self.planned.inner
+        for number, node in enumerate(self.nodes):
+            self._number_columns(number, node)
+        self._fill_nodes()
+        rules: list[Rule] = []
+        total = len(self.table)
+        spans = np.zeros((total, tables.RULE_KINDS + 1), np.int64)
+        first_inner = inner + len(self.checks)
+        for number in range(total):
+            if number < inner:
+                written = self._leaf_rules(number)
+            elif number < first_inner:
+                written = self._check_rules(*self.checks[number - inner])
+            else:
+                written = self._rules(number - len(self.checks))
+            spans[number, 0] = len(rules)
+            for kind in range(tables.RULE_KINDS):
+                rules += written.get(kind, [])
+                spans[number, kind + 1] = len(rules)
+        plan = tables.Plan(
+            nodes=self.table,
+            spans=spans,
+            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
+            constants=np.array(self.programs.constants, np.float64),
+            window=self.window,
+            inner=first_inner,
+            stored=self.stored,
+            waits=self.waits,
+            late_first=self.first_late,
+            late_last=first_inner,
+            consuming=self.consuming,
+        )
+        by_name = {variable.name: variable for variable in self.pattern.variables}
+        leaves = tuple(by_name[self.nodes[number].variables[0]] for number in range(inner))
+        alone = tuple(
+            tuple(
+                clause
+                for clause in self.pattern.conditions
+                if set(clause.variables) == {leaf.name} and clause.is_elementwise
+            )
+            for leaf in leaves
+        )
+        names = [node.variables for node in self.nodes]
+        names[inner:inner] = [node.variables for node, _ in self.checks]
+        values = tuple(tuple(self.floats[number]) for number in range(inner))
+        return JoinLayout(plan, leaves, alone, values, tuple(names), self.partitioned, self.columns)
+
+    def _number_columns(self, number: int, node: Node) -> None:
+        ints, count = integer_columns(node, self.planned, ranks=self.partitioned)
+        self.ints.append(ints)
+        self.floats.append(float_columns(node))
+        row = self.table[self.place(number)]
+        row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
+        row[tables.EARLIEST], row[tables.LATEST] = 0, 0 if node.is_leaf else 1
+        row[tables.SORTED] = node.is_sorted
+
+    def _fill_nodes(self) -> None:
+        """The nodes' children, how long they keep rows, what they make and what checks them."""
+        nodes, table, inner = self.nodes, self.table, self.planned.inner
+        table[: self.planned.inner, tables.RETAINED] = 1
+        table[:, tables.KEPT] = 0
+        table[:, tables.RETAINED] = 1
+        for number, node in enumerate(nodes[inner:], start=inner):
+            row = table[self.place(number)]
+            row[tables.KIND] = tables.SETS if node.makes else tables.JOINS
+            row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
+            row[tables.RIGHT] = self.place(node.right)
+            row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+            if node.left >= 0:
+                table[self.place(node.left), tables.KEPT] = node.drives[1]
+            table[self.place(node.right), tables.KEPT] = node.drives[0]
+            if node.makes:
+                self._fill_sets(number, node, row)
+        for number, name in enumerate(node.variables[0] for node in nodes[:inner]):
+            # Sets tell their members by number, and negated events are looked at again.
+            if name in self.planned.kleene or number >= len(self.pattern.positive):
+                table[number, tables.KEPT] = 1
+            # Of rows that wait for the window of their latest event, members are as old as that.
+            if name in self.planned.kleene and self.waits == tables.WAITS_LATEST:
+                table[number, tables.RETAINED] = 2
+        for place, (node, check) in enumerate(self.checks, start=inner):
+            tested = table[self.place(self._number(node))]
+            negated = self.planned.leaf_of[check.name]
+            table[place, tables.LEFT] = self.place(self._number(node))
+            table[place, tables.RIGHT] = negated
+            if check.is_late:
+                late_by = int(self.waits == tables.WAITS_LATEST) + int(check.within[0])
+                table[negated, tables.RETAINED] = 1 + late_by
+                continue
+            if tested[tables.FIRST_CHECK] == tested[tables.LAST_CHECK]:
+                tested[tables.FIRST_CHECK] = place
+            tested[tables.LAST_CHECK] = place + 1
+
+    def _number(self, node: Node) -> int:
+        return next(number for number, other in enumerate(self.nodes) if other is node)
+
+    def _fill_sets(self, number: int, node: Node, row: np.ndarray) -> None:
+        name, ints = node.makes, self.ints[number]
+        if name not in self.planned.kleene:
+            row[tables.SET_LIMIT] = 1
+            return
+        row[tables.SET] = ints.get(("start", name), -1)
+        if self._is_direct_root(node):
+            row[tables.SET] = self.targets.get(name, -1)
+            return
+        for end, column in (
+            ("earliest", tables.SET_EARLIEST),
+            ("latest", tables.SET_LATEST),
+        ):
+            where = ints.get((end, name), -1)
+            row[column] = where if where > 1 else -1
+        if "contiguity" in self.pattern.strategy.name and self.planned.is_chain:
+            row[tables.SET_STEP] = self.ints[node.right]["rank", name]
+
+    def _is_direct_root(self, node: Node) -> bool:
+        return node is self.root and not self.stored
+
+    def _leaf_rules(self, number: int) -> dict[int, list[Rule]]:
+        if not self.consuming or number >= len(self.pattern.positive):
+            return {}
+        kind = 2 if self.nodes[number].variables[0] in self.planned.kleene else 0
+        return {tables.POSITIONS: [(1, kind, 0, 0)]}
+
+    def _rules(self, number: int) -> dict[int, list[Rule]]:
+        node = self.nodes[number]
+        written = self._copies(number, node)
+        sides = (0,) if node.makes else (0, 1)
+        for side in sides if node.left >= 0 else ():
+            outer, inner = ((node.left, node.right), (node.right, node.left))[side]
+            outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
+            bounds = bounds_of(
+                node,
+                side,
+                Side(self.nodes[outer], self.ints[outer], outer_row),
+                Side(self.nodes[inner], self.ints[inner], inner_row),
+                self.window,
+            )
+            latest = inner_row[tables.LATEST]
+            found = {latest} if self.nodes[inner].is_sorted else set()
+            tested = sorted({column for _, column, *_ in bounds} - found)
+            written[tables.BOUNDS_LEFT + side] = bounds
+            written[tables.TESTED_LEFT + side] = [(column, 0, 0, 0) for column in tested]
+        written[tables.DISTINCT] = [
+            (self.ints[node.left]["position", x], self.ints[node.right]["position", y], 0, 0)
+            for x, y in node.distinct
+        ]
+        if node.left >= 0:
+            mine = set(self.nodes[node.left].variables)
+            compared, programs = self.programs.conditions(
+                node.joined, mine, self.floats[node.left], self.floats[node.right]
+            )
+            written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
+        for clause in node.steps:
+            place = (node.right, -1)
+            left = self.floats[node.left] if node.left >= 0 else {}
+            written.setdefault(tables.STEP, []).extend(
+                self.row_programs.clause(clause, {node.makes: place}, left.__getitem__)
+            )
+        written[tables.ROW] = self._row_rules(number, node)
+        written[tables.POSITIONS] = list(self._positions(number, node))
+        if node is self.root and self.stored:
+            written[tables.OUTPUT] = self._output(self.ints[number])
+        return written
+
+    def _row_rules(self, number: int, node: Node) -> list[Rule]:
+        ints, floats = self.ints[number], self.floats[number]
+        sets = self._sets(number)
+        rules: list[Rule] = []
+        for clause in node.rows:
+            rules += self.row_programs.clause(clause, sets, floats.__getitem__)
+        for x, y in node.far_distinct:
+            inside = [sets[name] for name in (x, y) if name in sets]
+            plain = [ints["position", name] for name in (x, y) if name not in sets]
+            second = inside[1] if len(inside) > 1 else None
+            rules += self.row_programs.distinct(inside[0], second, plain[0] if plain else None)
+        if node.is_contiguous:
+            columns = [ints["rank", name] for name in node.variables if name not in sets]
+            rank = 2 if self.partitioned else 1
+            rules += self.row_programs.contiguous(columns, list(sets.values()), rank)
+        return rules
+
+    def _sets(self, number: int) -> dict[str, SetPlace]:
+        """Where rows of a node say of their sets, and the leaves of the sets' members."""
+        return {
+            name: (self.planned.leaf_of[name], column)
+            for (what, name), column in self.ints[number].items()
+            if what == "start"
+        }
+
+    def _positions(self, number: int, node: Node) -> Iterable[Rule]:
+        ints = self.ints[number]
+        for name in node.variables:
+            if self._is_direct_root(node):
+                if name in self.targets and name in self.planned.kleene:
+                    yield self.targets[name], 1, 0, 0
+            elif ("start", name) in ints:
+                yield ints["start", name], 1, 0, 0
+            elif ("position", name) in ints:
+                yield ints["position", name], 0, 0, 0
+
+    def _output(self, ints: dict[Key, int]) -> list[Rule]:
+        """What of a stored root's row goes where in a match."""
+        rules: list[Rule] = []
+        for name, target in self.targets.items():
+            if name in self.planned.kleene:
+                start = ints["start", name]
+                rules += [(start, target, 0, 0), (start + 1, target + 1, 0, 0)]
+            else:
+                rules.append((ints["position", name], target, 0, 0))
+        return rules
+
+    def _copies(self, number: int, node: Node) -> dict[int, list[Rule]]:
+        """Which columns of the children a row takes over."""
+        ints: list[Rule] = []
+        floats: list[Rule] = []
+        direct = self._is_direct_root(node)
+        for side, child in enumerate((node.left, node.right)):
+            if child < 0:
+                continue
+            below = self.ints[child]
+            for name in self.nodes[child].variables:
+                if name == node.makes and name in self.planned.kleene:
+                    continue  # written as the set is made
+                if direct and name in self.targets:
+                    target = self.targets[name]
+                    wanted = {("start" if ("start", name) in below else "position", name): target}
+                elif direct:
+                    continue
+                else:
+                    wanted = {
+                        key: column
+                        for key, column in self.ints[number].items()
+                        if key[1] == name and column > 1
+                    }
+                for key, column in wanted.items():
+                    ints.append((side, below[key], column, 0))
+                    if key[0] == "start":
+                        ints.append((side, below[key] + 1, column + 1, 0))
+            if not direct:
+                floats += [
+                    (side, self.floats[child][value], column, 0)
+                    for value, column in self.floats[number].items()
+                    if value[0] in self.nodes[child].variables
+                ]
+        return {tables.COPY_INT: sorted(set(ints)), tables.COPY_FLOAT: floats}
+
+    def _check_rules(self, node: Node, check: Check) -> dict[int, list[Rule]]:
+        number = self._number(node)
+        ints, floats = self.ints[number], self.floats[number]
+        leaf = self.planned.leaf_of[check.name]
+        bounds = [(tables.LOWER, 0, ints["latest", x], 1) for x in check.after]
+        bounds += [(tables.UPPER, 0, ints["earliest", y], 0) for y in check.before]
+        row = self.table[self.place(number)]
+        if check.within[0]:
+            bounds.append((tables.LOWER, 0, int(row[tables.LATEST]), -self.window))
+        if check.within[1]:
+            bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
+        sets = self._sets(number)
+        plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
+        compared, programs = self.programs.conditions(
+            plain, set(node.variables), floats, self.floats[leaf]
+        )
+        rules: list[Rule] = []
+        for clause in check.clauses:
+            if clause not in plain:
+                rules += self.row_programs.clause(
+                    clause, sets, floats.__getitem__, negated=check.name
+                )
+        for name in check.distinct:
+            if name in sets:
+                rules += self.row_programs.distinct(sets[name], None)
+        return {
+            tables.BOUNDS_LEFT: bounds,
+            tables.DISTINCT: [
+                (ints["position", name], 1, 0, 0) for name in check.distinct if name not in sets
+            ],
+            tables.COMPARE: compared,
+            tables.PROGRAM: programs,
+            tables.ROW: rules,
+        }

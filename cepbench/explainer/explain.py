@@ -1,0 +1,148 @@
+"""The front end: what a plan is expected to do, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.explainer.estimates import estimate
+from cepbench.explainer.explanation import Explanation
+from cepbench.explainer.measured import measure
+from cepbench.explainer.nodes import ExplainedNode, check_parts, explained_nodes
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.plans.given import plan_from
+from cepbench.plans.model import AnyPlan
+from cepbench.statistics.given import statistics_from
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
+
+
+def explain(
+    pattern: Pattern | str,
+    plan: AnyPlan,
+    statistics: Statistics,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | None = None,
+    time_selectivity: str = "adjacent",
+    alpha: float | None = None,
+    last: str | Sequence[str | None] | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> Explanation:
+    """Show a plan's expected partial matches and cost, node by node; run it to see the real ones.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        Or its text.
+    plan : OrderPlan, TreePlan or UnionPlan
+        Made by ``cep.plan`` or by hand.
+    statistics : Statistics
+        What the estimates are made of; they need not be those that the plan was made with.
+    stream : EventStream, optional
+        To run the plan on; matches are only counted.
+    evaluator : str, optional
+        A name in ``cep.EVALUATORS``; by default the one made for the kind of plan.
+    time_selectivity, last
+        As ``cep.plan`` takes them.
+    alpha : float, optional
+        Weight of latency in the cost; by default that of the plan.
+    partial_match_limit : int
+        How many partial matches may be stored before the run ends with an error.
+
+    Returns
+    -------
+    Explanation
+        With ``nodes``, a table of one row a node, and ``describe()``; a picture in notebooks.
+
+    Raises
+    ------
+    PlanError
+        If the plan is not one of this pattern.
+    StatisticsError
+        If a rate or another number is missing, or an argument makes no sense.
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    EvaluationError
+        If the evaluator is unknown or cannot run the plan.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, sections 3 and 5, for what is estimated: partial matches that coexist
+    within the window. The estimates of a node are held against their number averaged over the time
+    in which events could arrive (see :func:`cepbench.statistics.measure.measure_statistics`), those
+    of the root against the rows that it made. That a SEQ has no estimates under
+    ``time_selectivity="exact"`` if it is nested is said, and is no error.
+    """
+    pattern, plan = pattern_from(pattern), plan_from(plan)
+    statistics = statistics_from(statistics)
+    if stream is not None:
+        stream = stream_from(stream)
+    check_parts(pattern, plan)
+    chosen = evaluator_for(plan, evaluator)
+    branches = pattern.branches()
+    nodes = [
+        explained_nodes(branch, part, chosen)
+        for branch, part in zip(branches, plan.parts, strict=True)
+    ]
+    estimates = estimate(
+        pattern,
+        plan,
+        nodes,
+        statistics,
+        time_selectivity=time_selectivity,
+        alpha=plan.parts[0].alpha if alpha is None else alpha,
+        last=last,
+    )
+    tables = [
+        pd.concat([_about(number, branch, its), expected], axis=1)
+        for number, (branch, its, expected) in enumerate(
+            zip(branches, nodes, estimates.tables, strict=True)
+        )
+    ]
+    metrics = None
+    if stream is not None:
+        result = evaluate(
+            pattern,
+            stream,
+            plan,
+            evaluator=chosen.name,
+            output="count",
+            partial_match_limit=partial_match_limit,
+            node_times=True,
+        )
+        metrics = result.metrics
+        found = measure(result, stream, nodes, estimates.tables)
+        tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
+    return Explanation(
+        pattern=pattern,
+        plan=estimates.plan,
+        evaluator=chosen.name,
+        nodes=pd.concat(tables, ignore_index=True),
+        metrics=metrics,
+        remarks=estimates.remarks,
+    )
+
+
+def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
+    """Which node each row of a branch is about."""
+    types = {variable.name: variable.type for variable in branch.variables}
+    return pd.DataFrame(
+        {
+            "branch": number,
+            "node": range(len(nodes)),
+            "parent": [node.parent for node in nodes],
+            "kind": [node.kind for node in nodes],
+            "variables": [", ".join(node.variables) for node in nodes],
+            "types": [", ".join(types[name] for name in node.variables) for node in nodes],
+            "step": [node.step for node in nodes],
+        }
+    )

@@ -1,0 +1,109 @@
+"""What happened at the nodes of a plan, in the units of what was expected there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cepbench.costs.q_error import q_error
+from cepbench.evaluators.result import Result
+from cepbench.explainer.nodes import ExplainedNode
+from cepbench.patterns.model import Pattern
+from cepbench.statistics.measure import active_time
+from cepbench.streams.event_stream import EventStream
+
+#: Columns of measurements, in the order of the table.
+MEASURED = (
+    "measured", "q_error", "estimated_created", "created", "peak_stored", "comparisons", "seconds",
+    "time_share",
+)  # fmt: skip
+
+
+def measure(
+    result: Result,
+    stream: EventStream,
+    nodes: Sequence[Sequence[ExplainedNode]],
+    estimates: Sequence[pd.DataFrame],
+) -> list[pd.DataFrame]:
+    """One table a branch, with the columns :data:`MEASURED` and a row a node.
+
+    Parameters
+    ----------
+    result : Result
+        Of the plan on ``stream``.
+    stream : EventStream
+    nodes, estimates : sequences
+        One entry a branch.
+    """
+    pattern = result.pattern
+    branches = pattern.branches()
+    counts = result.nodes
+    # Estimates are per second in which events could arrive; the evaluator's are of all seconds.
+    active = max(active_time(pattern, stream), pattern.window.seconds)
+    span = _span(stream)
+    total = float(counts["seconds"].sum()) or math.nan
+    tables = []
+    for number, branch in enumerate(branches):
+        rows = counts[counts["branch"] == number] if len(branches) > 1 else counts
+        rows = rows.reset_index(drop=True)
+        found = pd.DataFrame(
+            [_measured(branch, node, rows, span, active) for node in nodes[number]]
+        )
+        expected = estimates[number]
+        found["estimated_created"] = expected["estimated_rate"] * active
+        found["time_share"] = found["seconds"] / total
+        found["q_error"] = _q_errors(branch, nodes[number], expected, found, active)
+        tables.append(found[list(MEASURED)])
+    return tables
+
+
+def _measured(
+    branch: Pattern, node: ExplainedNode, rows: pd.DataFrame, span: float, active: float
+) -> dict[str, float]:
+    own = rows.iloc[list(node.counted)]
+    last = own.iloc[-1]
+    is_root = node.parent < 0
+    is_partial_match = node.kind in ("event", "join") or len(own) > 1
+    alive = math.nan
+    # Events that wait to become members of sets, or to rule out matches, are no partial matches.
+    if active and is_partial_match:
+        if node.kind == "event" or (not span and not is_root):
+            # Every event is alive for a whole window, and so is what is made within one moment.
+            alive = int(own["created"].iloc[-1]) * branch.window.seconds / active
+        elif not is_root:
+            alive = float(last["mean_stored"]) * span / active
+    return {
+        "measured": alive,
+        "created": int(last["created"]),
+        "peak_stored": int(own["peak_stored"].max()),
+        "comparisons": int(own["comparisons"].sum()),
+        "seconds": float(own["seconds"].sum()),
+    }
+
+
+def _q_errors(
+    branch: Pattern,
+    nodes: Sequence[ExplainedNode],
+    expected: pd.DataFrame,
+    found: pd.DataFrame,
+    active: float,
+) -> np.ndarray:
+    """By partial matches that coexist; of the root, which keeps none, by rows that were created."""
+    sizes = np.array([len(node.variables) for node in nodes])
+    # One row of average life: less cannot be measured.
+    least = branch.window.seconds / (sizes * active) if active else np.ones(len(nodes))
+    errors = q_error(expected["estimated"], found["measured"], least)
+    by_created = q_error(found["estimated_created"], found["created"], 1.0)
+    is_root = np.array([node.parent < 0 for node in nodes])
+    chosen: np.ndarray = np.where(is_root, by_created, errors)
+    return chosen
+
+
+def _span(stream: EventStream) -> float:
+    if not len(stream):
+        return 0.0
+    ticks = int(stream.timestamps[-1]) - int(stream.timestamps[0])
+    return ticks / 1e9 if stream.is_datetime else float(ticks)

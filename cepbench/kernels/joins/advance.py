@@ -1,0 +1,296 @@
+"""Drives a plan through a batch of events, one step of time after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.clock import now as now_ns
+from cepbench.kernels.clock import record
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.buffers import has_room, make_room
+from cepbench.kernels.joins.checks import has_checks, sift
+from cepbench.kernels.joins.join import has_drivers, join_node
+from cepbench.kernels.joins.output import give_out
+from cepbench.kernels.joins.pool import compacted
+from cepbench.kernels.joins.rows import spans_of_fresh
+from cepbench.kernels.joins.sets import join_sets
+from cepbench.kernels.joins.steps import NEVER, copy_counts, finish_step, lay_out_step, take_back
+from cepbench.kernels.joins.tables import (
+    CAPACITY,
+    CREATED,
+    END,
+    FLOAT_OFFSET,
+    FLOATS,
+    FOUND,
+    FRESH,
+    INT_OFFSET,
+    INTS,
+    IS_ROOT,
+    JOINS,
+    KIND,
+    LIFETIME,
+    NANOSECONDS,
+    NO_MEMBERS,
+    NO_ROOM,
+    OK,
+    START,
+    TOO_MANY,
+    TURN,
+    WAITS_NOT,
+    Pace,
+    Plan,
+    Scratch,
+)
+
+_LONG_AGO = np.iinfo(np.int64).min
+
+# How far a step has come: PROGRESS[...].
+_NODE = 0  # whose turn it is, leaves first; -1 before the step
+_NOW = 1  # the latest timestamp taken
+_MOMENTS = 2  # how many moments the step has
+_ARRIVED = 3  # when the step began, by the system's clock
+_REPORTED = 4  # how many matches are in the present chunk
+_MOST = 5  # how many moments the step may have
+
+# Matches in the first chunk of a batch, and in the largest ones.
+_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
+
+
+def advance(
+    plan: Plan,
+    pace: Pace,
+    limit: int,
+    state: np.ndarray,
+    counts: np.ndarray,
+    peaks: np.ndarray,
+    ints: np.ndarray,
+    floats: np.ndarray,
+    members: np.ndarray,
+    used: np.ndarray,
+    scratch: Scratch,
+    events: np.ndarray,
+    starts: np.ndarray,
+    values: np.ndarray,
+    value_starts: np.ndarray,
+    columns: int,
+    until: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray], int, int]:
+    """Take in a batch of events and find the matches that they complete.
+
+    Within a step every node joins all that is new before its parent does, and each pair of rows
+    meets once. The length of the step does not change what is found, only how soon rows are
+    forgotten, and so how many are still looked at in vain.
+
+    Parameters
+    ----------
+    plan : Plan
+    pace : Pace
+    limit : int
+        How many partial matches may be stored.
+    state, counts, peaks : int64 arrays
+        Written in place.
+    ints, floats : 1-d arrays
+        The arenas.
+    members : int64 array, shape (2, capacity)
+        The pool of members of sets.
+    used : int64 array, shape (1,)
+        How much of it is taken.
+    scratch : Scratch
+    events : int64 array, shape (2 or 3, m)
+        Timestamps, positions and maybe ranks, leaf after leaf, in order of arrival within a leaf.
+    starts : int64 array, shape (leaves + 1,)
+        Where each leaf's events start.
+    values : 1-d float64 array
+        Column ``c`` of leaf ``l`` starts at ``value_starts[l] + c * (number of its events)``.
+    value_starts : int64 array, shape (leaves,)
+    columns : int
+        Columns of a match; 0 to count matches only.
+    until : int
+        No event follows with an earlier timestamp: the batch's last one, of whatever type; or
+        ``NEVER`` if no event follows at all.
+
+    Returns
+    -------
+    ints, floats, members : arrays
+        The arenas and the pool, maybe new ones.
+    matches : list of int64 arrays, each of shape (columns, some)
+        Positions of the events of each match, and for a set where it lies in ``members`` and its
+        size, of several roots behind the number of the branch; at least one array, in the order in
+        which they were found.
+    found : int
+    outcome : int
+        ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
+    """
+    root = len(plan.nodes) - 1
+    taken = starts.copy()
+    matches = np.empty((columns, _FIRST_CHUNK if columns else 0), np.int64)
+    chunks: list[np.ndarray] = []
+    found = 0
+    at = scratch.progress
+    at[_NODE], at[_NOW], at[_REPORTED], at[_MOST] = -1, _LONG_AGO, 0, pace.most
+    scratch.rectangle[TURN] = -1
+    outcome = NO_ROOM
+    while outcome in (NO_ROOM, NO_MEMBERS):
+        outcome = _run(
+            plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
+            starts, taken, values, value_starts, columns > 0, until, matches,
+        )  # fmt: skip
+        node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
+        if outcome == NO_MEMBERS:
+            known = [*chunks, matches[:, : at[_REPORTED]]]
+            members = compacted(members, used, more, plan, state, ints, known)
+        elif outcome == NO_ROOM and (node > root or (node == root and not plan.stored)):
+            # Chunks are never copied: a large result would be moved again and again.
+            chunks.append(matches[:, : at[_REPORTED]])
+            found += int(at[_REPORTED])
+            at[_REPORTED] = 0
+            if not plan.stored:
+                state[root, END] = 0
+            size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
+            matches = np.empty((columns, size), np.int64)
+        elif outcome == NO_ROOM:
+            ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
+    if not plan.stored:
+        state[root, END] = 0
+    reported = int(at[_REPORTED])
+    chunks.append(matches[:, : reported if columns else 0])
+    return ints, floats, members, chunks, found + reported, int(outcome)
+
+
+@njit_in_place
+def _run(
+    plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
+    taken, values, value_starts, positions, until, matches,
+):  # fmt: skip
+    """Take step after step until the batch ends, or some node has no room left."""
+    leaves = len(starts) - 1
+    root = len(plan.nodes) - 1
+    at = scratch.progress
+    timed = len(scratch.latencies) > 0
+    # Rows of a root that may turn out to be no matches count as partial ones.
+    withheld = plan.waits != WAITS_NOT or plan.consuming
+    since = now_ns(scratch.clock) if pace.watched else 0
+    while True:
+        if at[_NODE] < 0:
+            at[_MOMENTS] = lay_out_step(pace, at[_MOST], events, starts, taken, scratch)
+            if at[_MOMENTS] > 0:
+                at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
+                if at[_MOMENTS] > 1:
+                    copy_counts(counts, scratch.before)
+            elif plan.waits == WAITS_NOT or at[_NOW] >= until:
+                return OK
+            else:
+                # No more events of the pattern's types, but time goes on for what waits.
+                at[_NODE], at[_NOW], at[_MOMENTS] = root + 1, until, 1
+                scratch.moments[0] = until
+            if timed:
+                at[_ARRIVED] = now_ns(scratch.clock)
+        while at[_NODE] < leaves:
+            leaf = at[_NODE]
+            first, last = taken[leaf], scratch.ahead[leaf]
+            if not has_room(leaf, last - first, plan.nodes, state, ints, floats):
+                scratch.rectangle[FOUND] = last - first
+                return NO_ROOM
+            state[leaf, FRESH] = state[leaf, END]
+            if first < last:
+                source = value_starts[leaf] + first - starts[leaf]
+                _take(
+                    leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf],
+                    plan, state, counts, ints, floats,
+                )  # fmt: skip
+                taken[leaf] = last
+                if pace.watched:
+                    since = _watch(leaf, since, counts, scratch)
+            at[_NODE] += 1
+        at[_NODE] = max(at[_NODE], plan.inner)
+        while at[_NODE] <= root:
+            node = at[_NODE]
+            if not has_drivers(node, plan, state):
+                state[node, FRESH] = state[node, END]
+                at[_NODE] += 1
+                continue
+            is_root = plan.nodes[node, IS_ROOT] == 1
+            free = limit
+            for other in range(plan.inner, root + 1):
+                if other != node and (withheld or plan.nodes[other, IS_ROOT] == 0):
+                    free -= state[other, END] - state[other, START]
+            if is_root and not withheld:
+                free = NEVER
+            counting = node == root and not positions and not plan.stored
+            before = counts[node, CREATED]
+            if plan.nodes[node, KIND] == JOINS:
+                outcome = join_node(
+                    node, counting, free, plan, state, counts, ints, floats, scratch, matches
+                )
+            else:
+                outcome = join_sets(
+                    node, counting, free, plan, state, counts, ints, floats, members, used, scratch,
+                    matches,
+                )  # fmt: skip
+            if node == root and not plan.stored:
+                at[_REPORTED] += counts[node, CREATED] - before
+                if timed and counts[node, CREATED] > before:
+                    record(at[_ARRIVED], counts[node, CREATED] - before, scratch)
+            if outcome == TOO_MANY and at[_MOMENTS] > 1:
+                # Some may have expired before others came into being: moment by moment, then.
+                take_back(node, leaves, plan, state, counts, taken, scratch)
+                scratch.rectangle[TURN] = -1
+                at[_MOST] = 1
+                break
+            if outcome != OK:
+                if pace.watched:
+                    _watch(node, since, counts, scratch)
+                return outcome
+            if has_checks(node, plan):
+                sift(node, plan, state, counts, ints, floats, members, scratch)
+            if not is_root:
+                created = state[node, END] - state[node, FRESH]
+                spans = spans_of_fresh(node, plan, state, ints)
+                counts[node, LIFETIME] += plan.window * created - spans
+            if pace.watched:
+                since = _watch(node, since, counts, scratch)
+            at[_NODE] += 1
+        if at[_NODE] <= root:
+            at[_NODE] = -1
+            continue
+        if plan.stored:
+            outcome, given = give_out(
+                at[_NOW], at[_REPORTED], positions, plan, state, counts, ints, floats, members,
+                scratch, matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
+            at[_REPORTED] += given
+            if timed and given > 0:
+                record(at[_ARRIVED], given, scratch)
+            if pace.watched:
+                since = _watch(root, since, counts, scratch)
+        if at[_NOW] < NEVER:
+            finish_step(at[_MOMENTS], leaves, plan, state, counts, peaks, ints, floats, scratch)
+            at[_MOST] = pace.most
+        at[_NODE] = -1
+
+
+@njit_in_place
+def _watch(node, since, counts, scratch):
+    """Count the time from ``since`` on for a node; gives the present time."""
+    now = now_ns(scratch.clock)
+    counts[node, NANOSECONDS] += now - since
+    return now
+
+
+@njit_in_place
+def _take(leaf, first, last, events, values, source, stride, plan, state, counts, ints, floats):
+    """Store the events ``first..last`` of a leaf."""
+    more = last - first
+    end, capacity = state[leaf, END], state[leaf, CAPACITY]
+    for column in range(plan.nodes[leaf, INTS]):
+        begin = state[leaf, INT_OFFSET] + column * capacity + end
+        for row in range(more):
+            ints[begin + row] = events[column, first + row]
+    for column in range(plan.nodes[leaf, FLOATS]):
+        begin = state[leaf, FLOAT_OFFSET] + column * capacity + end
+        for row in range(more):
+            floats[begin + row] = values[source + column * stride + row]
+    state[leaf, END] = end + more
+    counts[leaf, CREATED] += more

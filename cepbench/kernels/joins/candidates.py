@@ -1,0 +1,260 @@
+"""Which inner rows may join an outer row: a range of them by time, then tests column by column.
+
+Shared by joins, sets and checks. Outer rows are looked at in blocks, so that what is found of many
+of them at once lies in columns too.
+"""
+
+from __future__ import annotations
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.filters import (
+    BLOCK,
+    FLIPPED,
+    HIGHEST,
+    LOWEST,
+    count_between,
+    count_between_both,
+    count_compared,
+    keep_between,
+    keep_compared,
+    keep_other,
+    run_program,
+)
+from cepbench.kernels.joins.tables import (
+    BOUNDS_LEFT,
+    CAPACITY,
+    COMPARE,
+    DISTINCT,
+    FLOAT_OFFSET,
+    INNER_FIRST,
+    INNER_LAST,
+    INT_OFFSET,
+    LATEST,
+    LEFT,
+    LOWER,
+    PROGRAM,
+    RIGHT,
+    SORTED,
+    TESTED_LEFT,
+)
+
+#: Outer rows whose bounds are found together.
+OUTER_BLOCK = 256
+
+#: Parts of time that a guide to a sorted column tells apart.
+GUIDE = 1024
+
+
+@njit_in_place
+def is_exact(node, side, plan):
+    """Whether all inner rows in the range join an outer row of ``side``: none needs a test."""
+    spans = plan.spans
+    tested = spans[node, TESTED_LEFT + side + 1] - spans[node, TESTED_LEFT + side]
+    return tested == 0 and spans[node, DISTINCT] == spans[node, PROGRAM + 1]
+
+
+@njit_in_place
+def set_bounds(node, side, first, outers, plan, state, ints, low, high):
+    """What outer rows say about timestamps of inner rows: ``low[column] <= t < high[column]``.
+
+    For ``outers`` rows from ``first`` on.
+    """
+    x = plan.nodes[node, LEFT + side]
+    rules = range(plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1])
+    for rule in rules:
+        low[plan.rules[rule, 1], :outers] = LOWEST
+        high[plan.rules[rule, 1], :outers] = HIGHEST
+    for rule in rules:
+        bounded, shift = plan.rules[rule, 1], plan.rules[rule, 3]
+        begin = state[x, INT_OFFSET] + plan.rules[rule, 2] * state[x, CAPACITY] + first
+        column = ints[begin : begin + outers]
+        lowest, highest = low[bounded, :outers], high[bounded, :outers]
+        if plan.rules[rule, 0] == LOWER:
+            for row in range(outers):
+                lowest[row] = max(lowest[row], column[row] + shift)
+        else:
+            for row in range(outers):
+                highest[row] = min(highest[row], column[row] + shift)
+
+
+@njit_in_place
+def inner_range(rectangle, first, last):
+    """Let :func:`find_ranges` look at the inner rows from ``first`` to before ``last``."""
+    rectangle[INNER_FIRST], rectangle[INNER_LAST] = first, last
+
+
+@njit_in_place
+def find_ranges(node, side, outers, plan, state, ints, scratch):
+    """For each outer row the inner rows that may join it, as far as they are sorted by time."""
+    starts, stops = scratch.starts, scratch.stops
+    first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
+    y = plan.nodes[node, RIGHT - side]
+    if plan.nodes[y, SORTED] == 0:
+        starts[:outers] = first
+        stops[:outers] = last
+        return
+    latest = plan.nodes[y, LATEST]
+    base = state[y, INT_OFFSET] + latest * state[y, CAPACITY]
+    column = ints[base + first : base + last]
+    first_at_least(column, first, scratch.low[latest], starts, outers, scratch.guide)
+    first_at_least(column, first, scratch.high[latest], stops, outers, scratch.guide)
+
+
+@njit_in_place
+def first_at_least(column, offset, values, found, count, guide):
+    """For each of ``count`` values the first row of a sorted column that is not smaller.
+
+    ``offset`` is added to the numbers of rows that are ``found``; it is ``offset + len(column)``
+    where all are smaller.
+
+    Where there are enough values for it, those that rise are found in one walk along the column.
+    For others the time that the column spans is cut into parts of equal length, and ``guide`` tells
+    which rows each of them has: the search is left with a row or two.
+    """
+    rows = len(column)
+    if rows == 0 or count == 0:
+        found[:count] = offset
+        return
+    if 8 * count > rows and _never_falls(values[:count]):
+        row = 0
+        for number in range(count):
+            while row < rows and column[row] < values[number]:
+                row += 1
+            found[number] = row + offset
+        return
+    least, greatest = column[0], column[rows - 1]
+    shift = -1
+    # The difference of halves is always a number that there is.
+    if 8 * count > rows > 8 and greatest // 2 - least // 2 < HIGHEST // 2:
+        shift = 0
+        while (greatest - least) >> shift >= min(GUIDE, 2 * rows):
+            shift += 1
+        part = 0
+        for row in range(rows):
+            while part <= (column[row] - least) >> shift:
+                guide[part] = row
+                part += 1
+        guide[part] = rows
+    for number in range(count):
+        value = values[number]
+        low, high = 0, rows
+        if value > greatest:
+            low = rows
+        elif value <= least:
+            high = 0
+        elif shift >= 0:
+            part = (value - least) >> shift
+            low, high = guide[part], guide[part + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if column[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        found[number] = low + offset
+
+
+@njit_in_place
+def _never_falls(values):
+    falls = 0
+    later = values[1:]
+    for row in range(len(later)):
+        falls += int(later[row] < values[row])
+    return falls == 0
+
+
+@njit_in_place
+def total_length(starts, stops, outers):
+    """How many rows lie in all ranges together."""
+    total = 0
+    for row in range(outers):
+        total += max(0, stops[row] - starts[row])
+    return total
+
+
+@njit_in_place
+def test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch):
+    """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join.
+
+    ``row`` is the outer row's place in its block.
+    """
+    mask = scratch.mask[:size]
+    rules, spans = plan.rules, plan.spans
+    x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
+    x_capacity, y_capacity = state[x, CAPACITY], state[y, CAPACITY]
+    x_ints, y_ints = state[x, INT_OFFSET] + outer, state[y, INT_OFFSET] + begin
+    x_floats, y_floats = state[x, FLOAT_OFFSET] + outer, state[y, FLOAT_OFFSET] + begin
+    mask[:] = 1
+    for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
+        column = rules[rule, 0]
+        first = y_ints + column * y_capacity
+        low, high = scratch.low[column, row], scratch.high[column, row]
+        keep_between(mask, ints[first : first + size], low, high)
+    for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
+        mine, its = rules[rule, side], rules[rule, 1 - side]
+        first = y_ints + its * y_capacity
+        keep_other(mask, ints[first : first + size], ints[x_ints + mine * x_capacity])
+    for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
+        mine, its, operator = rules[rule, side], rules[rule, 1 - side], rules[rule, 2]
+        if side == 1:
+            operator = FLIPPED[operator]
+        first = y_floats + its * y_capacity
+        value = floats[x_floats + mine * x_capacity]
+        keep_compared(mask, operator, value, floats[first : first + size])
+    if spans[node, PROGRAM] < spans[node, PROGRAM + 1]:
+        run_program(
+            mask, plan, spans[node, PROGRAM], spans[node, PROGRAM + 1], scratch.stack, side == 0,
+            floats, x_floats, x_capacity, y_floats, y_capacity,
+        )  # fmt: skip
+
+
+@njit_in_place
+def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats, scratch):
+    """How many of the inner rows ``start..stop`` join an outer row, if not all of them do.
+
+    ``row`` is the outer row's place in its block.
+    """
+    rules, spans = plan.rules, plan.spans
+    bounded, last_bounded = spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]
+    compared, last_compared = spans[node, COMPARE], spans[node, COMPARE + 1]
+    bounds, comparisons = last_bounded - bounded, last_compared - compared
+    others = spans[node, PROGRAM + 1] - spans[node, DISTINCT] - comparisons
+    y = plan.nodes[node, RIGHT - side]
+    # The usual tests are counted in one go, several times as fast as by a mask.
+    if others == 0 and comparisons == 0 and bounds <= 2:
+        column, second = rules[bounded, 0], rules[last_bounded - 1, 0]
+        low, high = scratch.low[column, row], scratch.high[column, row]
+        first = state[y, INT_OFFSET] + column * state[y, CAPACITY]
+        if bounds == 1:
+            return count_between(ints[first + start : first + stop], low, high)
+        also = state[y, INT_OFFSET] + second * state[y, CAPACITY]
+        return count_between_both(
+            ints[first + start : first + stop], low, high,
+            ints[also + start : also + stop], scratch.low[second, row], scratch.high[second, row],
+        )  # fmt: skip
+    if others == 0 and comparisons == 1 and bounds == 0:
+        mine, its, operator = rules[compared, side], rules[compared, 1 - side], rules[compared, 2]
+        if side == 1:
+            operator = FLIPPED[operator]
+        x = plan.nodes[node, LEFT + side]
+        value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
+        first = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
+        return count_compared(operator, value, floats[first + start : first + stop])
+    total = 0
+    for begin in range(start, stop, BLOCK):
+        size = min(BLOCK, stop - begin)
+        test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+        for place in range(size):
+            total += int(scratch.mask[place])
+    return total
+
+
+@njit_in_place
+def choose(begin, size, mask, chosen):
+    """Put those of ``size`` rows from ``begin`` on that join into ``chosen``; gives their number."""
+    found = 0
+    for row in range(size):
+        # Always written, kept only if it joins: no branch to mispredict.
+        chosen[found] = begin + row
+        found += int(mask[row])
+    return found

@@ -1,0 +1,235 @@
+"""Clauses over a single row: what a block of candidates cannot test at once.
+
+A clause that looks into a set of a Kleene variable, or at a negated event beside one, is run as a
+program of its own for every row. It is written as rules: a header ``(CLAUSE, slots, -, rules)`` with
+the number of sets that it looks into and of its rules; for each set
+``(SLOT, leaf, start column or -1, loop)``, where -1 stands for the set that is being made; then
+instructions ``(opcode, argument, slot, more)`` of a stack machine. It holds if its program comes out
+true for all members, or pairs of members, that it ranges over.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.filters import (
+    ADD,
+    DIVIDE,
+    EITHER,
+    KEEP_IF_TRUE,
+    LOAD_CONSTANT,
+    LOAD_LEFT,
+    LOAD_RIGHT,
+    MULTIPLY,
+    NEGATE,
+    SUBTRACT,
+    compares,
+)
+from cepbench.kernels.joins.tables import CAPACITY, FLOAT_OFFSET, INT_OFFSET, SHIFT
+
+CLAUSE, SLOT = 0, 1
+
+# How a clause ranges over a set: not at all, over all members, over those from the second on.
+ONCE, EACH, FROM_SECOND = range(3)
+
+# Instructions beside those of kernels.filters, where LOAD_LEFT and LOAD_RIGHT read the row and the
+# other row, if there is one.
+LOAD_MEMBER, LOAD_PREVIOUS, LOAD_FIRST, LOAD_LAST = range(16, 20)  # (column, slot): of a member
+AGGREGATE = 20  # (column, slot, function + 8 for the members before this one only)
+LOAD_INTEGER, LOAD_OTHER_INTEGER = 21, 22  # (integer column) of the row, of the other row
+LOAD_MEMBER_INTEGER = 23  # (integer column, slot)
+BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # whether integers are consecutive:
+# (), (integer column), (integer column of the leaf, slot), ()
+
+# Functions of an aggregate. All but COUNT are missing if the value of any member is.
+SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
+
+# What is known of a set: SLOTS[slot, ...].
+_LEAF, _BEGIN, _SIZE, _LOOPS, _AT = range(5)
+SLOT_COLUMNS = 5
+
+
+@njit_in_place
+def clauses_hold(
+    first, last, newest, node, row, other_node, other, tail, tail_size, plan, state, ints, floats,
+    members, scratch,
+):  # fmt: skip
+    """Whether all clauses in ``plan.rules[first:last]`` hold.
+
+    Parameters
+    ----------
+    first, last : int
+    newest : int
+        1 to look at the newest member of the set that is being made only, else 0.
+    node, row : int
+        The row, or -1 for none.
+    other_node, other : int
+        The other row, or -1.
+    tail, tail_size : int
+        Where in the pool the set that is being made lies, and its size.
+    plan : Plan
+    state, ints, floats, members : arrays
+    scratch : Scratch
+    """
+    at = first
+    slots = scratch.slots
+    while at < last:
+        used, end = plan.rules[at, 1], at + plan.rules[at, 3]
+        for slot in range(2):
+            slots[slot, _SIZE], slots[slot, _LOOPS] = 1, ONCE
+        for slot in range(used):
+            rule = at + 1 + slot
+            slots[slot, _LEAF] = plan.rules[rule, 1]
+            slots[slot, _LOOPS] = plan.rules[rule, 3]
+            if plan.rules[rule, 2] < 0:
+                slots[slot, _BEGIN], slots[slot, _SIZE] = tail, tail_size
+            else:
+                column = state[node, INT_OFFSET] + plan.rules[rule, 2] * state[node, CAPACITY] + row
+                slots[slot, _BEGIN] = ints[column]
+                slots[slot, _SIZE] = ints[column + state[node, CAPACITY]]
+        first_0, last_0 = _members_met(slots, 0, newest)
+        first_1, last_1 = _members_met(slots, 1, newest)
+        for i in range(first_0, last_0):
+            slots[0, _AT] = i
+            for j in range(first_1, last_1):
+                slots[1, _AT] = j
+                if not _is_true(
+                    at + 1 + used, end, node, row, other_node, other, plan, state, ints, floats,
+                    members, scratch,
+                ):  # fmt: skip
+                    return False
+        at = end
+    return True
+
+
+@njit_in_place
+def _members_met(slots, slot, newest):
+    """Which members of a set a clause ranges over."""
+    if slots[slot, _LOOPS] == ONCE:
+        return 0, 1
+    if newest == 1:
+        return slots[slot, _SIZE] - 1, slots[slot, _SIZE]
+    return slots[slot, _LOOPS] - EACH, slots[slot, _SIZE]
+
+
+@njit_in_place
+def _is_true(
+    first, last, node, row, other_node, other, plan, state, ints, floats, members, scratch
+):
+    """Run one clause's instructions for the present members."""
+    values, slots = scratch.values, scratch.slots
+    top = 0
+    for instruction in range(first, last):
+        opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
+        slot = plan.rules[instruction, 2]
+        if opcode < LOAD_LEFT:
+            top -= 1
+            values[top - 1] = compares(opcode, values[top - 1], values[top])
+        elif opcode == LOAD_LEFT:
+            values[top] = floats[state[node, FLOAT_OFFSET] + argument * state[node, CAPACITY] + row]
+            top += 1
+        elif opcode == LOAD_RIGHT:
+            capacity = state[other_node, CAPACITY]
+            values[top] = floats[state[other_node, FLOAT_OFFSET] + argument * capacity + other]
+            top += 1
+        elif opcode == LOAD_CONSTANT:
+            values[top] = plan.constants[argument]
+            top += 1
+        elif opcode == LOAD_INTEGER:
+            values[top] = ints[state[node, INT_OFFSET] + argument * state[node, CAPACITY] + row]
+            top += 1
+        elif opcode == LOAD_OTHER_INTEGER:
+            capacity = state[other_node, CAPACITY]
+            values[top] = ints[state[other_node, INT_OFFSET] + argument * capacity + other]
+            top += 1
+        elif LOAD_MEMBER <= opcode <= LOAD_LAST:
+            at = slots[slot, _AT]
+            if opcode == LOAD_PREVIOUS:
+                at -= 1
+            elif opcode == LOAD_FIRST:
+                at = 0
+            elif opcode == LOAD_LAST:
+                at = slots[slot, _SIZE] - 1
+            values[top] = floats[_place(slot, at, argument, FLOAT_OFFSET, slots, state, members)]
+            top += 1
+        elif opcode == LOAD_MEMBER_INTEGER:
+            at = slots[slot, _AT]
+            values[top] = ints[_place(slot, at, argument, INT_OFFSET, slots, state, members)]
+            top += 1
+        elif opcode == AGGREGATE:
+            more = plan.rules[instruction, 3]
+            size = slots[slot, _AT] if more >= 8 else slots[slot, _SIZE]
+            values[top] = _aggregate(more % 8, slot, size, argument, slots, state, floats, members)
+            top += 1
+        elif opcode == BEGIN_SPAN:
+            values[0], values[1], values[2] = np.inf, -np.inf, 0.0
+            top = 3
+        elif opcode == SPAN_INTEGER:
+            _widen(values, ints[state[node, INT_OFFSET] + argument * state[node, CAPACITY] + row])
+        elif opcode == SPAN_SET:
+            for at in range(slots[slot, _SIZE]):
+                _widen(values, ints[_place(slot, at, argument, INT_OFFSET, slots, state, members)])
+        elif opcode == END_SPAN:
+            values[0] = values[1] - values[0] + 1.0 == values[2]
+            top = 1
+        elif opcode == NEGATE:
+            values[top - 1] = -values[top - 1]
+        elif opcode == KEEP_IF_TRUE:
+            return values[top - 1] != 0.0
+        else:
+            top -= 1
+            values[top - 1] = _calculated(opcode, values[top - 1], values[top])
+    return True
+
+
+@njit_in_place
+def _place(slot, at, column, offset, slots, state, members):
+    """Where in its arena a column of a member of a set is."""
+    leaf = slots[slot, _LEAF]
+    row = members[0, slots[slot, _BEGIN] + at] - state[leaf, SHIFT]
+    return state[leaf, offset] + column * state[leaf, CAPACITY] + row
+
+
+@njit_in_place
+def _widen(values, integer):
+    values[0] = min(values[0], integer)
+    values[1] = max(values[1], integer)
+    values[2] += 1.0
+
+
+@njit_in_place
+def _aggregate(function, slot, size, column, slots, state, floats, members):
+    """An aggregate over the first ``size`` members of a set."""
+    if function == COUNT:
+        return float(size)
+    total = 0.0
+    least, greatest = np.inf, -np.inf
+    for at in range(size):
+        value = floats[_place(slot, at, column, FLOAT_OFFSET, slots, state, members)]
+        total += value
+        least, greatest = min(least, value), max(greatest, value)
+    if math.isnan(total) or size == 0:
+        return np.nan
+    if function == SUM:
+        return total
+    if function == AVERAGE:
+        return total / size
+    return least if function == LEAST else greatest
+
+
+@njit_in_place
+def _calculated(opcode, left, right):
+    if opcode == ADD:
+        return left + right
+    if opcode == SUBTRACT:
+        return left - right
+    if opcode == MULTIPLY:
+        return left * right
+    if opcode == DIVIDE:
+        return np.divide(left, right)
+    if opcode == EITHER:
+        return max(left, right)
+    return np.nan

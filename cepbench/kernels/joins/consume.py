@@ -1,0 +1,260 @@
+"""The consuming strategy: an event may be in one match only [kolchinsky2018]_, section 5.2.
+
+Of the matches that any-match would find, in order of the position of their last event and then of
+all their positions, one is a match if none of its events is in a match before it. What holds a
+consumed event is of no further use and evicted, so that less is joined.
+
+Positions are compared in the order in which the pattern is written, a set as the tuple of its
+positions: (0) comes before (0, 1), and that before (1). A single event is a set of one. Where these
+are equal, the shorter match comes first, then that of the earlier branch of an OR.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.joins.rows import move_row, swap_rows
+from cepbench.kernels.joins.tables import (
+    CAPACITY,
+    DUE,
+    END,
+    GIVEN,
+    INT_OFFSET,
+    IS_ROOT,
+    KEPT,
+    POSITIONS,
+    START,
+)
+
+
+@njit
+def choose_disjoint(plan, state, ints, floats, members):
+    """Bring those of the roots' rows that are due to the front that are matches.
+
+    Parameters
+    ----------
+    plan : Plan
+    state : int64 array, shape (nodes, STATE_COLUMNS)
+        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes how many are matches.
+    ints, floats : 1-d arrays
+        The arenas.
+    members : int64 array, shape (2, capacity)
+    """
+    due = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            state[root, GIVEN] = 0
+            due += state[root, DUE]
+    roots, rows, lasts = np.empty(due, np.int64), np.empty(due, np.int64), np.empty(due, np.int64)
+    at = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, DUE]):
+                roots[at], rows[at] = root, row
+                lasts[at] = _last_position(root, row, plan, state, ints, members)
+                at += 1
+    order = _sorted_by(lasts)
+    used, number = _room_for(0), 0
+    is_match = np.zeros(due, np.uint8)
+    first = 0
+    while first < due:
+        # All that end with the same event: it is in one match at most.
+        best, at = -1, first
+        while at < due and lasts[order[at]] == lasts[order[first]]:
+            row = order[at]
+            at += 1
+            if (
+                best < 0
+                or _comes_before(
+                    roots[row], rows[row], roots[best], rows[best], plan, state, ints, members
+                )
+            ) and not _holds_any(used, roots[row], rows[row], plan, state, ints, members):
+                best = row
+        if best >= 0:
+            is_match[best] = 1
+            number += _size(roots[best], rows[best], plan, state, ints)
+            if 2 * number > len(used):
+                used = _in_more_room(used, number)
+            _use(used, roots[best], rows[best], plan, state, ints, members)
+        first = at
+    for row in range(due):
+        if is_match[row] == 1:
+            root = roots[row]
+            target = state[root, START] + state[root, GIVEN]
+            swap_rows(root, rows[row], target, plan, state, ints, floats)
+            state[root, GIVEN] += 1
+
+
+@njit
+def consume(plan, state, ints, floats, members):
+    """Evict what holds an event of a match that :func:`choose_disjoint` has brought to the front.
+
+    Parameters
+    ----------
+    plan : Plan
+    state : int64 array, shape (nodes, STATE_COLUMNS)
+    ints, floats : 1-d arrays
+    members : int64 array, shape (2, capacity)
+    """
+    number = 0
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
+                number += _size(root, row, plan, state, ints)
+    used = _room_for(number)
+    for root in range(plan.inner, len(plan.nodes)):
+        if plan.nodes[root, IS_ROOT] == 1:
+            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
+                _use(used, root, row, plan, state, ints, members)
+    for node in range(len(plan.nodes)):
+        is_root = plan.nodes[node, IS_ROOT] == 1
+        if (plan.nodes[node, KEPT] == 0 and not is_root) or (
+            plan.spans[node, POSITIONS] == plan.spans[node, POSITIONS + 1]
+        ):
+            continue
+        kept = state[node, START] + (state[node, DUE] if is_root else 0)
+        for row in range(kept, state[node, END]):
+            if not _holds_any(used, node, row, plan, state, ints, members):
+                move_row(node, row, kept, plan, state, ints, floats)
+                kept += 1
+            elif _makes_sets(node, plan):
+                # Its rows are known by their numbers, so they stay, but join no more.
+                ints[state[node, INT_OFFSET] + state[node, CAPACITY] + row] = -1
+                kept += 1
+        state[node, END] = kept
+
+
+@njit
+def _sorted_by(lasts):
+    """The numbers of rows by their last positions, those of equal ones as they are."""
+    if len(lasts) == 0:
+        return np.empty(0, np.int64)
+    least, most = lasts.min(), lasts.max()
+    if most - least > 4 * len(lasts):
+        return np.argsort(lasts, kind="mergesort")
+    # A step has few events, and each of them may complete very many rows.
+    begin = np.zeros(most - least + 2, np.int64)
+    for last in lasts:
+        begin[last - least + 1] += 1
+    begin = np.cumsum(begin)
+    order = np.empty(len(lasts), np.int64)
+    for row, last in enumerate(lasts):
+        order[begin[last - least]] = row
+        begin[last - least] += 1
+    return order
+
+
+@njit
+def _room_for(number):
+    """An empty hash table of positions, with room for so many."""
+    size = 16
+    while size < 2 * number:
+        size *= 2
+    return np.full(size, -1, np.int64)
+
+
+@njit
+def _in_more_room(used, number):
+    """The same positions with room for so many."""
+    larger = _room_for(2 * number)
+    for position in used:
+        if position >= 0:
+            larger[_place(larger, position)] = position
+    return larger
+
+
+@njit_in_place
+def _place(used, position):
+    """Where in the table a position is, or where there is room for it."""
+    last = len(used) - 1
+    place = position & last
+    while used[place] != position and used[place] != -1:
+        place = (place + 1) & last
+    return place
+
+
+@njit_in_place
+def _makes_sets(node, plan):
+    """Whether a node is the leaf of a Kleene variable."""
+    rule = plan.spans[node, POSITIONS]
+    return plan.rules[rule, 1] == 2
+
+
+@njit_in_place
+def _holds_any(used, node, row, plan, state, ints, members):
+    """Whether a row holds an event of these positions."""
+    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        for number in range(size):
+            position = members[1, start + number] if is_set else start
+            if used[_place(used, position)] == position:
+                return True
+    return False
+
+
+@njit_in_place
+def _use(used, node, row, plan, state, ints, members):
+    """Add the positions of a row's events to ``used``."""
+    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        for number in range(size):
+            position = members[1, start + number] if is_set else start
+            used[_place(used, position)] = position
+
+
+@njit_in_place
+def _size(node, row, plan, state, ints):
+    """How many events a row holds."""
+    total = 0
+    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+        _, size, _ = _events(node, row, rule, plan, state, ints)
+        total += size
+    return total
+
+
+@njit_in_place
+def _events(node, row, rule, plan, state, ints):
+    """A position, 1 and False; or where a set starts in the pool, its size and True."""
+    capacity = state[node, CAPACITY]
+    place = state[node, INT_OFFSET] + plan.rules[rule, 0] * capacity + row
+    if plan.rules[rule, 1] == 1:
+        return ints[place], ints[place + capacity], True
+    return ints[place], 1, False
+
+
+@njit_in_place
+def _comes_before(node, row, other_node, other, plan, state, ints, members):
+    """Whether a row comes before another one of the same or another root, of equal last events."""
+    rule, last_rule = plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]
+    rule_other, last_other = (
+        plan.spans[other_node, POSITIONS],
+        plan.spans[other_node, POSITIONS + 1],
+    )
+    while rule < last_rule and rule_other < last_other:
+        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        start_other, size_other, is_set_other = _events(
+            other_node, other, rule_other, plan, state, ints
+        )
+        for number in range(min(size, size_other)):
+            mine = members[1, start + number] if is_set else start
+            its = members[1, start_other + number] if is_set_other else start_other
+            if mine != its:
+                return mine < its
+        if size != size_other:
+            return size < size_other
+        rule += 1
+        rule_other += 1
+    if rule < last_rule or rule_other < last_other:
+        return rule == last_rule
+    return node < other_node
+
+
+@njit_in_place
+def _last_position(node, row, plan, state, ints, members):
+    last = -1
+    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        # The members of a set are in the order of their positions.
+        last = max(last, members[1, start + size - 1] if is_set else start)
+    return last

@@ -1,0 +1,127 @@
+"""Inner rows whose value must equal the outer row's: found by a hash index of a rectangle's rows.
+
+The index is made anew for each rectangle. It takes a few nanoseconds an inner row, which is less
+than looking at all of them for more than a few outer rows; and rows may move between rectangles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.candidates import test
+from cepbench.kernels.joins.filters import BLOCK, EQUAL
+from cepbench.kernels.joins.tables import (
+    CAPACITY,
+    COMPARE,
+    FLOAT_OFFSET,
+    INNER_FIRST,
+    INNER_LAST,
+    LEFT,
+    OUTER,
+    OUTER_LAST,
+    RIGHT,
+)
+
+#: The most inner rows that are indexed; beyond that all are looked at.
+INDEXED = 1 << 14
+
+#: For fewer rows of either side it is quicker to look at all of them.
+FEWEST_OUTER, FEWEST_INNER = 16, 128
+
+# Literals would make Numba compile what is called with them once more.
+_ONE = np.int64(1)
+
+
+@njit_in_place
+def index_rule(node, plan, rectangle):
+    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none."""
+    outer = rectangle[OUTER_LAST] - rectangle[OUTER]
+    inner = rectangle[INNER_LAST] - rectangle[INNER_FIRST]
+    if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
+        return -1
+    for rule in range(plan.spans[node, COMPARE], plan.spans[node, COMPARE + 1]):
+        if plan.rules[rule, 2] == EQUAL:
+            return rule
+    return -1
+
+
+@njit_in_place
+def make_index(rule, node, side, plan, state, floats, scratch):
+    """Index the inner rows of ``scratch.rectangle``: chains of rows in ascending order.
+
+    Gives the number of buckets, a power of two.
+    """
+    first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
+    heads, chain = scratch.heads, scratch.chain
+    buckets = 1
+    while buckets < last - first:
+        buckets *= 2
+    for bucket in range(buckets):
+        heads[bucket] = -1
+    y = plan.nodes[node, RIGHT - side]
+    begin = state[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state[y, CAPACITY]
+    for row in range(last - 1, first - 1, -1):
+        bucket = _bucket(floats[begin + row], buckets)
+        chain[row - first] = heads[bucket]
+        heads[bucket] = row
+    return buckets
+
+
+@njit_in_place
+def _bucket(value, buckets):
+    # Zero has two signs, which are equal. No product is beyond 64 bits.
+    bits = np.float64(value + 0.0).view(np.int64)
+    mixed = ((bits >> 32) & 0x7FFFFFFF) * 2654435 + (bits & 0x7FFFFFFF) * 40503
+    return (mixed ^ (mixed >> 15) ^ (mixed >> 30)) & (buckets - 1)
+
+
+@njit_in_place
+def choose_equal(
+    rule, buckets, node, side, outer, row, begin, stop, plan, state, ints, floats, scratch
+):  # fmt: skip
+    """Put the inner rows ``begin..stop`` that join an outer row into ``scratch.chosen``.
+
+    ``row`` is the outer row's place in its block.
+
+    Returns
+    -------
+    found : int
+        How many there are; at most ``BLOCK``.
+    compared : int
+        How many had the same value.
+    after : int
+        Where to go on.
+    """
+    x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
+    mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
+    value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
+    values = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
+    first, chain = scratch.rectangle[INNER_FIRST], scratch.chain
+    found = compared = 0
+    at = scratch.heads[_bucket(value, buckets)]
+    while at >= 0 and at < begin:
+        at = chain[at - first]
+    while at >= 0 and at < stop and found < BLOCK:
+        if floats[values + at] == value:
+            compared += 1
+            test(node, side, outer, row, at, _ONE, plan, state, ints, floats, scratch)
+            scratch.chosen[found] = at
+            found += int(scratch.mask[0])
+        at = chain[at - first]
+    return found, compared, at if 0 <= at < stop else stop
+
+
+@njit_in_place
+def count_equal(
+    rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
+):  # fmt: skip
+    """How many of the inner rows ``start..stop`` join an outer row, and how many had its value."""
+    total = equal = 0
+    while start < stop:
+        found, compared, start = choose_equal(
+            rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
+        )
+        total += found
+        equal += compared
+    return total, equal

@@ -1,0 +1,302 @@
+"""One inner node of a plan: joins the rows of its two children as they come into being.
+
+Every pair of rows meets once, in the step in which the later of the two came into being. What has
+to meet is a rectangle of rows of one child, the *outer* ones, and rows of the other, the *inner*
+ones. For each outer row, time conditions on a sorted column become a range of inner rows; what
+remains is tested column by column, block by block: blocks of inner rows for each outer row, or, if
+ranges are short, of pairs.
+"""
+
+from __future__ import annotations
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.buffers import has_room
+from cepbench.kernels.joins.candidates import (
+    OUTER_BLOCK,
+    choose,
+    count_joining,
+    find_ranges,
+    is_exact,
+    set_bounds,
+    test,
+    total_length,
+)
+from cepbench.kernels.joins.equality import choose_equal, count_equal, index_rule, make_index
+from cepbench.kernels.joins.filters import BLOCK
+from cepbench.kernels.joins.pairs import (
+    append_pairs,
+    copy_pairs,
+    keep_pairs,
+    list_pairs,
+    lists_pairs,
+)
+from cepbench.kernels.joins.rows import append, copy_ints
+from cepbench.kernels.joins.tables import (
+    COMPARED,
+    COPY_INT,
+    CREATED,
+    END,
+    FOUND,
+    FRESH,
+    INNER,
+    INNER_FIRST,
+    INNER_LAST,
+    LEFT,
+    LEFT_DRIVES,
+    NO_ROOM,
+    OK,
+    OUTER,
+    OUTER_LAST,
+    RIGHT,
+    RIGHT_DRIVES,
+    SIDE,
+    START,
+    TOO_MANY,
+    TURN,
+)
+
+#: What an outer row costs, in inner rows tested: rectangles are joined along their shorter side.
+_OUTER_COST = 32
+
+
+@njit_in_place
+def has_drivers(node, plan, state):
+    """Whether any row has come into being that may drive the join at ``node``."""
+    for side in range(2):
+        child = plan.nodes[node, LEFT + side]
+        if plan.nodes[node, LEFT_DRIVES + side] == 1 and state[child, FRESH] < state[child, END]:
+            return True
+    return False
+
+
+@njit_in_place
+def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch, matches):
+    """Join the fresh rows of both children of an inner node, into rows of its own.
+
+    Rows of the root are matches: they go to ``matches``, or are just counted. Where there is no
+    room for more rows, it stops, and goes on from there when called again.
+
+    Parameters
+    ----------
+    node : int
+    counting : bool
+        Whether to count rows instead of storing them; only at the root.
+    limit : int
+        How many rows may be stored.
+    plan : Plan
+    state, counts : int64 arrays
+    ints, floats : 1-d arrays
+        The arenas.
+    scratch : Scratch
+        ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
+    matches : int64 array, shape (columns of the root, capacity)
+
+    Returns
+    -------
+    outcome : int
+        ``OK``, ``TOO_MANY`` or ``NO_ROOM`` (for ``scratch.rectangle[FOUND]`` rows).
+    """
+    rectangle = scratch.rectangle
+    is_root = node == len(plan.nodes) - 1 and not plan.stored
+    if rectangle[TURN] < 0:
+        state[node, FRESH] = state[node, END]
+        _lay_out(node, 0, is_root, plan, state, rectangle)
+    while True:
+        if rectangle[OUTER] < rectangle[OUTER_LAST]:
+            outcome = _join_rectangle(
+                node, counting, limit, plan, state, counts, ints, floats, scratch, matches
+            )
+            if outcome != OK:
+                return outcome
+        if rectangle[TURN] == 1:
+            break
+        _lay_out(node, 1, is_root, plan, state, rectangle)
+    rectangle[TURN] = -1
+    return OK
+
+
+@njit_in_place
+def _lay_out(node, side, is_root, plan, state, rectangle):
+    """What the fresh rows of one side have to meet; maybe no rows at all."""
+    nodes = plan.nodes
+    x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
+    both_drive = nodes[node, LEFT_DRIVES] + nodes[node, RIGHT_DRIVES] == 2
+    first, last = state[x, FRESH], state[x, END]
+    inner_first, inner_last = state[y, START], state[y, END]
+    rectangle[TURN] = side
+    if both_drive and side == 1:
+        # Two fresh rows have met when it was the left side's turn.
+        inner_last = state[y, FRESH]
+    if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
+        last = first
+    rectangle[OUTER] = rectangle[OUTER_LAST] = first
+    if first == last:
+        return
+    # Only if the drivers are taken one after the other, rows come out sorted by time.
+    if (is_root or both_drive) and _better_turned(
+        node, side, last - first, inner_last - inner_first, plan
+    ):
+        side = 1 - side
+        first, last, inner_first, inner_last = inner_first, inner_last, first, last
+    rectangle[SIDE] = side
+    rectangle[OUTER], rectangle[OUTER_LAST] = first, last
+    rectangle[INNER_FIRST], rectangle[INNER_LAST] = inner_first, inner_last
+    rectangle[INNER] = -1
+
+
+@njit_in_place
+def _better_turned(node, side, outer, inner, plan):
+    """Whether to take the inner rows of a rectangle as the outer ones."""
+    inner_cost = 0 if is_exact(node, side, plan) else inner
+    outer_cost = 0 if is_exact(node, 1 - side, plan) else outer
+    return inner * (_OUTER_COST + outer_cost) < outer * (_OUTER_COST + inner_cost)
+
+
+@njit_in_place
+def _join_rectangle(
+    node, counting, limit, plan, state, counts, ints, floats, scratch, matches
+):  # fmt: skip
+    """Join the rows of ``scratch.rectangle``, until there is no room for more."""
+    rectangle = scratch.rectangle
+    side = rectangle[SIDE]
+    exact = is_exact(node, side, plan)
+    equality = index_rule(node, plan, rectangle)
+    buckets = 0
+    if equality >= 0:
+        buckets = make_index(equality, node, side, plan, state, floats, scratch)
+    for first in range(rectangle[OUTER], rectangle[OUTER_LAST], OUTER_BLOCK):
+        outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
+        set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
+        find_ranges(node, side, outers, plan, state, ints, scratch)
+        pairs = total_length(scratch.starts, scratch.stops, outers)
+        begun = rectangle[INNER] >= 0
+        if counting and exact:
+            counts[node, CREATED] += pairs
+        elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
+            outcome = _join_pairs(
+                node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch,
+                matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
+        elif counting:
+            _count_rows(
+                node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch
+            )
+        else:
+            outcome = _join_rows(
+                node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats,
+                scratch, matches,
+            )  # fmt: skip
+            if outcome != OK:
+                return outcome
+    return OK
+
+
+@njit_in_place
+def _count_rows(node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch):
+    """Count the pairs of a block of outer rows, one outer row after the other."""
+    side = scratch.rectangle[SIDE]
+    for row in range(outers):
+        start, stop = scratch.starts[row], scratch.stops[row]
+        if start >= stop:
+            continue
+        if equality >= 0:
+            found, compared = count_equal(
+                equality, buckets, node, side, first + row, row, start, stop, plan, state, ints,
+                floats, scratch,
+            )  # fmt: skip
+        else:
+            compared = stop - start
+            found = count_joining(
+                node, side, first + row, row, start, stop, plan, state, ints, floats, scratch
+            )
+        counts[node, CREATED] += found
+        counts[node, COMPARED] += compared
+
+
+@njit_in_place
+def _join_rows(
+    node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats, scratch,
+    matches,
+):  # fmt: skip
+    """Join a block of outer rows, one after the other."""
+    rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
+    side = rectangle[SIDE]
+    exact = is_exact(node, side, plan)
+    is_root = node == len(plan.nodes) - 1 and not plan.stored
+    for row in range(outers):
+        outer, stop = first + row, scratch.stops[row]
+        begin = scratch.starts[row] if rectangle[INNER] < 0 else rectangle[INNER]
+        rectangle[INNER] = -1
+        while begin < stop:
+            if equality >= 0:
+                found, compared, after = choose_equal(
+                    equality, buckets, node, side, outer, row, begin, stop, plan, state, ints,
+                    floats, scratch,
+                )  # fmt: skip
+            else:
+                found = size = min(BLOCK, stop - begin)
+                compared, after = 0, begin + size
+                if not exact:
+                    test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+                    found, compared = choose(begin, size, mask, chosen), size
+            outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+            if outcome != OK:
+                rectangle[OUTER], rectangle[INNER], rectangle[FOUND] = outer, begin, found
+                return outcome
+            if is_root:
+                end = state[node, END]
+                for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                    column = matches[plan.rules[rule, 2], end : end + found]
+                    copy_ints(
+                        rule, node, side, outer, exact, begin, chosen, plan, state, ints, column
+                    )
+            elif found > 0:
+                append(found, node, side, outer, exact, begin, chosen, plan, state, ints, floats)
+            state[node, END] += found
+            counts[node, CREATED] += found
+            counts[node, COMPARED] += compared
+            begin = after
+    return OK
+
+
+@njit_in_place
+def _join_pairs(
+    node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch, matches
+):
+    """Join a block of outer rows with few inner rows each, or count their pairs."""
+    rectangle = scratch.rectangle
+    side = rectangle[SIDE]
+    listed = found = list_pairs(outers, scratch)
+    if is_exact(node, side, plan):
+        listed = 0  # none is compared
+    else:
+        found = keep_pairs(node, side, first, found, plan, state, ints, floats, scratch)
+    if not counting:
+        outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+        if outcome != OK:
+            rectangle[OUTER], rectangle[FOUND] = first, found
+            return outcome
+        if node == len(plan.nodes) - 1 and not plan.stored:
+            end = state[node, END]
+            for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                column = matches[plan.rules[rule, 2], end : end + found]
+                copy_pairs(rule, node, side, first, plan, state, ints, scratch, column)
+        else:
+            append_pairs(node, side, first, found, plan, state, ints, floats, scratch)
+        state[node, END] += found
+    counts[node, CREATED] += found
+    counts[node, COMPARED] += listed
+    return OK
+
+
+@njit_in_place
+def _room_for(node, found, limit, plan, state, ints, floats, matches):
+    """See that ``found`` more rows of ``node`` may be stored, and that there is room for them."""
+    end = state[node, END]
+    if end - state[node, START] + found > limit:
+        return TOO_MANY
+    if node == len(plan.nodes) - 1 and not plan.stored:
+        return OK if end + found <= matches.shape[1] else NO_ROOM
+    return OK if has_room(node, found, plan.nodes, state, ints, floats) else NO_ROOM

@@ -1,0 +1,217 @@
+"""Steps of time: which events are taken together, and what is counted and forgotten at the end.
+
+A step is made of moments. A moment begins with the first event not yet taken and is a small part of
+the window long; its time is that of its last event. Where events are rare, a step has many moments,
+so that what a step costs by itself is shared; where there are many, each moment is a step, so that
+what has expired is soon forgotten. What can still be extended is counted at every moment, however
+they were put together.
+
+Where an event may be in one match only, a step has a few events, however many share a timestamp:
+what a match uses up is gone before the next events are joined with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins.buffers import expire
+from cepbench.kernels.joins.tables import (
+    CAPACITY,
+    EARLIEST,
+    END,
+    FLOATS,
+    FRESH,
+    INT_OFFSET,
+    INTS,
+    IS_ROOT,
+    KEPT,
+    LATEST,
+    PEAK,
+    PEAK_BYTES,
+    PEAK_EVENTS,
+    PEAK_PARTIAL_MATCHES,
+    RETAINED,
+    SORTED,
+    START,
+)
+
+#: A timestamp after all others.
+NEVER = np.iinfo(np.int64).max
+
+
+@njit_in_place
+def lay_out_step(pace, most, events, starts, taken, scratch):
+    """Which events a step takes: for each leaf those before ``scratch.ahead``.
+
+    Parameters
+    ----------
+    pace : Pace
+    most : int
+        How many moments it may have.
+    events : int64 array, shape (2 or 3, m)
+        Timestamps in the first row, leaf after leaf.
+    starts : int64 array, shape (leaves + 1,)
+    taken : int64 array, shape (leaves,)
+        The next event of each leaf.
+    scratch : Scratch
+
+    Returns
+    -------
+    moments : int
+        How many, their times in ``scratch.moments``; 0 if no event is left.
+    """
+    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
+    times = events[0]
+    for leaf in range(leaves):
+        ahead[leaf] = taken[leaf]
+        due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
+    if pace.cap > 0:
+        return _lay_out_capped(pace, events, starts, scratch)
+    moments = more = 0
+    while moments < most and more < pace.enough:
+        now = NEVER
+        for leaf in range(leaves):
+            now = min(now, due[leaf])
+        if now == NEVER:
+            break
+        horizon = now + pace.length - 1
+        for leaf in range(leaves):
+            if due[leaf] > horizon:
+                continue
+            first, end = ahead[leaf], starts[leaf + 1]
+            last = first + 1
+            while last < end and times[last] <= horizon:
+                last += 1
+            now = max(now, times[last - 1])
+            more += last - first
+            ahead[leaf] = last
+            due[leaf] = times[last] if last < end else NEVER
+        scratch.moments[moments] = now
+        moments += 1
+    return moments
+
+
+@njit_in_place
+def _lay_out_capped(pace, events, starts, scratch):
+    """As :func:`lay_out_step`: one moment of so few events, the next ones by position."""
+    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
+    times, positions = events[0], events[1]
+    now = NEVER
+    for leaf in range(leaves):
+        now = min(now, due[leaf])
+    if now == NEVER:
+        return 0
+    horizon = now + pace.length - 1
+    for _ in range(pace.cap):
+        position = NEVER
+        for leaf in range(leaves):
+            if due[leaf] <= horizon:
+                position = min(position, positions[ahead[leaf]])
+        if position == NEVER:
+            break
+        # An event is taken for all variables that it may be bound to.
+        for leaf in range(leaves):
+            if due[leaf] <= horizon and positions[ahead[leaf]] == position:
+                now = due[leaf]
+                ahead[leaf] += 1
+                due[leaf] = times[ahead[leaf]] if ahead[leaf] < starts[leaf + 1] else NEVER
+    scratch.moments[0] = now
+    return 1
+
+
+@njit_in_place
+def take_back(reached, leaves, plan, state, counts, taken, scratch):
+    """Undo a step that has come to the inner node ``reached``."""
+    for leaf in range(leaves):
+        taken[leaf] -= state[leaf, END] - state[leaf, FRESH]
+        state[leaf, END] = state[leaf, FRESH]
+    for node in range(plan.inner, reached + 1):
+        state[node, END] = state[node, FRESH]
+    copy_counts(scratch.before, counts)
+
+
+@njit_in_place
+def copy_counts(source, target):
+    """Write one table of counts over another."""
+    for node in range(source.shape[0]):
+        for column in range(source.shape[1]):
+            target[node, column] = source[node, column]
+
+
+@njit_in_place
+def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scratch):
+    """Count what is stored, then forget what no event still to come can extend."""
+    _count_live(moments - 1, leaves, plan, state, counts, peaks, ints, scratch)
+    now = scratch.moments[moments - 1]
+    events = rows = size = 0
+    for node in range(len(plan.nodes)):
+        stored = state[node, END] - state[node, START]
+        width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
+        if plan.nodes[node, IS_ROOT] == 1:
+            # Matches that wait expire in no other way than by being given out.
+            size += stored * 8 * width if plan.stored else 0
+            continue
+        size += stored * 8 * width
+        if plan.nodes[node, KEPT] == 1:
+            oldest = now - plan.nodes[node, RETAINED] * plan.window
+            live = expire(node, oldest, plan.nodes, state, ints, floats)
+            counts[node, PEAK] = max(counts[node, PEAK], live)
+            if node < leaves:
+                events += live
+            else:
+                rows += live
+        else:
+            state[node, START] = 0
+            state[node, END] = 0
+            state[node, FRESH] = 0
+    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows)
+    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events)
+    peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], size)
+
+
+@njit_in_place
+def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
+    """Count what could be extended at each of the first ``moments`` moments of the step."""
+    events, rows = scratch.live[0], scratch.live[1]
+    events[:moments] = 0
+    rows[:moments] = 0
+    for node in range(len(plan.nodes)):
+        if plan.nodes[node, KEPT] == 0 or state[node, START] == state[node, END]:
+            continue
+        base, capacity = state[node, INT_OFFSET], state[node, CAPACITY]
+        begin = base + plan.nodes[node, EARLIEST] * capacity
+        earliest = ints[begin : begin + state[node, END]]
+        begin = base + plan.nodes[node, LATEST] * capacity
+        latest = ints[begin : begin + state[node, END]]
+        first, last = state[node, START], len(latest)
+        if plan.nodes[node, SORTED] == 1:
+            last = first
+        for moment in range(moments):
+            now = scratch.moments[moment]
+            oldest = now - plan.nodes[node, RETAINED] * plan.window
+            if plan.nodes[node, SORTED] == 1:
+                # What ended before `oldest` began before it.
+                while first < len(latest) and latest[first] < oldest:
+                    first += 1
+                while last < len(latest) and latest[last] <= now:
+                    last += 1
+            live = last - first
+            if node >= leaves:
+                live = _live_between(earliest[first:last], latest[first:last], oldest, now)
+                rows[moment] += live
+            else:
+                events[moment] += live
+            counts[node, PEAK] = max(counts[node, PEAK], live)
+    for moment in range(moments):
+        peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows[moment])
+        peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events[moment])
+
+
+@njit_in_place
+def _live_between(earliest, latest, oldest, now):
+    """How many rows began at ``oldest`` or later and ended at ``now`` or before."""
+    live = 0
+    for row in range(len(earliest)):
+        live += int((earliest[row] >= oldest) & (latest[row] <= now))
+    return live

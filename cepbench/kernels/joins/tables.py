@@ -1,0 +1,180 @@
+"""Names of the columns in the integer tables that the join kernels share.
+
+A plan is a tree of nodes. Leaves come first, one a variable, negated ones after the others; then
+checks, which hold no rows but say how rows of one node are tested against the events of a negated
+variable; then the inner nodes, children before parents, the root last. Where branches of an OR
+consume each other's events, their trees are one plan, each with its root behind its other inner
+nodes. Every node holds rows: events at a leaf, partial matches above. Rows are stored by column in two arenas, one of int64 (timestamps,
+positions) and one of float64 (what later conditions compare); column ``c`` of a node starts at
+``offset + c * capacity``.
+
+A Kleene variable's set is two integer columns, where its members start in the pool of members and
+how many they are, in the order of their positions. The pool has a row for the ordinals of members,
+which find the event at the leaf (ordinal minus ``SHIFT`` of the leaf is its row), and one for their
+positions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Plan(NamedTuple):
+    """What a kernel knows of the plan; never written by one."""
+
+    nodes: np.ndarray  #: int64 (nodes, NODE_COLUMNS)
+    spans: np.ndarray  #: int64 (nodes, RULE_KINDS + 1)
+    rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
+    constants: np.ndarray  #: float64, read by programs
+    window: int  #: in the unit of the timestamps
+    inner: int  #: number of the first inner node; what is before it are leaves and checks
+    stored: bool  #: whether rows of the root are stored before they are given out
+    waits: int  #: WAITS_NOT, WAITS_EARLIEST or WAITS_LATEST
+    late_first: int  #: checks from here on are those of rows that have waited
+    late_last: int
+    consuming: bool  #: whether an event may be in one match only; roots are stored then
+
+
+class Pace(NamedTuple):
+    """How events are taken; see :mod:`cepbench.kernels.joins.steps`."""
+
+    length: int  #: of a moment, in the unit of the timestamps, at least 1
+    most: int  #: moments in a step
+    enough: int  #: events in a step, so many that no further moment is added
+    cap: int  #: the most events in a step, which are then neighbours by position; 0 for any number
+    watched: bool  #: whether to measure the time that goes into each node
+
+
+class Scratch(NamedTuple):
+    """Working space, of no meaning between two calls."""
+
+    mask: np.ndarray  #: uint8 (BLOCK,)
+    chosen: np.ndarray  #: int64 (BLOCK,)
+    stack: np.ndarray  #: float64 (STACK, BLOCK)
+    low: np.ndarray  #: int64 (integer columns of any node, OUTER_BLOCK)
+    high: np.ndarray  #: the same
+    starts: np.ndarray  #: int64 (OUTER_BLOCK,)
+    stops: np.ndarray  #: the same
+    outer_of: np.ndarray  #: int64 (MOST_PAIRS,); see :mod:`cepbench.kernels.joins.pairs`
+    inner_of: np.ndarray  #: the same
+    guide: np.ndarray  #: int64 (GUIDE + 1,), where in a sorted column a search may begin
+    rectangle: np.ndarray  #: int64 (RECTANGLE,), what is being joined
+    progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.kernels.joins.advance`
+    slots: np.ndarray  #: int64 (slots, SLOT_COLUMNS); see :mod:`cepbench.kernels.joins.clauses`
+    values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
+    clock: np.ndarray  #: int64 (2,), where the system's clock writes
+    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
+    latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
+    heads: np.ndarray  #: int64 (INDEXED,); see :mod:`cepbench.kernels.joins.equality`
+    chain: np.ndarray  #: the same
+    moments: np.ndarray  #: int64 (moments of a step,); see :mod:`cepbench.kernels.joins.advance`
+    live: np.ndarray  #: int64 (2, moments of a step): events and partial matches at each moment
+    before: np.ndarray  #: int64 (nodes, COUNT_COLUMNS), what had been counted before the step
+    ahead: np.ndarray  #: int64 (leaves,), the first event of each leaf that is not of this step
+    due: np.ndarray  #: int64 (leaves,), its timestamp
+
+
+# The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
+LEFT = 0  # child nodes; -1 for a leaf
+RIGHT = 1
+INTS = 2  # number of integer columns
+FLOATS = 3  # number of float columns
+EARLIEST = 4  # integer column with the smallest timestamp of the row
+LATEST = 5  # the same for the largest timestamp
+SORTED = 6  # 1 if rows are stored in order of their largest timestamp
+LEFT_DRIVES = 7  # 1 if a row of the left child can hold the last event of a joined row
+RIGHT_DRIVES = 8
+KEPT = 9  # 1 if rows wait here for rows of the sibling that are still to come
+RETAINED = 10  # for how many windows a leaf's events are kept
+KIND = 11  # JOINS or SETS
+SET = 12  # of a node that makes sets: its columns for the start and (next) the size of the set,
+# or -1; at a root that is not stored they are columns of the matches
+SET_EARLIEST = 13  # and those for the earliest and latest timestamp of the set, or -1
+SET_LATEST = 14
+SET_LIMIT = 15  # the most members of a set, or 0 for any number
+SET_STEP = 16  # column of the leaf whose values must be neighbours in a set, or -1
+FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a row that has come into being
+LAST_CHECK = 18
+IS_ROOT = 19  # 1 for a root: its rows are matches
+BRANCH = 20  # of a root: what to write in the first column of its matches, or -1 for nothing
+NODE_COLUMNS = 21
+
+# Kinds of inner nodes.
+JOINS = 0  # rows of both children, pair by pair
+SETS = 1  # a row of the left child (or none, if that is -1) and a set of events of the right one
+
+# When rows of the root may be given out.
+WAITS_NOT = 0
+WAITS_EARLIEST = 1  # when the window of their earliest event has passed
+WAITS_LATEST = 2  # when the window of their latest event has passed
+
+# Rules of a node: RULES[SPANS[node, kind] : SPANS[node, kind + 1]], four numbers each.
+COPY_INT = 0  # (side, column of the child, own column, -)
+COPY_FLOAT = 1
+BOUNDS_LEFT = 2  # (LOWER or UPPER, column of the inner row, column of the outer row, shift); the
+# outer row is a left row: inner >= outer + shift, or inner < outer + shift
+BOUNDS_RIGHT = 3  # the same where the outer row is a right row
+TESTED_LEFT = 4  # (column of the inner row, -, -, -): bounded, not sorted; outer is a left row
+TESTED_RIGHT = 5
+DISTINCT = 6  # (left, right, -, -): integer columns that must differ
+COMPARE = 7  # (left, right, operator, -): float columns, left operator right
+PROGRAM = 8  # (opcode, argument, -, -): see kernels.filters
+STEP = 9  # clauses on each two neighbours of a set that is being made: see kernels.sets
+ROW = 10  # clauses on a row that has come into being: see kernels.sets
+OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
+POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
+# in the order in which matches compare; (column, 2) of the events of which sets are made
+RULE_KINDS = 13
+RULE_COLUMNS = 4
+
+LOWER = 0
+UPPER = 1
+
+# What changes: STATE[node, ...].
+INT_OFFSET = 0
+FLOAT_OFFSET = 1
+CAPACITY = 2
+START = 3  # rows START..END are stored
+END = 4
+FRESH = 5  # rows FRESH..END came into being in this step
+SHIFT = 6  # of a leaf: the ordinal of its row 0
+DUE = 7  # of a root that is stored: how many rows from START on are to be decided in this step,
+GIVEN = 8  # and how many of these, the first ones, are matches
+STATE_COLUMNS = 9
+
+# What is counted: COUNTS[node, ...].
+CREATED = 0  # rows that came into being
+COMPARED = 1  # pairs of rows whose conditions were tested one by one
+PEAK = 2  # most rows that could still be extended, at any moment looked at
+LIFETIME = 3  # sum over rows of the time for which they could be extended
+NANOSECONDS = 4  # time that went into the node, if that is measured
+COUNT_COLUMNS = 5
+
+# The most at any moment looked at, and for bytes at the end of any step: PEAKS[...].
+PEAK_PARTIAL_MATCHES = 0
+PEAK_EVENTS = 1
+PEAK_BYTES = 2
+PEAKS = 3
+
+# A rectangle of pairs to be joined, and how far it has come: RECTANGLE[...].
+TURN = 0  # whose fresh rows drive: 0 the left child's, 1 the right one's; -1 for none yet
+FOUND = 1  # how many rows there was no room for
+SIDE = 2  # of the outer rows: 0 the left child, 1 the right one
+OUTER = 3  # the next outer row
+OUTER_LAST = 4
+INNER_FIRST = 5
+INNER_LAST = 6
+INNER = 7  # the next inner row of that outer row, or -1 for the first in its range
+RECTANGLE = 8
+
+#: Numbers that say how far a step has come.
+PROGRESS = 6
+
+# Outcome of a run.
+OK = 0
+TOO_MANY = 1
+TOO_LARGE = 2  # more sets than can ever be counted
+NO_ROOM = 3  # only within the kernels: more room is made, and the run goes on
+NO_MEMBERS = 4  # the same for the pool of members

@@ -1,0 +1,444 @@
+"""Dynamic programming over the connected sets of a graph and the pairs of them that can be joined.
+
+A set is a bit mask. Connected sets are enumerated from their first member: a set that has been
+reached grows by each group of its neighbours, first by all groups alone, then group by group into
+what lies behind. Each set is met once, and after all connected subsets with the same first member.
+
+``frames`` holds the way from the first member to where the enumeration is, a column each step:
+the set reached, what it must not grow into, its neighbours to grow by, the group of them that was
+tried last, the rank of this group, and where the set and those with one more group are listed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepbench.kernels.clock import now
+from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.planning.log_sums import log_add
+
+_REACHED, _BARRED, _BESIDE, _GROUP, _RANK, _PLACE, _FIRST = range(7)
+
+#: Powers of 2 leave different remainders here: a table of these finds the index of a bit.
+_PRIME = 67
+#: Spreads masks over the slots of a hash table, by Fibonacci hashing.
+_SPREAD = 0x1E3779B97F4A7C15
+#: Of at most so many variables each set has a slot of its own.
+_MOST_PLAIN = 24
+
+#: What lies no further apart than e to this power is added as plain numbers, scaled to its middle:
+#: nothing under- or overflows, and a pair takes half the time.
+_RANGE = 1300.0
+
+#: The clock is looked at after so many pairs.
+_PAIRS_PER_LOOK = 1 << 16
+
+
+@njit
+def count_sets(adjacent: np.ndarray, most: int) -> int:
+    """How many sets are connected.
+
+    Parameters
+    ----------
+    adjacent : ndarray of int64, shape (n,)
+        The neighbours of each variable, n at most 62.
+    most : int
+        Counting ends beyond this number.
+    """
+    n = len(adjacent)
+    index_of = _index_of_bits()
+    frames = np.zeros((7, n + 1), dtype=np.int64)
+    found = 0
+    for start in range(n - 1, -1, -1):
+        found += 1
+        depth = _begin(frames, 1 << start, (2 << start) - 1, adjacent, index_of)
+        while depth >= 0:
+            found += (1 << _members(frames[_BESIDE, depth])) - 1
+            if found > most:
+                return found
+            depth = _advance(frames, depth, adjacent, index_of)
+    return found
+
+
+@njit
+def count_pairs(adjacent: np.ndarray, sets: np.ndarray, most: int) -> int:
+    """How many pairs of connected sets can be joined, each counted once, or a number beyond ``most``.
+
+    Parameters
+    ----------
+    adjacent : ndarray of int64, shape (n,)
+    sets : ndarray of int64, shape (m,)
+        As :func:`list_sets` lists them.
+    most : int
+    """
+    index_of = _index_of_bits()
+    frames = np.zeros((7, len(adjacent) + 1), dtype=np.int64)
+    pairs = 0
+    for place in range(len(sets)):
+        barred, seeds = _beside(sets[place], adjacent, index_of)
+        rest = seeds
+        while rest:
+            seed = rest & -rest
+            rest ^= seed
+            pairs += 1
+            depth = _begin(frames, seed, barred | (seeds & (2 * seed - 1)), adjacent, index_of)
+            while depth >= 0:
+                pairs += (1 << _members(frames[_BESIDE, depth])) - 1
+                if pairs > most:
+                    return pairs
+                depth = _advance(frames, depth, adjacent, index_of)
+    return pairs
+
+
+@njit
+def list_sets(
+    adjacent: np.ndarray,
+    log_factor: np.ndarray,
+    log_bound: np.ndarray,
+    log_selectivity: np.ndarray,
+    log_order_factor: np.ndarray,
+    count: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """All connected sets and ln PM of each.
+
+    Parameters
+    ----------
+    adjacent : ndarray of int64, shape (n,)
+    log_factor, log_bound, log_selectivity, log_order_factor : ndarray of float64
+        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
+    count : int
+        How many connected sets there are.
+
+    Returns
+    -------
+    sets : ndarray of int64, shape (count,)
+        Connected subsets come before their supersets if both have the same first member, sets with
+        a later first member before those with an earlier one.
+    sizes : ndarray of float64, shape (count,)
+    """
+    n = len(adjacent)
+    index_of = _index_of_bits()
+    frames = np.zeros((7, n + 1), dtype=np.int64)
+    sets = np.empty(count, dtype=np.int64)
+    sizes = np.empty(count)
+    found = 0
+    for start in range(n - 1, -1, -1):
+        sets[found] = 1 << start
+        sizes[found] = log_factor[start]
+        depth = _begin(frames, 1 << start, (2 << start) - 1, adjacent, index_of)
+        frames[_PLACE, 0] = found
+        found += 1
+        while depth >= 0:
+            frames[_FIRST, depth] = found
+            beside = frames[_BESIDE, depth]
+            group = 0
+            rank = 0
+            while group != beside:
+                group = (group - beside) & beside
+                rank += 1
+                # Without its first member the group is one whose rank lacks the lowest digit.
+                fewer = rank & (rank - 1)
+                source = frames[_FIRST, depth] + fewer - 1 if fewer else frames[_PLACE, depth]
+                bit = group & -group
+                new = index_of[bit % _PRIME]
+                size = sizes[source] + log_factor[new]
+                members = sets[source]
+                sets[found] = members | bit
+                while members:
+                    bit = members & -members
+                    members ^= bit
+                    size += log_selectivity[new, index_of[bit % _PRIME]]
+                sizes[found] = size
+                found += 1
+            depth = _advance(frames, depth, adjacent, index_of)
+    for place in range(count):
+        rest = sets[place]
+        members = 0
+        least = np.inf
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            members += 1
+            least = min(least, log_bound[index_of[bit % _PRIME]])
+        sizes[place] += least + log_order_factor[members]
+    return sets, sizes
+
+
+@njit
+def cheapest_connected_tree(
+    adjacent: np.ndarray,
+    sets: np.ndarray,
+    sizes: np.ndarray,
+    log_alpha: float,
+    last: int,
+    most_pairs: int,
+    deadline: int,
+) -> tuple[np.ndarray, bool, int]:
+    """The tree of least Cost_tree all whose nodes are connected sets.
+
+    Parameters
+    ----------
+    adjacent : ndarray of int64, shape (n,)
+    sets, sizes : ndarray, shape (m,)
+        As :func:`list_sets` makes them.
+    log_alpha : float
+        ln of what the size of each sibling on the path up from leaf ``last`` is multiplied by, on
+        top of its own cost.
+    last : int
+        Negative for none, and then ``log_alpha`` is not read.
+    most_pairs, deadline : int
+        The search ends after so many pairs, or when the clock shows this.
+
+    Returns
+    -------
+    nodes : ndarray of int64, shape (n − 1, 2)
+        Bit masks of the children of each inner node, parents first.
+    complete : bool
+        Without it the nodes mean nothing.
+    pairs : int
+        How many were tried.
+    """
+    n = len(adjacent)
+    count = len(sets)
+    index_of = _index_of_bits()
+    slots, spread, shift = _slots(sets, n)
+    frames = np.zeros((7, n + 1), dtype=np.int64)
+    clock = np.empty(2, dtype=np.int64)
+    costs, weight, plain = _scaled(sizes, log_alpha, last)
+    # best[S]: first the least cost of two halves of S, then, once S is at its turn, that of a tree
+    # over S. half[S]: the cost of S as one of two halves of a set that holds `last`.
+    best = np.empty(count)
+    for place in range(count):
+        best[place] = np.inf
+    half = np.empty(count) if last >= 0 else best
+    left_of = np.empty(count, dtype=np.int32)
+    pairs = 0
+    look = _PAIRS_PER_LOOK
+    for place in range(count):
+        mask = sets[place]
+        single = mask & (mask - 1) == 0
+        best[place] = costs[place] if single else _sum(costs[place], best[place], plain)
+        if last >= 0:
+            half[place] = best[place]
+            if not (mask >> last) & 1:
+                waiting = weight * costs[place] if plain else weight + costs[place]
+                half[place] = _sum(best[place], waiting, plain)
+        barred, seeds = _beside(mask, adjacent, index_of)
+        rest = seeds
+        while rest:
+            seed = rest & -rest
+            rest ^= seed
+            pairs += 1
+            _try(place, seed, last, sets, slots, spread, shift, best, half, plain, left_of)
+            depth = _begin(frames, seed, barred | (seeds & (2 * seed - 1)), adjacent, index_of)
+            while depth >= 0:
+                if pairs >= min(look, most_pairs):
+                    if pairs > most_pairs or now(clock) >= deadline:
+                        return np.empty((0, 2), dtype=np.int64), False, pairs
+                    look = pairs + _PAIRS_PER_LOOK
+                reached, beside = frames[_REACHED, depth], frames[_BESIDE, depth]
+                group = 0
+                while group != beside:
+                    group = (group - beside) & beside
+                    pairs += 1
+                    partner = reached | group
+                    _try(
+                        place, partner, last, sets, slots, spread, shift, best, half, plain, left_of
+                    )
+                depth = _advance(frames, depth, adjacent, index_of)
+    return _collect(n, sets, slots, spread, shift, left_of), True, pairs
+
+
+@njit
+def _index_of_bits() -> np.ndarray:
+    """The index of each bit, by its remainder."""
+    index_of = np.zeros(_PRIME, dtype=np.int64)
+    for i in range(63):
+        index_of[(1 << i) % _PRIME] = i
+    return index_of
+
+
+@njit_in_place
+def _members(mask: int) -> int:
+    members = 0
+    while mask:
+        mask &= mask - 1
+        members += 1
+    return members
+
+
+@njit_in_place
+def _neighbours(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
+    """Neighbours of any member, members among them."""
+    found = 0
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        found |= adjacent[index_of[bit % _PRIME]]
+    return found
+
+
+@njit_in_place
+def _beside(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> tuple[int, int]:
+    """What a set's partners must not hold, and its neighbours that they may."""
+    first = mask & -mask
+    barred = mask | (2 * first - 1)
+    return barred, _neighbours(mask, adjacent, index_of) & ~barred
+
+
+@njit_in_place
+def _begin(
+    frames: np.ndarray, start: int, barred: int, adjacent: np.ndarray, index_of: np.ndarray
+) -> int:
+    """Begin the enumeration of the sets that hold ``start`` and nothing of ``barred`` besides."""
+    frames[_REACHED, 0] = start
+    frames[_BARRED, 0] = barred
+    frames[_BESIDE, 0] = _neighbours(start, adjacent, index_of) & ~barred
+    frames[_GROUP, 0] = 0
+    frames[_RANK, 0] = 0
+    return 0
+
+
+@njit_in_place
+def _advance(frames: np.ndarray, depth: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
+    """Go to the next set that has neighbours to grow by; negative if there is none."""
+    while depth >= 0:
+        beside, group = frames[_BESIDE, depth], frames[_GROUP, depth]
+        if group == beside:
+            depth -= 1
+            continue
+        group = (group - beside) & beside
+        frames[_GROUP, depth] = group
+        frames[_RANK, depth] += 1
+        barred = frames[_BARRED, depth] | beside
+        further = _neighbours(group, adjacent, index_of) & ~barred
+        if further:
+            frames[_REACHED, depth + 1] = frames[_REACHED, depth] | group
+            frames[_BARRED, depth + 1] = barred
+            frames[_BESIDE, depth + 1] = further
+            frames[_GROUP, depth + 1] = 0
+            frames[_RANK, depth + 1] = 0
+            frames[_PLACE, depth + 1] = frames[_FIRST, depth] + frames[_RANK, depth] - 1
+            return depth + 1
+    return -1
+
+
+@njit
+def _scaled(sizes: np.ndarray, log_alpha: float, last: int) -> tuple[np.ndarray, float, bool]:
+    """Sizes and α as plain numbers, scaled, or as the logarithms that they were; and which."""
+    lowest, highest = np.inf, -np.inf
+    for place in range(len(sizes)):
+        lowest = min(lowest, sizes[place])
+        highest = max(highest, sizes[place])
+    if last >= 0:
+        lowest, highest = min(lowest, lowest + log_alpha), max(highest, highest + log_alpha)
+    if highest - lowest > _RANGE:
+        return sizes, log_alpha, False
+    weight = math.exp(log_alpha) if last >= 0 else 0.0
+    middle = (lowest + highest) / 2
+    scaled = np.empty(len(sizes))
+    for place in range(len(sizes)):
+        scaled[place] = math.exp(sizes[place] - middle)
+    return scaled, weight, True
+
+
+@njit_in_place
+def _sum(a: float, b: float, plain: bool) -> float:
+    return a + b if plain else log_add(a, b)
+
+
+@njit
+def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
+    """A hash table from each set to its place, with what it is multiplied and shifted by."""
+    bits = n
+    spread = 1
+    shift = 0
+    if n > _MOST_PLAIN:
+        bits = 1
+        while 1 << bits < 2 * len(sets):
+            bits += 1
+        spread = _SPREAD
+        shift = 62 - bits
+    slots = np.empty(1 << bits, dtype=np.int32)
+    for slot in range(len(slots)):
+        slots[slot] = -1
+    for place in range(len(sets)):
+        slot = _slot(sets[place], slots, spread, shift)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (len(slots) - 1)
+        slots[slot] = place
+    return slots, spread, shift
+
+
+@njit_in_place
+def _slot(mask: int, slots: np.ndarray, spread: int, shift: int) -> int:
+    """Where the search for a set begins."""
+    # Plain integers do not complain of what leaves 64 bits where nothing is compiled.
+    return (int(mask) * int(spread) >> int(shift)) & (len(slots) - 1)
+
+
+@njit_in_place
+def _place(mask: int, sets: np.ndarray, slots: np.ndarray, spread: int, shift: int) -> int:
+    slot = _slot(mask, slots, spread, shift)
+    if shift == 0:
+        return slots[slot]
+    while sets[slots[slot]] != mask:
+        slot = (slot + 1) & (len(slots) - 1)
+    return slots[slot]
+
+
+@njit_in_place
+def _try(
+    place: int,
+    partner: int,
+    last: int,
+    sets: np.ndarray,
+    slots: np.ndarray,
+    spread: int,
+    shift: int,
+    best: np.ndarray,
+    half: np.ndarray,
+    plain: bool,
+    left_of: np.ndarray,
+) -> None:
+    """Take the join of a set, given by its place, with a partner if it is the best of its union."""
+    union = sets[place] | partner
+    halves = half if last >= 0 and (union >> last) & 1 else best
+    a = halves[place]
+    b = halves[_place(partner, sets, slots, spread, shift)]
+    joined = _place(union, sets, slots, spread, shift)
+    # A sum is above its larger part, so most pairs end here.
+    if max(a, b) < best[joined]:
+        total = _sum(a, b, plain)
+        # `<` keeps the first of equally good pairs.
+        if total < best[joined]:
+            best[joined] = total
+            left_of[joined] = place
+
+
+@njit
+def _collect(
+    n: int,
+    sets: np.ndarray,
+    slots: np.ndarray,
+    spread: int,
+    shift: int,
+    left_of: np.ndarray,
+) -> np.ndarray:
+    """The children of each inner node of the best tree, parents first."""
+    nodes = np.empty((n - 1, 2), dtype=np.int64)
+    masks = np.empty(n, dtype=np.int64)
+    masks[0] = (1 << n) - 1
+    found = 1
+    for node in range(n - 1):
+        mask = masks[node]
+        left = sets[left_of[_place(mask, sets, slots, spread, shift)]]
+        nodes[node, 0] = left
+        nodes[node, 1] = mask ^ left
+        for child in (left, mask ^ left):
+            if child & (child - 1):
+                masks[found] = child
+                found += 1
+    return nodes

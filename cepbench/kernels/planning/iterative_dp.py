@@ -1,0 +1,159 @@
+"""Dynamic programming over the next few variables of an order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.clock import now
+from cepbench.kernels.jit import njit
+from cepbench.kernels.planning.log_sums import log_add
+
+#: The clock is looked at after so many sets.
+_SETS_PER_LOOK = 1 << 12
+
+
+@njit
+def cheapest_block(
+    taken: np.ndarray,
+    left: np.ndarray,
+    length: int,
+    log_factor: np.ndarray,
+    log_bound: np.ndarray,
+    log_selectivity: np.ndarray,
+    log_order_factor: np.ndarray,
+    log_delay: np.ndarray,
+    last: int,
+    deadline: int,
+) -> np.ndarray:
+    """The ``length`` variables that follow most cheaply upon those that are taken, in order.
+
+    Sets of the variables that are left are numbered, size by size, in the order of their largest
+    members, then of their next largest, and so on: then the number of a set is a sum of binomial
+    coefficients, and that of a set without one of its members another.
+
+    Parameters
+    ----------
+    taken, left : ndarray of int64
+        The first variables of the order, and the others in rising order.
+    length : int
+        At least 1, at most the number of those that are left.
+    log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
+        As for :func:`cepbench.kernels.planning.order_moves.state_of`.
+    deadline : int
+        When the clock shows this, the search ends.
+
+    Returns
+    -------
+    ndarray of int64, shape (length,) or (0,)
+        Empty if the search was ended. Of equally good ones the earlier written, and those in the
+        written order.
+    """
+    m = len(left)
+    choose = np.zeros((m + 1, length + 2), dtype=np.int64)
+    choose[:, 0] = 1
+    for a in range(1, m + 1):
+        for b in range(1, length + 2):
+            choose[a, b] = choose[a - 1, b - 1] + choose[a - 1, b]
+    begin = np.zeros(length + 2, dtype=np.int64)
+    for size in range(length + 1):
+        begin[size + 1] = begin[size] + choose[m, size]
+    growth = log_factor.copy()
+    product = 0.0
+    least_taken = np.inf
+    is_late = False
+    for v in taken:
+        product += growth[v]
+        growth += log_selectivity[v]
+        least_taken = min(least_taken, log_bound[v])
+        is_late = is_late or v == last
+    products = np.empty(begin[length + 1])
+    costs = np.empty(begin[length + 1])
+    final = np.empty(begin[length + 1], dtype=np.int16)
+    # What the taken ones cost, all orders have.
+    products[0] = product
+    costs[0] = -np.inf
+    clock = np.empty(2, dtype=np.int64)
+    for size in range(1, length + 1):
+        members = np.arange(size + 1)
+        members[size] = m
+        for number in range(choose[m, size]):
+            if number % _SETS_PER_LOOK == 0 and now(clock) >= deadline:
+                return np.empty(0, dtype=np.int64)
+            at = begin[size] + number
+            largest = left[members[size - 1]]
+            added = growth[largest]
+            least = min(least_taken, log_bound[largest])
+            has_last = is_late or largest == last
+            for q in range(size - 1):
+                other = left[members[q]]
+                added += log_selectivity[largest, other]
+                least = min(least, log_bound[other])
+                has_last = has_last or other == last
+            # The number without a member: those below it count as they did, those above as one
+            # place further down.
+            below = number
+            above = 0
+            before = np.inf
+            for q in range(size - 1, -1, -1):
+                below -= choose[members[q], q + 1]
+                rest = begin[size - 1] + below + above
+                above += choose[members[q], q]
+                if q == size - 1:
+                    products[at] = products[rest] + added
+                cost = costs[rest]
+                v = left[members[q]]
+                if last >= 0 and has_last and (is_late or v != last):
+                    cost = log_add(cost, log_delay[v])
+                # `<` puts the latest written of equally good variables last.
+                if cost < before:
+                    before = cost
+                    final[at] = members[q]
+            if size == 1:
+                final[at] = members[0]
+            costs[at] = log_add(products[at] + least + log_order_factor[len(taken) + size], before)
+            _advance(members, size)
+    return _collect(costs, final, choose, begin, left, length)
+
+
+@njit
+def _advance(members: np.ndarray, size: int) -> None:
+    """The next set of this size; behind its members stands their number."""
+    q = 0
+    while q < size - 1 and members[q] + 1 == members[q + 1]:
+        members[q] = q
+        q += 1
+    members[q] += 1
+
+
+@njit
+def _collect(
+    costs: np.ndarray,
+    final: np.ndarray,
+    choose: np.ndarray,
+    begin: np.ndarray,
+    left: np.ndarray,
+    length: int,
+) -> np.ndarray:
+    """The order of the cheapest of the largest sets."""
+    number = int(np.argmin(costs[begin[length] : begin[length + 1]]))
+    m = len(left)
+    members = np.empty(length, dtype=np.int64)
+    rest = number
+    for q in range(length - 1, -1, -1):
+        m -= 1
+        while choose[m, q + 1] > rest:
+            m -= 1
+        members[q] = m
+        rest -= choose[m, q + 1]
+    order = np.empty(length, dtype=np.int64)
+    for size in range(length, 0, -1):
+        chosen = final[begin[size] + number]
+        order[size - 1] = left[chosen]
+        number = 0
+        q = 0
+        for p in range(size):
+            if members[p] != chosen:
+                members[q] = members[p]
+                number += choose[members[q], q + 1]
+                q += 1
+    return order

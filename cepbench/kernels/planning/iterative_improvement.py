@@ -1,0 +1,77 @@
+"""Descent to a local minimum of Cost_ord by swaps and 3-cycles of an order's positions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepbench.kernels.clock import now
+from cepbench.kernels.jit import njit
+from cepbench.kernels.planning.order_moves import first_taken, make_move, state_of
+
+#: The clock is looked at after so many moves.
+_MOVES_PER_LOOK = 1000
+
+
+@njit
+def descend(
+    order: np.ndarray,
+    moves: np.ndarray,
+    log_factor: np.ndarray,
+    log_bound: np.ndarray,
+    log_selectivity: np.ndarray,
+    log_order_factor: np.ndarray,
+    log_delay: np.ndarray,
+    last: int,
+    most_moves: int,
+    deadline: int,
+) -> tuple[int, bool]:
+    """Improve ``order`` in place until none of ``moves`` lowers its cost.
+
+    The first move that lowers the cost is taken, and the search goes on behind it, round and
+    round, until it has met every move once without taking one. To try a move takes O(n), mostly
+    O(1); to take it O(n²), mostly O(n).
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (n,)
+    moves : ndarray of int64, shape (m, 3)
+        As :func:`cepbench.kernels.planning.order_moves.make_move` reads them.
+    log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
+        As for :func:`cepbench.kernels.planning.order_moves.state_of`.
+    most_moves, deadline : int
+        The descent ends after so many moves were tried, or when the clock shows this.
+
+    Returns
+    -------
+    int
+        How many moves were tried.
+    bool
+        Whether no move lowers the cost any more.
+    """
+    state = state_of(
+        order, log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
+    )
+    # A descent allows nothing.
+    allowances = np.zeros(len(moves))
+    clock = np.empty(2, dtype=np.int64)
+    tried = 0
+    met = 0
+    at = 0
+    while met < len(moves):
+        if tried >= most_moves or now(clock) >= deadline:
+            return tried, False
+        most = min(_MOVES_PER_LOOK, len(moves) - max(met, at), most_moves - tried)
+        found = first_taken(state, moves, at, at + most, -math.inf, allowances)
+        tried += min(found - at + 1, most)
+        if found < at + most:
+            make_move(state, moves[found, 0], moves[found, 1], moves[found, 2])
+            met = 0
+            at = found + 1
+        else:
+            met += most
+            at += most
+        if at == len(moves):
+            at = 0
+    return tried, True

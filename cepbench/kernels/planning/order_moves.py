@@ -1,0 +1,403 @@
+"""Orders that are changed by swaps and 3-cycles of their positions: what a move does to Cost_ord."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
+
+#: A move counts as a gain if it lowers the prefixes that it changes by more than this part of
+#: their sum: far above rounding, so that a descent cannot run in a circle.
+LEAST_GAIN = 1e-9
+
+#: What is smaller than another number by e to this power is nothing beside it.
+_NOTHING = -40.0
+#: Exponents that a float can take.
+_MOST = 690.0
+
+#: Powers of two, and the exponent of the first and the last: for sums that only have to be near.
+_RANGE = 1000
+_POWERS = 2.0 ** np.arange(-_RANGE, _RANGE + 1)
+_LOG2_E = 1.0 / math.log(2.0)
+#: Between two powers of two the chord is above the curve, by less than this factor.
+_CHORD = 1.0615
+#: What is smaller, or larger than its inverse, is close to the end of the range.
+_SMALL = 2.0**-900
+
+
+class OrderState(NamedTuple):
+    """An order, and what is known of it so that moves can be tried.
+
+    Positions are 0 … n−1; prefix p is that of the first p + 1 variables.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (n,)
+    products : ndarray of float64, shape (n,)
+        ln PM of each prefix, without the factor for the order in time and without ``least``.
+    least : ndarray of float64, shape (n,)
+        Least bound of each prefix.
+    sizes : ndarray of float64, shape (n,)
+        ln PM of each prefix.
+    up_to, from_on : ndarray of float64, shape (n,)
+        Sums of the sizes of the prefixes up to each and from each on, as parts of the whole
+        pattern's, which all orders have; too large by up to 6 %, never too small.
+    growth : ndarray of float64, shape (n, n + 1)
+        ``growth[v, p]`` is what variable v brings to the first p of the order, or to them without
+        itself.
+    conditions : ndarray of float64, shape (n, n)
+        ln of the selectivities; 0 on the diagonal.
+    begin, adjacent : ndarray of int64, shape (n + 1,) and any
+        ``adjacent[begin[v] : begin[v + 1]]`` are the variables that v has conditions with.
+    log_bound, log_order_factor, log_delay : ndarray of float64
+    last : int
+        As :func:`state_of` got them.
+    delays : float
+        Sum of all delays, as a part of the whole pattern's size; 0 if none count.
+    is_bounded : bool
+        Whether bounds matter: they differ from each other.
+    parts : ndarray of float64, shape (n,)
+        The sizes as parts of the whole pattern's, of which those are sums.
+    trial : ndarray of float64, shape (n,)
+        Room for the sizes of a neighbour.
+    """
+
+    order: np.ndarray
+    products: np.ndarray
+    least: np.ndarray
+    sizes: np.ndarray
+    up_to: np.ndarray
+    from_on: np.ndarray
+    growth: np.ndarray
+    conditions: np.ndarray
+    begin: np.ndarray
+    adjacent: np.ndarray
+    log_bound: np.ndarray
+    log_order_factor: np.ndarray
+    log_delay: np.ndarray
+    last: int
+    delays: float
+    is_bounded: bool
+    parts: np.ndarray
+    trial: np.ndarray
+
+
+@njit
+def state_of(
+    order: np.ndarray,
+    log_factor: np.ndarray,
+    log_bound: np.ndarray,
+    log_selectivity: np.ndarray,
+    log_order_factor: np.ndarray,
+    log_delay: np.ndarray,
+    last: int,
+) -> OrderState:
+    """The state of an order, which is changed in place by whoever changes the state.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (n,)
+    log_factor, log_bound : ndarray of float64, shape (n,)
+        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
+    log_selectivity : ndarray of float64, shape (n, n)
+        The diagonal is not read.
+    log_order_factor : ndarray of float64, shape (n + 1,)
+    log_delay : ndarray of float64, shape (n,)
+        What each variable costs on top if it comes after ``last``.
+    last : int
+        Index of a variable; negative for none, and then ``log_delay`` is not read.
+    """
+    n = len(order)
+    conditions = log_selectivity.copy()
+    whole = log_order_factor[n] + log_bound.min()
+    for v in range(n):
+        conditions[v, v] = 0.0
+        whole += log_factor[v] + log_selectivity[v, :v].sum()
+    growth = np.empty((n, n + 1))
+    growth[:, 0] = log_factor
+    delays = 0.0
+    if last >= 0:
+        for v in range(n):
+            delays += math.exp(min(log_delay[v] - whole, _MOST))
+    state = OrderState(
+        order,
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        growth,
+        conditions,
+        np.cumsum(np.append(0, (conditions != 0).sum(axis=1))),
+        np.nonzero(conditions)[1],
+        log_bound,
+        log_order_factor,
+        log_delay,
+        last,
+        delays,
+        log_bound.min() < log_bound.max(),
+        np.empty(n),
+        np.empty(n),
+    )
+    for v in range(n):
+        _grow(state, v, 0, n)
+    _measure(state, 0, n)
+    return state
+
+
+@njit_in_place
+def _grow(state: OrderState, v: int, first: int, end: int) -> None:
+    """Bring the growth by one variable up to date."""
+    for p in range(first, end):
+        state.growth[v, p + 1] = state.growth[v, p] + state.conditions[v, state.order[p]]
+
+
+@njit_in_place
+def _near(exponent: float) -> float:
+    """e to this power or up to 6 % more, kept within the range of floats."""
+    exponent = max(-float(_RANGE), min(exponent * _LOG2_E, float(_RANGE)))
+    whole = math.floor(exponent)
+    return (1.0 + exponent - whole) * _POWERS[int(whole) + _RANGE]
+
+
+@njit_in_place
+def _above(exponent: float) -> float:
+    """As :func:`_near`, but infinity for what is too large."""
+    return _near(exponent) if exponent < _MOST else math.inf
+
+
+@njit_in_place
+def _measure(state: OrderState, first: int, end: int) -> None:
+    """Bring sizes and sums up to date after positions first … end − 1 have got other variables."""
+    order = state.order
+    n = len(order)
+    for p in range(first, end):
+        size = state.growth[order[p], p]
+        bound = state.log_bound[order[p]]
+        if p > 0:
+            size += state.products[p - 1]
+            bound = min(bound, state.least[p - 1])
+        state.products[p] = size
+        state.least[p] = bound
+        state.sizes[p] = size + bound + state.log_order_factor[p + 1]
+    whole = state.sizes[n - 1]
+    for p in range(first, end):
+        state.parts[p] = _above(state.sizes[p] - whole)
+    total = state.up_to[first - 1] if first > 0 else 0.0
+    for p in range(first, n):
+        total += state.parts[p]
+        state.up_to[p] = total
+    total = state.from_on[end] if end < n else 0.0
+    for p in range(end - 1, -1, -1):
+        total += state.parts[p]
+        state.from_on[p] = total
+
+
+@njit_in_place
+def log_cost(state: OrderState) -> float:
+    """ln of the cost of the order."""
+    n = len(state.order)
+    behind = n
+    if state.last >= 0:
+        while state.order[behind - 1] != state.last:
+            behind -= 1
+    largest = -math.inf
+    for p in range(n):
+        largest = max(largest, state.sizes[p])
+    for p in range(behind, n):
+        largest = max(largest, state.log_delay[state.order[p]])
+    total = 0.0
+    for p in range(n):
+        if state.sizes[p] - largest > _NOTHING:
+            total += math.exp(state.sizes[p] - largest)
+    for p in range(behind, n):
+        total += math.exp(state.log_delay[state.order[p]] - largest)
+    return largest + math.log(total)
+
+
+@njit_in_place
+def make_move(state: OrderState, i: int, j: int, k: int) -> None:
+    """Give position i what j has, j what k has, k what i has; to swap i and j it is (i, j, j)."""
+    order = state.order
+    first, end = min(i, j, k), max(i, j, k)
+    a, b, c = order[i], order[j], order[k]
+    order[i], order[j] = b, c
+    order[k] = a
+    # To all that none of the three has conditions with it is nothing which of them stands where.
+    concerned = 0
+    for moved in (a, b, c):
+        concerned += state.begin[moved + 1] - state.begin[moved]
+    if concerned < len(order):
+        for moved in (a, b, c):
+            for at in range(state.begin[moved], state.begin[moved + 1]):
+                _grow(state, state.adjacent[at], first, end)
+    else:
+        for v in range(len(order)):
+            _grow(state, v, first, end)
+    _measure(state, first, end)
+
+
+@njit_in_place
+def _moved(order: np.ndarray, i: int, j: int, k: int, p: int) -> int:
+    """What position p has after a move."""
+    if p == k:
+        return order[i]
+    if p == j:
+        return order[k]
+    if p == i:
+        return order[j]
+    return order[p]
+
+
+@njit_in_place
+def first_taken(
+    state: OrderState,
+    moves: np.ndarray,
+    begin: int,
+    end_at: int,
+    log_total: float,
+    log_allowances: np.ndarray,
+) -> int:
+    """The first of ``moves[begin:end_at]`` to be taken; ``end_at`` if none is.
+
+    Parameters
+    ----------
+    state : OrderState
+    moves : ndarray of int64, shape (m, 3)
+        As for :func:`make_move`.
+    begin, end_at : int
+    log_total : float
+        ln of the present cost, of which a move may add a part; or minus infinity: then a move has
+        to lower the prefixes and delays that it changes by :data:`LEAST_GAIN` of their sum.
+    log_allowances : ndarray of float64, shape (m,)
+        ln of that part, move by move.
+    """
+    order = state.order
+    whole = state.sizes[len(order) - 1]
+    for at in range(begin, end_at):
+        i, j, k = moves[at, 0], moves[at, 1], moves[at, 2]
+        first, end = min(i, j, k), max(i, j, k)
+        # No changed prefix may be larger than all that there was and the slack.
+        roof = min(state.up_to[end - 1], state.from_on[first]) + state.delays
+        log_slack = log_total + log_allowances[at]
+        if log_slack > -math.inf:
+            roof += _above(log_slack - whole)
+        if not state.is_bounded:
+            # Most moves end here: with the last prefix that they change, which gets what stands
+            # behind it for what leaves it.
+            leaves = order[_left(i, j, k)]
+            change = state.products[end] - state.products[end - 1]
+            change -= state.growth[leaves, end] + state.conditions[order[end], leaves]
+            if _near(state.sizes[end - 1] + change - whole) > _CHORD * roof:
+                continue
+        if _is_taken(state, i, j, k, log_slack, whole + math.log(roof)):
+            return at
+    return end_at
+
+
+@njit_in_place
+def _left(i: int, j: int, k: int) -> int:
+    """Where that variable stands which a move takes out of the last prefix that it changes."""
+    first, end = min(i, j, k), max(i, j, k)
+    if j == k:
+        return first
+    middle = i + j + k - first - end
+    comes_first = j if first == i else (k if first == j else i)
+    return first if comes_first == middle else middle
+
+
+@njit_in_place
+def _decided(state: OrderState, first: int, end: int) -> int:
+    """Whether sums that are near suffice to see that a trial is lower (1) or not (−1); else 0."""
+    whole = state.sizes[len(state.order) - 1]
+    old = 0.0
+    new = 0.0
+    for p in range(first, end):
+        old += state.parts[p]
+        new += _near(state.trial[p] - whole)
+    if old < _SMALL or old > 1.0 / _SMALL:
+        return 0
+    # Either sum may be too large by that factor.
+    if new > _CHORD * old:
+        return -1
+    return 1 if new * _CHORD < old * (1.0 - LEAST_GAIN) else 0
+
+
+@njit_in_place
+def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_roof: float) -> bool:
+    """Whether a move lowers what it changes by enough, or adds less than a slack.
+
+    No prefix of an order that is taken can reach ``log_roof``.
+    """
+    order, sizes, growth, conditions = state.order, state.sizes, state.growth, state.conditions
+    first, end = min(i, j, k), max(i, j, k)
+    # Only prefixes that end inside the moved stretch get other members, and each of them just one
+    # other: up to the middle position what comes to the first for what was there, from there on
+    # what leaves the last for that one of the other two which is not in the prefix any more.
+    middle = end if j == k else i + j + k - first - end
+    comes = _moved(order, i, j, k, first)
+    leaves = order[_left(i, j, k)]
+    before_it = order[first]
+    after_it = order[end]
+    largest = -math.inf
+    any_lower = False
+    bound = math.inf if first == 0 else state.least[first - 1]
+    for p in range(first, end):
+        old = before_it if p < middle else leaves
+        new = comes if p < middle else after_it
+        change = growth[new, p + 1] - growth[old, p + 1] - conditions[new, old]
+        if state.is_bounded:
+            bound = min(bound, state.log_bound[_moved(order, i, j, k, p)])
+            change += bound - state.least[p]
+        any_lower |= change < 0.0
+        largest = max(largest, sizes[p])
+        state.trial[p] = sizes[p] + change
+        if state.trial[p] >= log_roof:
+            return False
+    # Delays change only if `last` stands in the moved stretch; behind it all stays as it was.
+    place = end + 1
+    if state.last >= 0:
+        for p in range(first, end + 1):
+            if order[p] == state.last:
+                place = p
+        for p in range(place + 1, end + 1):
+            largest = max(largest, state.log_delay[order[p]])
+    if not any_lower and place > end and log_slack == -math.inf:
+        return False
+    if place > end and log_slack == -math.inf:
+        near = _decided(state, first, end)
+        if near != 0:
+            return near > 0
+    # Relative to the largest old prefix or delay: nothing overflows, and the rest of the cost,
+    # the same before and after, cannot drown the difference.
+    before = 0.0
+    for p in range(first, end):
+        if sizes[p] - largest > _NOTHING:
+            before += math.exp(sizes[p] - largest)
+    for p in range(place + 1, end + 1):
+        before += math.exp(state.log_delay[order[p]] - largest)
+    limit = before * (1.0 - LEAST_GAIN)
+    if log_slack > -math.inf:
+        limit += math.exp(min(log_slack - largest, _MOST))
+    highest = math.log(limit)
+    after = 0.0
+    if place <= end:
+        for p in range(end, first, -1):
+            moved = _moved(order, i, j, k, p)
+            if moved == state.last:
+                break
+            if state.log_delay[moved] - largest >= highest:
+                return False
+            after += math.exp(state.log_delay[moved] - largest)
+    for p in range(first, end):
+        away = state.trial[p] - largest
+        if away >= highest:
+            return False
+        if away > _NOTHING:
+            after += math.exp(away)
+        if after >= limit:
+            return False
+    return True

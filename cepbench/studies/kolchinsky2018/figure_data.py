@@ -1,0 +1,236 @@
+"""What [kolchinsky2018]_, Figures 6 and 8, show, from the results of sweeps.
+
+Figures 3, 4, 5 and 9 show averages as :func:`cepbench.analysis.summary.summarize` gives them,
+Figure 7 those of :mod:`cepbench.studies.kolchinsky2018.planning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.analysis.common_patterns import common_by
+from cepbench.analysis.summary import (
+    CONFIDENCE,
+    RESAMPLES,
+    geometric_mean,
+    per_pattern,
+    with_interval,
+)
+from cepbench.errors import ExperimentError
+from cepbench.sweeps.cells import OK
+
+#: Plans of each kind in Figure 6.
+PLANS = 60
+
+_POINT_METRICS = ["events_per_second", "peak_bytes", "peak_partial_matches"]
+_STATISTICS = ("spearman", "exponent", "intercept")
+
+
+def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> pd.DataFrame:
+    """Plans of various patterns by different algorithms: what they were thought to cost, and did.
+
+    Takes plans from the runs of a sweep, evenly over pattern sets and sizes and at random within;
+    a plan that several generators found for a pattern counts once, as one of theirs.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`cepbench.sweeps.store.read_results` returns it; runs under other strategies
+        than any-match, and for plans that weigh latency, are left aside.
+    plans : int
+        How many of each kind; fewer if there are not so many.
+    seed : int
+        Of the choice.
+
+    Returns
+    -------
+    DataFrame
+        One row a plan: ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans`` (order
+        or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
+        ``events_per_second``, ``peak_bytes`` and ``peak_partial_matches``, and ``missing``: on how
+        many patterns the generator's runs did not end well, which are no points.
+
+    Raises
+    ------
+    ExperimentError
+        If no run ended well.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 6.
+    """
+    usual = results[(results["strategy"] == "any") & (results["alpha"] == 0)]
+    medians = per_pattern(usual, [*_POINT_METRICS, "plan_log_cost"])
+    medians = medians.rename(columns={"plan_log_cost": "log_cost"})
+    ended_well = medians["events_per_second"].notna()
+    runs = ["algorithm", "evaluator"]
+    medians["missing"] = (~ended_well).groupby([medians[name] for name in runs]).transform("sum")
+    medians = medians[ended_well]
+    if medians.empty:
+        raise ExperimentError("there are no finished runs to take plans from")
+    run = ["pattern_id", "algorithm", "evaluator"]
+    texts = usual[usual["status"] == OK].drop_duplicates(run)[[*run, "plan"]]
+    found = medians.merge(texts, on=run)
+    found["cost"] = np.exp(found["log_cost"])
+    rng = np.random.default_rng(seed)
+    found = found.iloc[rng.permutation(len(found))]
+    found = found.drop_duplicates(["pattern_id", "evaluator", "plan"])
+    # The first of every stratum, then the second of every one, …
+    strata = ["plans", "pattern_set", "size"]
+    found = found.assign(turn=found.groupby(strata).cumcount()).sort_values("turn", kind="stable")
+    chosen = found.groupby("plans", sort=False).head(plans)
+    columns = ["pattern_set", "size", "pattern_id", "algorithm", "plans", "evaluator", "plan",
+               "log_cost", "cost", *_POINT_METRICS, "missing"]  # fmt: skip
+    return chosen.sort_values([*strata, "pattern_id", "algorithm"])[columns].reset_index(drop=True)
+
+
+def cost_fit(
+    points: pd.DataFrame,
+    metric: str = "events_per_second",
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """How well cost tells performance: rank correlation, and the exponent of a power law.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cost_points` returns it.
+    metric : str
+        ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        One row a kind of plan: ``plans``, ``metric``; ``spearman``; ``exponent`` and
+        ``intercept`` of ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each
+        with ``…_low`` and ``…_high`` (95 % percentile bootstrap over patterns, whose plans go
+        together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0. The
+        paper's 1/x^c means ``exponent`` = -c for throughput, and 1 is linear for memory.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 6.
+    """
+    rows = []
+    for kind, group in points.groupby("plans", sort=True):
+        usable = group[group[metric] > 0]
+        logs = usable[["log_cost", metric]].to_numpy(float)
+        logs[:, 1] = np.log(logs[:, 1])
+        of_pattern, patterns = pd.factorize(usable["pattern_id"])
+        members = [np.flatnonzero(of_pattern == k) for k in range(len(patterns))]
+        row: dict[str, Any] = {"plans": kind, "metric": metric}
+        estimates = _fit(logs)
+        spread = np.array(list(_resampled(logs, members, seed, resamples))).reshape(-1, 3)
+        tail = (1 - CONFIDENCE) / 2
+        for k, name in enumerate(_STATISTICS):
+            usual = spread[:, k][~np.isnan(spread[:, k])]
+            low, high = np.quantile(usual, [tail, 1 - tail]) if len(usual) else (np.nan, np.nan)
+            row |= {name: estimates[k], f"{name}_low": low, f"{name}_high": high}
+        row |= {"points": len(usable), "patterns": len(members)}
+        rows.append({**row, "left_out": len(group) - len(usable)})
+    return pd.DataFrame(rows)
+
+
+def latency_points(
+    results: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """Throughput and measured latency of each generator at each weight of latency.
+
+    All generators and weights are averaged over the same patterns, see
+    :func:`cepbench.analysis.common_patterns.common_rows`: of throughput those on which all runs
+    ended well, of latency, which only a match has, those of them that have matches.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Of a sweep with ``latency``, as :func:`cepbench.sweeps.store.read_results` returns it.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        One row a generator, weight and statistic: ``algorithm``, ``plans``, ``evaluator``,
+        ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
+        (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``
+        and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``; and, of
+        throughput, ``patterns``, ``left_out`` (the others) and ``missing`` (those on which this
+        run did not end well and another did).
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 8.
+    """
+    metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
+    observed = per_pattern(results, list(metrics.values()))
+    run = ["algorithm", "plans", "evaluator", "alpha"]
+    common = {metric: common_by(observed, metric, [], run) for metric in metrics.values()}
+    rows = []
+    for key, group in observed.groupby(run, sort=False):
+        for statistic, average in _AVERAGES.items():
+            row = {**dict(zip(run, key, strict=True)), "statistic": statistic}
+            for name, metric in metrics.items():
+                values = group.loc[common[metric].loc[group.index, "counted"], metric].to_numpy(
+                    float
+                )
+                found = with_interval(values, average, seed, resamples, metric)
+                row |= {
+                    name: found["value"],
+                    f"{name}_low": found["low"],
+                    f"{name}_high": found["high"],
+                    f"{name}_patterns": len(values),
+                }
+            its = common["events_per_second"].loc[group.index]
+            rows.append(
+                {
+                    **row,
+                    "patterns": row["throughput_patterns"],
+                    "left_out": int(its["left_out"].iloc[0]),
+                    "missing": int(its["missing"].iloc[0]),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+_AVERAGES: dict[str, Callable[..., Any]] = {
+    "mean": np.mean,
+    "geometric mean": geometric_mean,
+    "median": np.median,
+}
+
+
+def _fit(logs: np.ndarray) -> tuple[float, float, float]:
+    """Spearman's rank correlation, slope and intercept; NaN where all costs are the same."""
+    if len(logs) < 2 or np.ptp(logs[:, 0]) == 0:
+        return (float("nan"),) * 3
+    cost, value = logs[:, 0], logs[:, 1]
+    centred = cost - cost.mean()
+    slope = float(centred @ value / (centred @ centred))
+    varies = np.ptp(value) > 0
+    spearman = float(np.corrcoef(_ranks(cost), _ranks(value))[0, 1]) if varies else float("nan")
+    return spearman, slope, float(value.mean() - slope * cost.mean())
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks, equal values sharing the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+
+
+def _resampled(
+    logs: np.ndarray, members: list[np.ndarray], seed: int, resamples: int
+) -> Iterator[tuple[float, float, float]]:
+    rng = np.random.default_rng(seed)
+    for _ in range(resamples if members else 0):
+        picked = rng.integers(len(members), size=len(members))
+        yield _fit(logs[np.concatenate([members[k] for k in picked])])

@@ -1,0 +1,346 @@
+"""Plans of large patterns: their costs and the time to make them, without running any.
+
+For [kolchinsky2018]_, Figure 7: patterns of up to 22 events are beyond evaluation, but not beyond
+planning, and once cost is known to tell performance, costs can stand for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.analysis.common_patterns import common_by
+from cepbench.analysis.summary import RESAMPLES, geometric_mean, with_interval
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import ExperimentError, PlanningRefusedError
+from cepbench.planners.budget import Budget
+from cepbench.planners.generate import plan_problem
+from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.statistics.model import Statistics
+from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.sweeps.measure import load_kernels
+from cepbench.sweeps.workload import PatternSpec, draw_workload
+
+#: A generator was not asked, since its plans of this size would have taken too long.
+TIME_BUDGET = "time_budget"
+
+#: The generator whose cost others are compared with, the worst one of [kolchinsky2018]_.
+BASELINE = "EFREQ"
+
+SIZES = tuple(range(3, 23))
+
+_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "algorithm", "plans", "plan_cost",
+            "plan_log_cost", "plan_seconds", "search_seconds", "complete", "status", "reason",
+            "log_normalized", "normalized")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningCase:
+    """A pattern and the statistics that its plans are made from."""
+
+    spec: PatternSpec
+    statistics: Statistics
+
+
+def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarray]:
+    """What a sweep measured on its data before it made plans.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of the sweep.
+
+    Returns
+    -------
+    cardinalities : dict of str to float
+        Expected events of each identifier per window.
+    selectivities : ndarray of float64, shape (k,)
+        Of the predicates over two variables in all its patterns.
+
+    Raises
+    ------
+    ExperimentError
+        If no sweep came so far in that folder.
+    """
+    try:
+        cardinalities, statistics = (
+            json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8"))
+            for name in ("cardinalities", "statistics")
+        )
+    except FileNotFoundError as error:
+        raise ExperimentError(
+            f"{folder} has no measured statistics: it lacks {Path(error.filename).name}; run a "
+            "sweep there first"
+        ) from None
+    pool = [
+        value
+        for found in statistics.values()
+        for pair, value in Statistics.from_dict(found).selectivities.items()
+        if len(set(pair)) == 2
+    ]
+    return cardinalities, np.array(pool, dtype=np.float64)
+
+
+def large_patterns(
+    cardinalities: Mapping[str, float],
+    selectivities: Sequence[float] | np.ndarray,
+    *,
+    sizes: Sequence[int] = SIZES,
+    patterns: int = 10,
+    seed: int = 0,
+    window: str = "20 minutes",
+) -> list[PlanningCase]:
+    """Sequences as :func:`cepbench.sweeps.workload.draw_workload` draws them, with statistics.
+
+    Differs from the paper: the selectivity of a predicate is drawn from those measured on other
+    predicates of the same form, whichever the identifiers.
+
+    Parameters
+    ----------
+    cardinalities : mapping of str to float
+        Expected events of each identifier per window, as measured.
+    selectivities : sequence of float
+        As measured, see :func:`measured_statistics`.
+    sizes : sequence of int
+    patterns : int
+        Patterns of each size; the paper has 200 in all, 10 of each of 20 sizes.
+    seed : int
+    window : str
+
+    Raises
+    ------
+    ExperimentError
+        If there is no selectivity, or as for ``draw_workload``.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 7.
+    """
+    pool = np.asarray(selectivities, dtype=np.float64)
+    if not pool.size:
+        raise ExperimentError("there are no measured selectivities to draw from")
+    specs = draw_workload(
+        cardinalities,
+        pattern_sets=["sequence"],
+        sizes=sizes,
+        patterns=patterns,
+        seed=seed,
+        window=window,
+    )
+    cases = []
+    for spec in specs:
+        pattern = spec.pattern
+        rng = np.random.default_rng([seed, zlib.crc32(spec.pattern_id.encode())])
+        drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
+        statistics = Statistics(
+            cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables},
+            selectivities={
+                (clause.variables[0], clause.variables[1]): value
+                for clause, value in zip(pattern.conditions, drawn, strict=True)
+            },
+        )
+        cases.append(PlanningCase(spec, statistics))
+    return cases
+
+
+def plan_costs(
+    cases: Sequence[PlanningCase],
+    algorithms: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    budget_seconds: float = math.inf,
+    plan_seconds: float = math.inf,
+    told: Callable[[int], Any] = lambda done: None,
+) -> pd.DataFrame:
+    """Plan every case by every generator.
+
+    Parameters
+    ----------
+    cases : sequence of PlanningCase
+    algorithms : sequence of str, optional
+        Plan generators, the paper's nine and the users' own by default; :data:`BASELINE` is always one of them.
+    seed : int
+        Of the generators that draw at random.
+    budget_seconds : float
+        For each generator in all. Sizes are planned in rising order; once the next size would
+        take more than what is left, by how the time grew so far, it and all larger ones become
+        rows with the status ``time_budget``.
+    plan_seconds : float
+        If finite, a search without a claim to the optimum goes on beyond its ``budget_seconds``,
+        with so many for each plan, and gives the best one so far.
+    told : callable
+        Called with the number of cases done after each size.
+
+    Returns
+    -------
+    DataFrame
+        One row a case and generator: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``,
+        ``algorithm``, ``plans``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
+        ``search_seconds`` (without setting up the problem, which is the same for all),
+        ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized``
+        (ln of the cost of EFREQ's plan over that of this plan) and ``normalized``.
+        ``attrs["budget_seconds"]`` is the budget.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 7.
+    """
+    names = default_generators() if algorithms is None else list(algorithms)
+    generators = {find_generator(name).name: find_generator(name) for name in [*names, BASELINE]}
+    budgets = {name: _Budget(budget_seconds) for name in generators}
+    for generator in generators.values():
+        load_kernels(generator)
+    rows: list[dict[str, Any]] = []
+    done = 0
+    by_size = sorted(cases, key=lambda case: case.spec.size)
+    for size, group in groupby(by_size, key=lambda case: case.spec.size):
+        some = list(group)
+        asked = {name: budget.allows(len(some)) for name, budget in budgets.items()}
+        taken: dict[str, list[float]] = {name: [] for name in generators}
+        for case in some:
+            pattern = case.spec.pattern
+            began = time.perf_counter()
+            problem = PlanningProblem.from_pattern(pattern, case.statistics)
+            setup = time.perf_counter() - began
+            for name, generator in generators.items():
+                row: dict[str, Any] = {
+                    "pattern_set": case.spec.pattern_set,
+                    "size": size,
+                    "pattern_id": case.spec.pattern_id,
+                    "pattern": case.spec.text,
+                    "algorithm": name,
+                    "plans": generator.plans,
+                    "status": TIME_BUDGET,
+                    "reason": f"beyond {budget_seconds:g} s for all plans of {name}",
+                }
+                is_search = generator.anytime and not generator.exact
+                if asked[name] or (is_search and plan_seconds < math.inf):
+                    limit = math.inf if asked[name] else plan_seconds
+                    row |= _planned(problem, generator, seed, Budget(limit))
+                    if row["status"] == OK:
+                        taken[name].append(row["search_seconds"])
+                        row["plan_seconds"] = setup + row["search_seconds"]
+                rows.append(row)
+        for name, seconds in taken.items():
+            budgets[name].spend(seconds)
+        done += len(some)
+        told(done)
+    table = pd.DataFrame(rows, columns=list(_COLUMNS))
+    baseline = table[table["algorithm"] == BASELINE].set_index("pattern_id")["plan_log_cost"]
+    against = table["pattern_id"].map(baseline).astype(float)
+    table["log_normalized"] = against - table["plan_log_cost"].astype(float)
+    table["normalized"] = np.exp(table["log_normalized"])
+    table = table[table["algorithm"].isin([find_generator(name).name for name in names])]
+    table = table.reset_index(drop=True)
+    table.attrs["budget_seconds"] = budget_seconds
+    return table
+
+
+def planning_summary(
+    costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """Averages of :func:`plan_costs` over the patterns of each size.
+
+    All generators are averaged over the same patterns; see
+    :func:`cepbench.analysis.common_patterns.common_rows`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``size``, ``algorithm``, ``plans``, ``metric`` (``normalized`` or
+        ``plan_seconds``), ``statistic`` (mean, as in the paper; median; geometric mean),
+        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns), ``patterns``,
+        ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
+        failed at or had no time for, and another planned). Sizes without any plan have rows
+        without values.
+    """
+    costs = costs.reset_index(drop=True)
+    planned = costs.assign(
+        **{name: costs[name].where(costs["status"] == OK) for name in _SUMMARISED}
+    )
+    common = {
+        name: common_by(planned, name, ["size"], ["algorithm", "plans"]) for name in _SUMMARISED
+    }
+    rows = []
+    for (size, algorithm, plans), group in costs.groupby(
+        ["size", "algorithm", "plans"], sort=False
+    ):
+        for metric in _SUMMARISED:
+            its = common[metric].loc[group.index]
+            values = group.loc[its["counted"], metric].to_numpy(float)
+            for statistic, average in _AVERAGES.items():
+                found = with_interval(values, average, seed, resamples, size, metric)
+                rows.append(
+                    {
+                        "size": size,
+                        "algorithm": algorithm,
+                        "plans": plans,
+                        "metric": metric,
+                        "statistic": statistic,
+                        **found,
+                        "patterns": len(values),
+                        "left_out": int(its["left_out"].iloc[0]),
+                        "missing": int(its["missing"].iloc[0]),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+_SUMMARISED = ("normalized", "plan_seconds")
+_AVERAGES: dict[str, Callable[..., Any]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "geometric mean": geometric_mean,
+}
+
+
+class _Budget:
+    """Seconds left for a generator, and how long its plans took at the last two sizes."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+        self.recent: list[float] = []
+        self.is_over = False
+
+    def allows(self, plans: int) -> bool:
+        """Whether so many plans of the next size fit in; if not, nor do larger ones."""
+        if not self.is_over and self.recent:
+            growth = self.recent[-1] / self.recent[0] if len(self.recent) > 1 else 1.0
+            # At least as long as before: small plans are noise, and no plan gets easier.
+            self.is_over = plans * self.recent[-1] * max(1.0, growth) > self.left
+        return not self.is_over
+
+    def spend(self, seconds: Sequence[float]) -> None:
+        if seconds:
+            self.left -= sum(seconds)
+            self.recent = [*self.recent[-1:], float(np.median(seconds))]
+
+
+def _planned(
+    problem: PlanningProblem, generator: PlanGenerator, seed: int, budget: Budget
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    try:
+        found = plan_problem(problem, generator, seed=seed, budget=budget)
+    except PlanningRefusedError as error:
+        return {"status": REFUSED, "reason": str(error)}
+    except Exception as error:  # a broken generator is a row; the others go on
+        return {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
+    return {
+        "status": OK,
+        "reason": None,
+        "search_seconds": time.perf_counter() - began,
+        "complete": found.complete,
+        "plan_cost": found.cost,
+        "plan_log_cost": found.log_cost,
+    }

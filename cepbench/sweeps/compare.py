@@ -1,0 +1,256 @@
+"""All plan generators side by side on one pattern and one stream."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from cepbench.arguments import MOST, callback, choice, number, texts, whole
+from cepbench.arguments import seed as seed_from
+from cepbench.costs.problem import TIME_SELECTIVITIES
+from cepbench.errors import ExperimentError
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.result import shown_bytes
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planners.registry import PlanGenerator, generators_from
+from cepbench.statistics.given import statistics_from
+from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
+from cepbench.sweeps.cells import OK, check_agreement, results_frame
+from cepbench.sweeps.measure import cells_of, measure_pattern
+from cepbench.sweeps.workload import PatternSpec
+
+#: Columns of the comparison, in order.
+COLUMNS = (
+    "algorithm",
+    "plans",
+    "evaluator",
+    "plan",
+    "cost",
+    "plan_seconds",
+    "events_per_second",
+    "events_per_second_q1",
+    "events_per_second_q3",
+    "runs",
+    "measured_with",
+    "peak_partial_matches",
+    "peak_bytes",
+    "comparisons",
+    "matches",
+    "status",
+    "reason",
+)
+
+#: What a notebook shows of them: heading, and whether the column holds numbers.
+_SHOWN = {
+    "plan generator": False,
+    "evaluator": False,
+    "plan": False,
+    "estimated cost": True,
+    "planning": True,
+    "events/s": True,
+    "middle half of the runs": True,
+    "runs": True,
+    "peak partial matches": True,
+    "peak memory": True,
+    "comparisons": True,
+    "matches": True,
+}
+
+
+class Comparison(pd.DataFrame):
+    """What :func:`compare` returns: an ordinary DataFrame that a notebook shows well."""
+
+    _metadata: ClassVar = ["pattern"]
+    #: The pattern's text.
+    pattern: str = ""
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f'<th style="text-align:{_align(is_number)}">{name}</th>'
+            for name, is_number in _SHOWN.items()
+        )
+        fastest = self["events_per_second"].max()
+        rows = "".join(_shown_row(row, fastest) for row in self.to_dict("records"))
+        return (
+            f'<pre class="cep-pattern">{html.escape(self.pattern)}</pre>'
+            f'<table class="dataframe cep-comparison"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+
+def compare(
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    statistics: Statistics | None = None,
+    generators: Sequence[str | PlanGenerator] | None = None,
+    evaluators: Sequence[str] | None = None,
+    repetitions: int = 3,
+    seconds: float = 0.3,
+    seed: int = 0,
+    time_selectivity: str = "adjacent",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    output: str = "count",
+    told: Callable[[int, int], object] | None = None,
+) -> Comparison:
+    """Plan a pattern with every plan generator and run every plan on the stream.
+
+    Every different plan is run by itself, the runs interleaved; generators whose plans are equal
+    share its figures.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        Or its text.
+    stream : EventStream
+    statistics : Statistics, optional
+        What plans are made from; measured on the stream if not given.
+    generators : sequence of str or PlanGenerator, optional
+        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and
+        a user's own.
+    evaluators : sequence of str, optional
+        See :func:`cepbench.sweeps.measure.cells_of`.
+    repetitions : int
+        Runs of each different plan at least, after a warm-up.
+    seconds : float
+        How long each different plan is run at least, all its runs together: short runs say little
+        one by one; an hour at most. With 0 there are ``repetitions`` runs, however short.
+    seed : int
+        Of statistics and of plan generators that draw at random.
+    time_selectivity : str
+        See :func:`cepbench.planners.generate.plan`.
+    partial_match_limit : int
+        A run that stores more partial matches stops, and its row says so.
+    output : str
+        ``count`` only counts matches, ``matches`` also builds them.
+    told : callable, optional
+        Called with how many runs are finished and of how many, first with 0; for a progress bar.
+        Runs beyond the repetitions are counted as they come.
+
+    Returns
+    -------
+    Comparison
+        A DataFrame with one row a generator (and evaluator), as registered: the plan, its estimated
+        ``cost``, ``plan_seconds`` to make it, median ``events_per_second`` and quartiles (``_q1``,
+        ``_q3``) over so many ``runs``, ``measured_with`` (the generator above whose plan is equal
+        and whose runs these are, else missing), peaks (number and bytes), ``comparisons``,
+        ``matches``; ``status`` is ``ok``, or says with ``reason`` why there are no figures.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If a generator is unknown.
+    ExperimentError
+        If an evaluator is unknown, a number or word makes no sense, or two runs found different numbers of matches.
+    """
+    pattern, stream = pattern_from(pattern), stream_from(stream)
+    chosen = generators_from(generators)
+    if evaluators is not None:
+        evaluators = texts(evaluators, "evaluators", ExperimentError)
+    repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
+    seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
+    seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
+    choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
+    limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
+    choice(output, "output", ("count", "matches"), ExperimentError)
+    told = callback(told, "told", ExperimentError)
+    statistics = None if statistics is None else statistics_from(statistics)
+    if statistics is None:
+        statistics = measure_statistics(pattern, stream, seed=seed)
+    spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
+    runs = measure_pattern(
+        spec,
+        stream,
+        statistics,
+        chosen,
+        evaluators=evaluators,
+        repetitions=repetitions,
+        share_equal_plans=True,
+        seconds=seconds,
+        seed=seed,
+        time_selectivity=time_selectivity,
+        partial_match_limit=limit,
+        output=output,
+    )
+    if told is not None:
+        runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
+    rows = results_frame(runs)
+    check_agreement(rows)
+    sides = [its for _, its in rows.groupby(["algorithm", "evaluator"], sort=False)]
+    firsts: dict[tuple[str, str], str] = {}
+    table = [_side(its, firsts) for its in sides]
+    comparison = Comparison(table, columns=list(COLUMNS))
+    comparison.pattern = pattern.describe()
+    return comparison
+
+
+def _telling(
+    rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
+) -> Iterator[dict[str, Any]]:
+    told(0, total)
+    for count, row in enumerate(rows, start=1):
+        told(count, max(count, total))
+        yield row
+
+
+def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, object]:
+    """One row of the comparison from all runs of one plan in one evaluator.
+
+    ``firsts`` has evaluator and plan → the first generator with it, and is added to.
+    """
+    failed = runs[runs["status"] != OK]
+    shown = runs.iloc[0] if failed.empty else failed.iloc[0]
+    row: dict[str, object] = {name: shown[name] for name in COLUMNS if name in runs}
+    row["cost"] = shown["plan_cost"]
+    if failed.empty:
+        speeds = runs["events_per_second"]
+        row["events_per_second"] = speeds.median()
+        row["events_per_second_q1"] = speeds.quantile(0.25)
+        row["events_per_second_q3"] = speeds.quantile(0.75)
+        row["runs"] = len(runs)
+    first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["algorithm"])
+    row["measured_with"] = None if first == shown["algorithm"] else first
+    return row
+
+
+def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
+    """A row of the HTML table; in place of figures that do not exist, the reason."""
+    texts = [row["algorithm"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
+    cells = [f"<td>{html.escape(text)}</td>" for text in texts]
+    if row["status"] != OK:
+        told = html.escape(f"{row['status']}: {row['reason']}")
+        span = len(_SHOWN) - len(cells)
+        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{told}</td></tr>'
+    speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
+    share = 100 * speed / fastest
+    # A bar behind the number, so that the eye finds the fast ones.
+    bar = f"background:linear-gradient(to left,rgba(31,119,180,.25) {share:.1f}%,transparent 0)"
+    shared = row["measured_with"]
+    for text, style in (
+        (f"{row['cost']:.3g}", ""),
+        (f"{1e3 * row['plan_seconds']:.2f} ms", ""),
+        (f"{speed:,.0f}", bar),
+        (f"{low:,.0f} – {high:,.0f}", ""),
+        (f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {html.escape(shared)}", ""),
+        (_counted(row["peak_partial_matches"]), ""),
+        (shown_bytes(row["peak_bytes"]), ""),
+        (_counted(row["comparisons"]), ""),
+        (f"{row['matches']:,}", ""),
+    ):
+        cells.append(f'<td style="text-align:right;{style}">{text}</td>')
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _align(is_number: bool) -> str:
+    return "right" if is_number else "left"
+
+
+def _counted(number: float) -> str:
+    return "" if bool(pd.isna(number)) else f"{number:,.0f}"

@@ -1,0 +1,129 @@
+"""Estimating the duration of a sweep before it starts, on the machines that it will run on."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+
+from cepbench.spark.jobs import run_job
+from cepbench.spark.statistics import GROUP, measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.sweeps.configuration import SweepConfig, identity_of
+from cepbench.sweeps.estimate import (
+    Timing,
+    choose_sample,
+    estimate_table,
+    read_estimate,
+    time_pattern,
+    write_estimate,
+)
+from cepbench.sweeps.spark_job import (
+    SweepJob,
+    cardinalities_of,
+    of_own_types,
+    own_stream,
+    pickled,
+    resolved,
+    workload_of,
+)
+from cepbench.sweeps.store import ResultsStore, write_whole
+from cepbench.sweeps.warm_up import compile_kernels
+from cepbench.sweeps.workload import PatternSpec
+
+
+def estimate_sweep(
+    spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
+) -> pd.DataFrame:
+    """How long :func:`cepbench.sweeps.spark_job.run_sweep` of the same arguments will take.
+
+    A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
+    a time as there are cores. The result is kept in the folder of the sweep; if there is one
+    already it is returned. Users' own generators, if the configuration names none, are measured
+    beside the sweep and are not in its estimate.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    config : SweepConfig
+    path : path
+        Folder of results, on a file system that all workers share.
+    progress : bool
+
+    Returns
+    -------
+    DataFrame
+        See :func:`cepbench.sweeps.estimate.estimate_table`.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder belongs to another sweep or is in use.
+    """
+    config, generators = resolved(config)
+    identity = identity_of(config, generators)
+    cores = spark.sparkContext.defaultParallelism
+    with ResultsStore(path, identity) as store:
+        found = read_estimate(store.path)
+        if found is not None:
+            return found
+        cardinalities = store.kept("cardinalities", lambda: cardinalities_of(spark, config))
+        specs = workload_of(config, cardinalities)
+        sample = choose_sample(specs, cardinalities, seed=config.seed)
+        began = time.perf_counter()
+        statistics = measure_statistics(
+            spark,
+            config.data,
+            {each.spec.pattern_id: each.spec.pattern for each in sample},
+            seed=config.seed,
+            progress=progress,
+        )
+        groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
+        measuring = cores * (time.perf_counter() - began) * groups
+        compile_kernels()
+        job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
+        tasks = [(each.spec, statistics[each.spec.pattern_id].to_dict()) for each in sample]
+        kept = store.path / "estimate"
+        kept.mkdir(exist_ok=True)
+        timings = run_job(
+            spark,
+            partial(_time_one, job, kept),
+            tasks,
+            name="estimate",
+            unit="pattern",
+            partitions=len(tasks),
+            finished=lambda: sum(1 for _ in kept.glob("*.json")),
+            progress=progress,
+        )
+        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
+        write_estimate(store.path, table)
+    return table
+
+
+def _time_one(job: SweepJob, kept: Path, task: tuple[PatternSpec, dict[str, Any]]) -> Timing:
+    """Time one sampled pattern, unless a killed estimate did; in a Spark worker."""
+    spec, statistics = task
+    path = kept / f"{spec.pattern_id}.json"
+    if path.exists():
+        return Timing(**json.loads(path.read_text(encoding="utf-8")))
+    pattern = spec.pattern
+    began = time.process_time()
+    stream = own_stream(job.config.data, pattern)
+    reading = time.process_time() - began
+    timing = time_pattern(
+        spec,
+        stream,
+        of_own_types(Statistics.from_dict(statistics), pattern),
+        job.plan_generators(),
+        job.config,
+        reading=reading,
+    )
+    write_whole(path, json.dumps(asdict(timing)).encode())
+    return timing

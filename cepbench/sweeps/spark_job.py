@@ -1,0 +1,313 @@
+"""A sweep as a Spark job: one task measures all plan generators on one pattern.
+
+Runs on any Spark master whose workers see the folder of results and the data under the same paths
+(``local[*]`` does by itself; on a cluster use a shared file system) and have cepbench installed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from cepbench.errors import DatasetError, ExperimentError
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planners.registry import (
+    PAPER_GENERATORS,
+    PlanGenerator,
+    find_generator,
+    own_generators,
+)
+from cepbench.spark.jobs import run_job
+from cepbench.spark.statistics import arrival_rates, measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps.cells import check_agreement
+from cepbench.sweeps.configuration import SweepConfig, identity_of
+from cepbench.sweeps.measure import cells_of, measure_pattern
+from cepbench.sweeps.store import (
+    Journal,
+    ResultsStore,
+    count_rows,
+    journal_path,
+    read_kept,
+    rows_of,
+)
+from cepbench.sweeps.user_parts import own_folder, read_with_own
+from cepbench.sweeps.user_patterns import OWN, own_specs
+from cepbench.sweeps.warm_up import compile_kernels
+from cepbench.sweeps.workload import PatternSpec, draw_workload
+
+
+@dataclass(frozen=True, slots=True)
+class SweepJob:
+    """What every task of a sweep needs; travels to the workers."""
+
+    config: SweepConfig
+    configuration: str
+    folder: Path
+    generators: bytes
+    beside: Path | None = None
+
+    def plan_generators(self) -> list[PlanGenerator | str]:
+        """In a worker: the plan generators, cepbench's own by name."""
+        return list(cloudpickle.loads(self.generators))
+
+
+def run_sweep(
+    spark: SparkSession,
+    config: SweepConfig,
+    path: str | Path,
+    *,
+    own: Sequence[str] | None = None,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Measure a workload, or go on where an earlier, killed run of the same sweep stopped.
+
+    Draws the patterns, measures their statistics, then measures all plan generators on each
+    pattern. Every finished row is on the disk at once, so a killed sweep loses none of them and
+    repeats none. A generator that refuses and a run that needs too much memory are rows.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        With any master. A core measures one pattern at a time; more cores than the machine has
+        spoil the times.
+    config : SweepConfig
+    path : path
+        Folder of results, on a file system that all workers share.
+    own : sequence of str, optional
+        Users' plan generators that are measured on the same patterns beside those of the
+        configuration, each in a folder within that of the sweep: what has been measured stays.
+        By default all that are registered if the configuration names no generators, else none.
+    progress : bool
+        Whether to show a bar with finished patterns and the time that is left.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`cepbench.sweeps.store.read_results` returns it, pattern sets in the order
+        of the configuration.
+
+    Raises
+    ------
+    ExperimentError
+        If the configuration makes no sense, the folder belongs to another sweep or is in use, a
+        pattern could not be measured at all, or two plans of a pattern found different numbers
+        of matches.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: a pattern runs on the events of
+    its own types, and throughput counts those; reading and sorting out the others is no part of
+    the times.
+    """
+    if own is None:
+        own = own_generators() if config.algorithms is None else ()
+    _measured(spark, config, Path(path), progress=progress)
+    for name in own:
+        part = replace(config, algorithms=(name,))
+        _measured(spark, part, own_folder(path, name), beside=Path(path), progress=progress)
+    results = read_with_own(path, own)
+    check_agreement(results)
+    order = {name: rank for rank, name in enumerate((*config.pattern_sets, OWN))}
+    return results.sort_values(
+        "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )
+
+
+def _measured(
+    spark: SparkSession,
+    config: SweepConfig,
+    path: Path,
+    *,
+    beside: Path | None = None,
+    progress: bool,
+) -> None:
+    """Fill one folder; with ``beside``, from the patterns and statistics of a finished sweep."""
+    config, generators = resolved(config)
+    cells = cells_of(
+        generators, config.evaluators, config.repetitions, config.strategies, config.alphas
+    )
+    identity = identity_of(config, generators)
+    with ResultsStore(path, identity) as store:
+        if store.is_complete:
+            return
+
+        def kept(name: str, make: Callable[[], Any]) -> Any:
+            return store.kept(name, make if beside is None else partial(read_kept, beside, name))
+
+        cardinalities = kept("cardinalities", lambda: cardinalities_of(spark, config))
+        specs = workload_of(config, cardinalities)
+        statistics = kept(
+            "statistics", lambda: _statistics(spark, config, specs, progress=progress)
+        )
+        pending = [
+            (spec, statistics[spec.pattern_id])
+            for spec in specs
+            if not set(cells) <= store.finished(spec.pattern_id)
+        ]
+        # Shuffled, so that the finished part tells the duration of the rest.
+        random.Random(config.seed).shuffle(pending)
+        # Compiled here once if need be; the workers then only load from the disk cache.
+        compile_kernels()
+        job = SweepJob(
+            config,
+            json.dumps(identity),
+            store.path.resolve(),
+            pickled(generators),
+            beside and beside.resolve(),
+        )
+        failures = _run(spark, job, pending, len(cells), progress=progress)
+        if failures:
+            raise ExperimentError(
+                f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
+                f"{failures[0]}. What is finished is kept: mend this and run the sweep again"
+            )
+        store.compact()
+
+
+def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
+    """The configuration with the names of its plan generators, and those themselves.
+
+    Where it names none they are the paper's nine; users' own are measured beside them.
+    """
+    names = PAPER_GENERATORS if config.algorithms is None else config.algorithms
+    generators = [find_generator(name) for name in names]
+    return replace(config, algorithms=tuple(entry.name for entry in generators)), generators
+
+
+def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
+    """The patterns of a sweep: those that it draws, then those that it names."""
+    own = own_specs(config.own_patterns, cardinalities.keys(), config.seed)
+    if not config.pattern_sets:
+        return own
+    drawn = draw_workload(
+        cardinalities,
+        pattern_sets=config.pattern_sets,
+        sizes=config.sizes,
+        patterns=config.patterns,
+        seed=config.seed,
+        window=config.window,
+        attribute=config.attribute,
+        max_partial_matches=config.max_partial_matches,
+        max_kleene_events=config.max_kleene_events,
+    )
+    return [*drawn, *own]
+
+
+def cardinalities_of(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
+    """Events of each identifier in one window, on average over the time in which anything is."""
+    seconds = parse(f"PATTERN SEQ(A a) WITHIN {config.window}").window.seconds
+    rates = arrival_rates(spark, config.data, progress=False)
+    rates = rates[rates["events"] > 0]
+    if rates.empty:
+        raise ExperimentError(f"{config.data} holds no events")
+    return {str(symbol): float(rate * seconds) for symbol, rate in rates["rate"].items()}
+
+
+def _statistics(
+    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec], *, progress: bool
+) -> dict[str, Any]:
+    patterns = {spec.pattern_id: spec.pattern for spec in specs}
+    measured = measure_statistics(spark, config.data, patterns, seed=config.seed, progress=progress)
+    return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
+
+
+def pickled(generators: Sequence[PlanGenerator]) -> bytes:
+    """The plan generators for the workers: cepbench's own by name, a user's own by its code."""
+    with ExitStack() as by_value:
+        for name in {g.function.__module__ for g in generators if not g.is_builtin}:
+            # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
+            if name != "__main__" and name in sys.modules:
+                module = sys.modules[name]
+                cloudpickle.register_pickle_by_value(module)
+                by_value.callback(cloudpickle.unregister_pickle_by_value, module)
+        return bytes(cloudpickle.dumps([g.name if g.is_builtin else g for g in generators]))
+
+
+def _run(
+    spark: SparkSession,
+    job: SweepJob,
+    pending: Sequence[tuple[PatternSpec, Any]],
+    cells: int,
+    *,
+    progress: bool,
+) -> list[str]:
+    """Measure the pending patterns, a task each; why any of them failed."""
+    known: dict[str, tuple[int, int]] = {}
+    before = count_rows(job.folder, known)
+    try:
+        outcome = run_job(
+            spark,
+            partial(_measure_one, job),
+            pending,
+            name="sweep",
+            unit="pattern",
+            partitions=len(pending),
+            finished=lambda: (count_rows(job.folder, known) - before) // cells,
+            progress=progress,
+        )
+    except DatasetError as error:
+        raise ExperimentError(
+            f"{error}. What is finished is kept: run the sweep again to go on"
+        ) from error
+    return [failure for failure in outcome if failure is not None]
+
+
+def _measure_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> str | None:
+    """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
+    spec, statistics = task
+    config = job.config
+    try:
+        pattern = spec.pattern
+        with Journal(journal_path(job.folder, spec.pattern_id)) as journal:
+            stream = own_stream(config.data, pattern)
+            for row in measure_pattern(
+                spec,
+                stream,
+                of_own_types(Statistics.from_dict(statistics), pattern),
+                job.plan_generators(),
+                evaluators=config.evaluators,
+                repetitions=config.repetitions,
+                strategies=config.strategies,
+                alphas=config.alphas,
+                latency=config.latency,
+                share_equal_plans=config.share_equal_plans,
+                seed=config.seed,
+                time_selectivity=config.time_selectivity,
+                partial_match_limit=config.partial_match_limit,
+                dataset=Path(config.data).name,
+                configuration=job.configuration,
+                finished=journal.finished,
+                beside=rows_of(job.beside, spec.pattern_id) if job.beside else (),
+            ):
+                journal.append(row)
+    except Exception as error:  # told with its pattern by the driver; the other tasks go on
+        return f"{spec.pattern_id}: {type(error).__name__}: {error}"
+    return None
+
+
+def own_stream(data: str, pattern: Pattern) -> EventStream:
+    """What a pattern runs on: the events of its own types, with what its conditions read."""
+    names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
+    types = [variable.type for variable in pattern.variables]
+    return EventStream.from_parquet(data, types=types, attributes=sorted(names))
+
+
+def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
+    """Statistics of the stream that the pattern runs on: the events of its own types."""
+    rates = statistics.rates or {}
+    by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
+    return replace(statistics, stream_rate=sum(by_type.values()) or None)

@@ -1,0 +1,359 @@
+"""A folder of results that survives being killed at any moment.
+
+``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` one line a finished row,
+``results.parquet`` all rows once there is nothing left to do. A row counts as finished when its
+line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs; the lock is
+the operating system's, so it goes when the process goes, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from cepbench.errors import ExperimentError
+from cepbench.sweeps.cells import (
+    Cell,
+    cell_of,
+    frame_of,
+    read_table,
+    results_frame,
+    results_table,
+)
+
+_CONFIGURATION = "sweep.json"
+_JOURNALS = "journals"
+_LOCK = "sweep.lock"
+#: The file that a folder of results has once every cell has a row.
+COMPLETE = "results.parquet"
+
+
+class Journal:
+    """The finished rows of one pattern, appended one by one; use it as a context manager.
+
+    Opening waits until no other process has the journal open: a task of a killed sweep may live
+    on for a moment. It then cuts off a line that the end of a process left unfinished.
+
+    Parameters
+    ----------
+    path : path
+        The file, created if it does not exist. Its folder must exist.
+
+    Attributes
+    ----------
+    finished : set of Cell
+        Cells whose rows are in the file.
+
+    Raises
+    ------
+    ExperimentError
+        If a line other than the last one is damaged.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            text = self.path.read_bytes()
+            whole = _whole_lines(text)
+            if len(whole) < len(text):
+                os.ftruncate(self._file, len(whole))
+                os.fsync(self._file)
+            self.finished: set[Cell] = {cell_of(row) for row in _rows_in(whole, self.path)}
+            _sync_folder(self.path.parent)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write one row and return when it is on the disk.
+
+        Raises
+        ------
+        ExperimentError
+            If the journal already has a row of this cell.
+        """
+        cell = cell_of(row)
+        if cell in self.finished:
+            raise ExperimentError(f"{self.path.name} already has a row of {cell}")
+        rest = memoryview(json.dumps(row).encode() + b"\n")
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        os.fsync(self._file)
+        self.finished.add(cell)
+
+    def close(self) -> None:
+        """Let others open the journal."""
+        os.close(self._file)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class ResultsStore:
+    """The folder of one sweep, held by one process at a time; use it as a context manager.
+
+    Parameters
+    ----------
+    path : path
+        The folder; created if it does not exist.
+    configuration : mapping
+        Everything that decides what is measured; must be JSON.
+
+    Raises
+    ------
+    ExperimentError
+        If another process runs a sweep in the folder, or the folder belongs to a sweep with
+        another configuration.
+    """
+
+    def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self.path / _LOCK)
+        try:
+            _check_or_write_configuration(self.path / _CONFIGURATION, configuration)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the results have been compacted, so that nothing is left to do."""
+        return (self.path / COMPLETE).exists()
+
+    def journal_path(self, pattern_id: str) -> Path:
+        """Where the rows of a pattern are; another process may open a :class:`Journal` there."""
+        return journal_path(self.path, pattern_id)
+
+    def finished(self, pattern_id: str) -> set[Cell]:
+        """Cells of a pattern that have a row."""
+        return {cell_of(row) for row in rows_of(self.path, pattern_id)}
+
+    def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The JSON object in ``<name>.json``, made and written if it is not there yet.
+
+        For what is expensive and must be the same when the sweep is taken up again.
+        """
+        path = self.path / f"{name}.json"
+        if not path.exists():
+            write_whole(path, json.dumps(make(), indent=1).encode())
+        return read_kept(self.path, name)
+
+    def compact(self) -> None:
+        """Write all rows to ``results.parquet``; call it when every cell has a row."""
+        temporary = self.path / f"{COMPLETE}.unfinished"
+        pq.write_table(results_table(_all_rows(self.path)), temporary, compression="zstd")
+        _move_into_place(temporary, self.path / COMPLETE)
+
+    def close(self) -> None:
+        """Let another process run the sweep."""
+        os.close(self._lock)
+
+    def __enter__(self) -> ResultsStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def journal_path(folder: str | Path, pattern_id: str) -> Path:
+    """Where the rows of a pattern are within the folder of a sweep."""
+    return Path(folder) / _JOURNALS / f"{pattern_id}.jsonl"
+
+
+def rows_of(folder: str | Path, pattern_id: str) -> list[dict[str, Any]]:
+    """The finished rows of one pattern of a sweep, as measured; none if it has none."""
+    path = journal_path(folder, pattern_id)
+    return _read_journal(path) if path.exists() else []
+
+
+def read_kept(folder: str | Path, name: str) -> dict[str, Any]:
+    """What :meth:`ResultsStore.kept` has written into the folder of a sweep."""
+    return _read_json(Path(folder) / f"{name}.json")
+
+
+def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:
+    """How many rows are finished, for showing progress; 0 for a folder without any.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the sweep.
+    known : dict, optional
+        Handed in again from call to call, it keeps the size and rows of each journal, so that
+        only those that have grown are read.
+    """
+    known = {} if known is None else known
+    for journal in (Path(path) / _JOURNALS).glob("*.jsonl"):
+        size = journal.stat().st_size
+        if known.get(journal.name, (-1, 0))[0] != size:
+            known[journal.name] = size, journal.read_bytes().count(b"\n")
+    return sum(rows for _, rows in known.values())
+
+
+def read_results(path: str | Path) -> pd.DataFrame:
+    """All finished rows of a sweep, whether it is complete, running or was killed.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the sweep, or a results table in Parquet that was kept from one.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in :data:`cepbench.sweeps.cells.RESULT_SCHEMA`; ordered by pattern, then
+        as measured.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder holds no sweep, a journal is damaged, or a file is no results table.
+    """
+    folder = Path(path)
+    if folder.is_file():
+        return frame_of(read_table(folder))
+    if not (folder / _CONFIGURATION).exists():
+        raise ExperimentError(f"{folder} holds no sweep: it has no {_CONFIGURATION}")
+    if (folder / COMPLETE).exists():
+        return frame_of(read_table(folder / COMPLETE))
+    return results_frame(_all_rows(folder))
+
+
+def read_configuration(path: str | Path) -> dict[str, Any]:
+    """The configuration of the sweep in a folder."""
+    return dict(_read_json(Path(path) / _CONFIGURATION))
+
+
+def _all_rows(folder: Path) -> Iterator[dict[str, Any]]:
+    for journal in sorted((folder / _JOURNALS).glob("*.jsonl")):
+        yield from _read_journal(journal)
+
+
+def _read_journal(path: Path) -> list[dict[str, Any]]:
+    return _rows_in(_whole_lines(path.read_bytes()), path)
+
+
+def _whole_lines(text: bytes) -> bytes:
+    """Without a last line that has no newline yet, or that a crash of the machine left damaged."""
+    end = text.rfind(b"\n") + 1
+    start = text.rfind(b"\n", 0, max(0, end - 1)) + 1
+    if end and not _is_row(text[start:end]):
+        return text[:start]
+    return text[:end]
+
+
+def _is_row(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(lines.splitlines(), start=1):
+        if not _is_row(line):
+            raise ExperimentError(
+                f"{path}, line {number}: not a results row; delete the file, and the sweep "
+                "measures this pattern again"
+            )
+        rows.append(json.loads(line))
+    return rows
+
+
+def _lock(path: Path) -> int:
+    """An open, locked file that names our process; a lock left by a dead process is no lock."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 100).decode(errors="replace").strip()
+        os.close(handle)
+        raise ExperimentError(
+            f"process {holder or 'unknown'} already runs a sweep in {path.parent}; wait for it, "
+            "stop it, or use another folder"
+        ) from None
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())
+    return handle
+
+
+def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:
+    wanted = json.loads(json.dumps(dict(configuration)))  # tuples are lists there
+    if not path.exists():
+        write_whole(path, json.dumps(wanted, indent=1).encode())
+        return
+    found = _read_json(path)
+    differences = [
+        f"{key} is {json.dumps(found.get(key))} there and {json.dumps(wanted.get(key))} here"
+        for key in dict.fromkeys([*wanted, *found])
+        if found.get(key) != wanted.get(key)
+    ]
+    if differences:
+        raise ExperimentError(
+            f"{path.parent} holds a sweep with another configuration: {'; '.join(differences)}. "
+            "Use another folder, or the same configuration to take that sweep up again"
+        )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ExperimentError(
+            f"{path} is damaged, as no sweep leaves it: {error}; get it back, or delete the folder "
+            "and run the sweep again"
+        ) from error
+    if not isinstance(content, dict):
+        raise ExperimentError(f"{path} is no table of a sweep; delete it and run the sweep again")
+    return content
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """A file that is either there with its whole content or not there at all."""
+    temporary = path.with_name(f"{path.name}.unfinished")
+    temporary.write_bytes(content)
+    _move_into_place(temporary, path)
+
+
+def _move_into_place(temporary: Path, path: Path) -> None:
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    temporary.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    # A new name is on the disk only once its folder is.
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

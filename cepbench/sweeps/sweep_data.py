@@ -1,0 +1,61 @@
+"""The data that a sweep file names: generated, from the catalogue, or at a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from cepbench.datasets.opening import open_dataset
+from cepbench.errors import DatasetError
+from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.studies.kolchinsky2018.profiles import data_folder
+from cepbench.sweeps.sweep_file import Sweep
+
+
+def sweep_data(
+    spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
+) -> Path:
+    """Where the data of a sweep lies, made first if it is a stream to generate.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    sweep : Sweep
+    root : path
+        Folder for generated streams, which all sweeps share.
+    progress : bool
+        Whether to show a bar if it takes longer than a few seconds.
+
+    Returns
+    -------
+    Path
+        Of Parquet. A relative path in a sweep file is meant from the working directory or, if
+        there is nothing, from the folder of the file.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set or path, it cannot be made, or it is no Parquet.
+    """
+    if sweep.stream is not None:
+        path = data_folder(root, sweep.stream, sweep.seed)
+        generate_nasdaq_style(
+            spark,
+            path,
+            identifiers=sweep.stream["identifiers"],
+            days=sweep.stream["days"],
+            seed=sweep.seed,
+            progress=progress,
+        )
+        return path
+    named = Path(str(sweep.data)).expanduser()
+    found = next((path for path in (named, sweep.path.parent / named) if path.exists()), None)
+    if found is None:
+        found = open_dataset(str(sweep.data)).path
+    if found.is_file() and found.suffix != ".parquet":
+        raise DatasetError(
+            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
+            "`cepbench data ingest`"
+        )
+    return found

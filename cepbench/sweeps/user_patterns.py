@@ -1,0 +1,135 @@
+"""Patterns that a sweep names one by one, beside those that it draws."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from cepbench.datasets.catalogue import folders
+from cepbench.datasets.library import read_library
+from cepbench.errors import DatasetError, ExperimentError, PatternError
+from cepbench.patterns.model import ANY
+from cepbench.patterns.parse import parse
+from cepbench.streams.nasdaq_files import KIND
+from cepbench.sweeps.workload import PatternSpec
+
+#: The pattern set of such patterns in results.
+OWN = "own"
+
+#: Names become names of files.
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def checked_patterns(patterns: Any) -> tuple[tuple[str, str], ...]:
+    """Names and texts of patterns, the texts in normal form.
+
+    Parameters
+    ----------
+    patterns : mapping of str to str, or sequence of pairs
+        Name -> pattern in the pattern language, without STRATEGY.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the first pattern that is at fault; for an error in its text, with the line, column
+        and text.
+    """
+    if not isinstance(patterns, Mapping | Sequence) or isinstance(patterns, str):
+        raise ExperimentError(
+            f"own_patterns is {patterns!r}; it must be a table of names and pattern texts"
+        )
+    pairs = list(patterns.items() if isinstance(patterns, Mapping) else patterns)
+    return tuple((_name(name), _normal_form(name, text)) for name, text in pairs)
+
+
+def library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
+    """Patterns of the library that comes with a data set, by their names there.
+
+    Parameters
+    ----------
+    names : sequence of str
+    data : str or mapping
+        The name of a data set, such as ``nasdaq-style/quick``; or the parameters of a generated
+        stream, which the library of ``nasdaq-style`` fits.
+
+    Raises
+    ------
+    ExperimentError
+        If the data is none of the catalogue, or its library has no such pattern.
+    """
+    known = folders()
+    named = data.strip("/").partition("/")[0] if isinstance(data, str) else KIND
+    if named not in known:
+        raise ExperimentError(
+            f"own_patterns names patterns of a library, and {data!r} is no data set of the "
+            "catalogue; write their texts, as in [own_patterns] and then name = 'PATTERN …'"
+        )
+    library = read_library(known[named], named)
+    try:
+        return {str(name): library.entry(str(name)).text for name in names}
+    except DatasetError as error:
+        raise ExperimentError(str(error)) from error
+
+
+def own_specs(
+    patterns: Sequence[tuple[str, str]], known_types: Collection[str], seed: int
+) -> list[PatternSpec]:
+    """The patterns as a workload; their size is that of their largest branch.
+
+    Parameters
+    ----------
+    patterns : sequence of (str, str)
+        As :func:`checked_patterns` returns them.
+    known_types : collection of str
+        Event types that the data has events of.
+    seed : int
+        Of the sweep.
+
+    Raises
+    ------
+    ExperimentError
+        If a pattern asks for a type that the data has no events of.
+    """
+    specs = []
+    for name, text in patterns:
+        spec = PatternSpec(f"{OWN}-{name}", OWN, 0, text, seed)
+        pattern = spec.pattern
+        for variable in pattern.variables:
+            if variable.type not in known_types:
+                near = difflib.get_close_matches(variable.type, known_types, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ExperimentError(
+                    f"pattern {name!r}: the data has no event of type {variable.type!r} "
+                    f"(variable {variable.name!r}){hint}"
+                )
+        size = max(len(branch.variables) for branch in pattern.branches())
+        specs.append(PatternSpec(spec.pattern_id, OWN, size, text, seed))
+    return specs
+
+
+def _name(name: Any) -> str:
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise ExperimentError(
+            f"pattern {name!r}: a pattern's name has only letters, digits, - and _"
+        )
+    return name
+
+
+def _normal_form(name: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise ExperimentError(
+            f"pattern {name!r} is {text!r}; it must be a text, PATTERN … WITHIN …"
+        )
+    try:
+        # A text block begins with a line break; the lines of an error are those of the pattern.
+        pattern = parse(text.strip())
+    except PatternError as error:
+        raise ExperimentError(f"pattern {name!r}: {error}") from error
+    if pattern.strategy != ANY:
+        raise ExperimentError(
+            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
+            "which every pattern of the sweep runs under"
+        )
+    return str(pattern)

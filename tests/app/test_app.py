@@ -1,0 +1,333 @@
+"""The app without a front end: what its widgets hold after they were used, against plain calls."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.app import sources
+from cepbench.app.app import Explorer
+from cepbench.app.coalesced import Coalesced
+from cepbench.errors import DatasetError
+from cepbench.figures.offline import VEGALITE_MIME
+from tests.reporting.offline import read_page
+
+TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > 0 WITHIN 20 seconds"
+GENERATORS = ("TRIVIAL", "GREEDY", "DP-B")
+
+
+@pytest.fixture(scope="module")
+def stream() -> cep.EventStream:
+    rng = np.random.default_rng(2)
+    count = 900
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCD"), count, p=[0.5, 0.3, 0.15, 0.05]),
+            "time": pd.Timestamp("2026-01-05")
+            + pd.to_timedelta(np.sort(rng.integers(0, 3000, count)), unit="s"),
+            "x": rng.normal(size=count).round(2),
+        }
+    )
+    return cep.EventStream.from_pandas(frame, type="type", time="time")
+
+
+@pytest.fixture
+def app(stream: cep.EventStream) -> Explorer:
+    found = cep.explore(stream, TEXT)
+    found.generators.value = GENERATORS
+    return found
+
+
+def shown(output: Any) -> dict[str, Any]:
+    (only,) = output.outputs
+    return only["data"]
+
+
+def test_its_state_is_that_of_the_plain_calls(app: Explorer, stream: cep.EventStream) -> None:
+    pattern = cep.parse(TEXT)
+    statistics = cep.measure_statistics(pattern, stream)
+    assert (app.stream, app.pattern, app.statistics) == (stream, pattern, statistics)
+    assert app.error == "" and app.dataset is None and app.results is None
+    side = cep.plans_side_by_side(pattern, statistics, GENERATORS)
+    pd.testing.assert_frame_equal(app.plans.table, side.table)
+    assert set(app.sliders) == {"window", "alpha", "a", "b", "c", ("a", "b"), ("c", "c")}
+
+
+def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
+    before = app._side_by_side.value
+    app.sliders["window"].value = 40.0
+    app.sliders["c"].value = 240.0  # a minute
+    app.sliders["a", "b"].value = 0.01
+    app.sliders["alpha"].value = 0.5
+    twin = cep.what_if(
+        app.pattern, app.statistics, window=40, rates={"c": 4.0}, selectivities={("a", "b"): 0.01},
+        alpha=0.5, generators=GENERATORS,
+    )  # fmt: skip
+    assert app.what_if.statistics.rates["c"] == pytest.approx(4.0)
+    pd.testing.assert_frame_equal(app.what_if.table, twin.table)
+    assert str(app.plans.pattern).endswith("WITHIN 40 seconds")
+    assert app._side_by_side.value != before
+    assert f"cost {app.plans.table['cost'].min():.4g}" in app._side_by_side.value
+    app._controls.reset()
+    assert app._side_by_side.value == before
+
+
+def test_untouched_sliders_change_nothing_whatever_the_browser_reports(app: Explorer) -> None:
+    measured = app.what_if.before.table
+    places = {key: its.slider.value for key, its in app.sliders.items()}
+    # Between two places of its slider, as numbers that were measured are.
+    own = app.sliders["a", "b"]
+    assert own.value == app.statistics.selectivities["a", "b"]
+    assert abs(math.log10(own.value) + 4 - 0.02 * places["a", "b"]) > 1e-3
+    for its in app.sliders.values():
+        its.slider.set_state({"value": its.slider.value})
+        its.field.set_state({"value": its.field.value})
+    assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
+    pd.testing.assert_frame_equal(app.plans.table, measured)
+    # Set by code a slider is as exact, and what it is drawn at is no report of a move.
+    app.sliders["window"].value = 5
+    app.sliders["alpha"].value = 0.33
+    for name in ("window", "alpha"):
+        app.sliders[name].slider.set_state({"value": app.sliders[name].slider.value})
+    assert (app.sliders["window"].value, app.sliders["alpha"].value) == (5, 0.33)
+    twin = cep.what_if(app.pattern, app.statistics, window=5, alpha=0.33, generators=GENERATORS)
+    pd.testing.assert_frame_equal(app.what_if.table, twin.table)
+    app._controls.reset()
+    assert {key: its.slider.value for key, its in app.sliders.items()} == places
+    assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
+    pd.testing.assert_frame_equal(app.plans.table, measured)
+
+
+def test_what_is_drawn_has_only_places_that_a_browser_keeps(app: Explorer) -> None:
+    """Of a floating-point slider it reports the nearest step, moved or not."""
+    found = [widget for widget in inside(app.widget) if hasattr(widget, "readout")]
+    assert len(found) == len(app.sliders) + 1  # and the number of repetitions
+    assert all(isinstance(widget, widgets.IntSlider) for widget in found)
+
+
+def test_a_step_of_a_slider_is_a_change(app: Explorer) -> None:
+    for key, its in app.sliders.items():
+        before, drawn = its.value, its.slider.value
+        its.slider.set_state({"value": drawn + 1})
+        assert its.value > before and its.slider.value == drawn + 1, key
+        assert app.error == "" and app.what_if.before.statistics == app.statistics
+    assert app.what_if.pattern.window.amount == pytest.approx(20.94)
+    rates = app.what_if.statistics.rates
+    assert all(rates[name] > app.statistics.rates[name] for name in "abc")
+
+
+def test_the_field_of_a_slider_shows_and_takes_numbers(app: Explorer) -> None:
+    its = app.sliders["window"]
+    assert its.field.value == 20
+    its.field.value = 7.7654321
+    assert app.what_if.pattern.window.amount == 7.7654321 and its.field.value == 7.765
+    its.value = 30.0
+    assert its.field.value == 30
+    for number, end in ((1e6, 200), (0.0, 2)):
+        its.field.value = number
+        assert [its.value, its.field.value] == pytest.approx([end, end])
+    # What was measured is shown even where no power of ten can be.
+    app.text.value = "PATTERN SEQ(A a, B b) WHERE a.x > 100 WITHIN 20 seconds"
+    assert app.statistics.selectivities["a", "a"] == 0
+    assert app.sliders["a", "a"].field.value == 0 and app.what_if.statistics == app.statistics
+
+
+def inside(widget: Any) -> Iterator[Any]:
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from inside(child)
+
+
+def test_every_menu_has_a_name_and_shows_what_is_chosen(app: Explorer) -> None:
+    app.run()
+    found = [widget for widget in inside(app.widget) if isinstance(widget, widgets.Dropdown)]
+    assert len(found) == 5
+    for menu in found:
+        assert menu.description, menu.options
+        assert menu.index is not None or menu is app.library, menu.description
+        for index in (*range(len(menu.options)), 0):
+            menu.set_state({"index": index})  # chosen in a browser
+            assert menu.index == index and menu.label, menu.description
+    assert app.error == ""
+
+
+def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) -> None:
+    app.text.value = TEXT.replace("c.x >", "q.x >")
+    assert app.pattern is None and app.plans is None
+    told = read_page(app.error).text
+    assert "line 1, column" in told and "^" in told and "'q'" in told
+    assert app._side_by_side.value == ""
+    assert app.run() is None and "mend the text" in app._runs.message.value
+    app.text.value = TEXT.replace("C c", "CC c")
+    assert "no event of type" in app.error
+    app.text.value = TEXT
+    assert app.error == "" and len(app.plans.plans) == 3
+
+
+def test_the_app_opens_without_what_takes_long_to_import() -> None:
+    code = "import sys, cepbench.app.app; print('altair' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_what_nobody_foresaw_is_shown_too(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no window")
+
+    monkeypatch.setattr("cepbench.app.app.predicate_graph", broken)
+    app.tabs.selected_index = 1
+    assert "ZeroDivisionError: no window" in app.error and "Traceback" in app.error
+    app.tabs.selected_index = 2
+    monkeypatch.setattr("cepbench.app.app.what_if", broken)
+    app._tell(None)
+    app.sliders["window"].value = 30.0
+    assert "ZeroDivisionError: no window" in app.error
+
+
+def test_every_tab_is_drawn_when_it_is_seen(app: Explorer) -> None:
+    assert app._rates.outputs == () and app._graph.value == ""
+    app.tabs.selected_index = 0
+    chart = shown(app._rates)[VEGALITE_MIME]
+    rows = next(iter(chart["datasets"].values()))
+    assert {row["type"] for row in rows} == {"A", "B", "C"}
+    app.types.index = 1
+    rows = next(iter(shown(app._rates)[VEGALITE_MIME]["datasets"].values()))
+    assert {row["type"] for row in rows} == {"A", "B", "C", "D"}
+    app.every.value = "5 minutes"
+    twin = cep.rates_over_time(app.stream, every="5 minutes")
+    rows = next(iter(shown(app._rates)[VEGALITE_MIME]["datasets"].values()))
+    assert sum(row["events"] for row in rows) == twin["events"].sum() == len(app.stream)
+    app.tabs.selected_index = 1
+    assert "<svg" in app._graph.value
+
+
+def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
+    table = app.run()
+    assert table is app.results and list(table["algorithm"]) == list(GENERATORS)
+    plan = cep.plan(app.pattern, app.statistics)
+    found = cep.evaluate(app.pattern, app.stream, plan).matches
+    pd.testing.assert_frame_equal(app.matches.matches, found)
+    assert (table["matches"] == len(found)).all() and len(found) > 5
+    assert f"{len(found):,} matches" in app._runs.message.value
+    best = table.loc[table["events_per_second"].idxmax(), "algorithm"]
+    assert f"{best} was the fastest" in app._runs.message.value
+    assert app._runs.generator.value == best and app.matches.plan == app.plans.plans[best]
+    bars = shown(app._runs.bars)[VEGALITE_MIME]
+    assert len(bars["hconcat"]) == 2
+    app._runs.highlight.value = 3
+    app._runs.zoom.value = 0.0
+    twin = cep.match_timeline(app.stream, found, app.pattern, 3)
+    assert shown(app._runs.timeline)[VEGALITE_MIME]["datasets"] == twin.to_dict()["datasets"]
+    app._runs.generator.value = "GREEDY"
+    assert "GREEDY" in shown(app._runs.nodes)["text/html"]
+    app.text.value = TEXT.replace("20 s", "10 s")
+    assert app.results is None and app.matches is None
+
+
+def test_a_data_set_brings_its_patterns() -> None:
+    app = cep.explore("ten-symbols/sample")
+    dataset = cep.open_dataset("ten-symbols/sample")
+    assert list(app.library.options) == list(dataset.patterns)
+    assert app.pattern == next(iter(dataset.patterns.values())) and app.error == ""
+    app.library.value = list(dataset.patterns)[-1]
+    assert app.pattern == list(dataset.patterns.values())[-1] and app.error == ""
+    # A text that is typed is none of them, and the same one can be chosen again.
+    app.text.value = "PATTERN"
+    assert app.library.value is None and "line 1" in app.error
+    app.library.value = list(dataset.patterns)[-1]
+    assert app.error == ""
+    app.chooser.value = "lobster/sample"
+    assert app.dataset.name == "lobster/sample" and app.error == "" and app.pattern is not None
+    with pytest.raises(DatasetError):
+        cep.explore("nasdaq")
+
+
+def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
+    stream: cep.EventStream,
+) -> None:
+    app = cep.explore(stream)
+    assert [variable.type for variable in app.pattern.variables] == ["A", "B", "C"]
+    assert app.error == "" and "branch" not in app._message.value
+    # About five events of the most frequent type are in a window.
+    assert 4 < app.statistics.cardinality("a", app.pattern.window.seconds) < 6
+    ticks = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": list("xyyzzz") * 50, "time": range(0, 3000, 10)}),
+        type="type", time="time",
+    )  # fmt: skip
+    own = cep.explore(ticks)
+    assert [variable.type for variable in own.pattern.variables] == ["z", "y", "x"]
+    assert 4 < own.statistics.cardinality("a", own.pattern.window.seconds) < 6
+    assert own.sliders["window"].field.description == "window, units"
+
+
+def test_of_a_large_data_set_the_first_days_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_EVENTS", 20_000)
+    monkeypatch.setattr(sources, "_DAYS", 1)
+    app = cep.explore("nasdaq-style/sample")
+    dataset = cep.open_dataset("nasdaq-style/sample")
+    assert len(app.stream) == len(dataset.stream(days=1)) < len(dataset.stream())
+    assert "the first 1 days are read" in app._data_note.value
+    assert cep.explore("ten-symbols/sample")._data_note.value == ""
+
+
+def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStream) -> None:
+    app = cep.explore(stream, "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 20 seconds")
+    app.sliders["alpha"].value = 1.0
+    assert app.error == ""
+    app._controls._last.value = "b"
+    twin = cep.plans_side_by_side(app.pattern, app.statistics, alpha=1.0, last="b")
+    assert app.plans.table["cost"].tolist() == pytest.approx(twin.table["cost"].tolist())
+
+
+def test_large_patterns_are_not_planned_by_those_that_would_take_minutes(
+    stream: cep.EventStream,
+) -> None:
+    fourteen, fifteen = (", ".join(f"A a{number}" for number in range(size)) for size in (14, 15))
+    app = cep.explore(stream, f"PATTERN SEQ({fourteen}) WITHIN 1 seconds")
+    assert "no exact generator" not in app._message.value and {"DP-LD", "DP-B"} <= set(
+        app.plans.plans
+    )
+    app = cep.explore(stream, f"PATTERN SEQ({fifteen}) WITHIN 1 seconds")
+    assert "no exact generator" in app._message.value
+    assert {"TRIVIAL", "GREEDY", "ZSTREAM-ORD"} <= set(app.plans.plans)
+    assert not {"DP-LD", "DP-B"} & set(app.plans.table["algorithm"])
+
+
+def test_without_a_front_end_it_is_a_picture(app: Explorer) -> None:
+    data = app._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    page = read_page(data["text/html"])
+    assert not page.loads and not page.scripts
+    assert [tag for tag, _ in page.elements].count("svg") == 1 + len(GENERATORS)
+    assert "your stream" in data["text/plain"]
+
+
+def test_many_moves_of_a_slider_are_one_answer(app: Explorer) -> None:
+    calls: list[int] = []
+
+    async def drag() -> None:
+        asked = Coalesced(lambda: calls.append(1), 0.005)
+        for _ in range(20):
+            asked()
+        assert not calls
+        await asyncio.sleep(0.05)
+        assert len(calls) == 1
+        asked()
+        asked.settle()
+        assert len(calls) == 2
+        # What is read from the app is never older than what was moved.
+        app.sliders["window"].value = 30.0
+        assert app._what_if.pattern.window.amount == 20
+        assert app.what_if.pattern.window.amount == pytest.approx(30)
+
+    asyncio.run(drag())

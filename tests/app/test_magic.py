@@ -1,0 +1,139 @@
+"""``%%cep`` in an IPython shell: what it gives, where it goes, and how its errors look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import cepbench as cep
+from cepbench.app.magic import USAGE
+
+CELL = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell]:
+    folder = str(tmp_path_factory.mktemp("ipython"))
+    found = InteractiveShell.instance(ipython_dir=folder)
+    found.history_manager.enabled = False
+    found.run_line_magic("load_ext", "cepbench")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"type": rng.choice(list("AB"), 80), "time": range(80), "x": rng.normal(size=80)}
+    )
+    found.user_ns["events"] = cep.EventStream.from_pandas(frame, type="type", time="time")
+    yield found
+    found.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+def run(shell: InteractiveShell, source: str) -> Any:
+    done = shell.run_cell(source, store_history=False)
+    done.raise_error()
+    return done.result
+
+
+def test_a_cell_finds_what_the_plain_calls_find(shell, capsys) -> None:
+    stream, pattern = shell.user_ns["events"], cep.parse(CELL)
+    statistics = cep.measure_statistics(pattern, stream)
+    expected = cep.evaluate(pattern, stream, cep.plan(pattern, statistics)).matches
+    found = run(shell, f"%%cep --data events --into own\n{CELL}")
+    pd.testing.assert_frame_equal(found.matches, expected)
+    assert shell.user_ns["own"] is found and len(expected) > 3
+    # The data is remembered, and a number of the notebook is a parameter.
+    shell.user_ns["low"] = 0.5
+    counted = run(
+        shell, f"%%cep --count --generator GREEDY\n{CELL.replace('b.x W', 'b.x AND a.x > :low W')}"
+    )
+    a = stream.attributes["x"][expected["a"]]
+    assert counted.metrics.matches == (a > 0.5).sum() and counted.found is None
+    assert counted.evaluator == "lazy-nfa"
+    assert run(shell, f"%%cep --plan --generator DP-LD\n{CELL}") == cep.plan(
+        pattern, statistics, "DP-LD"
+    )
+    explained = run(shell, f"%%cep --explain --evaluator tree --generator DP-LD\n{CELL}")
+    assert explained.metrics.matches == len(expected) and explained.evaluator == "tree"
+    assert run(shell, f"%%cep --pattern\n{CELL}") == pattern
+
+
+def test_a_data_set_by_its_name(shell) -> None:
+    found = run(
+        shell, "%%cep --data ten-symbols/sample --count\nPATTERN SEQ(s0 a, s1 b) WITHIN 10 seconds"
+    )
+    dataset = cep.open_dataset("ten-symbols/sample")
+    assert found.metrics.events == dataset.counts[["s0", "s1"]].sum()
+
+
+def test_positions_are_those_in_the_data_set_that_was_named(shell) -> None:
+    cell = "PATTERN SEQ(s0 a, s1 b) WITHIN 10 seconds"
+    found = run(shell, f"%%cep --data ten-symbols/sample\n{cell}").matches
+    whole, pattern = cep.open_dataset("ten-symbols/sample").stream(), cep.parse(cell)
+    expected = cep.evaluate(pattern, whole, cep.OrderPlan(["a", "b"])).matches
+    pd.testing.assert_frame_equal(found, expected)
+    assert found["b"].max() > 1_000
+
+
+def test_neighbours_are_those_among_all_events(shell) -> None:
+    text = "PATTERN SEQ(CSCO a, MSFT b) STRATEGY strict_contiguity WITHIN 20 minutes"
+    found = run(shell, f"%%cep --data nasdaq-style/sample --count\n{text}").metrics.matches
+    pattern, dataset = cep.parse(text), cep.open_dataset("nasdaq-style/sample")
+    counts = [
+        cep.evaluate(
+            pattern, stream, cep.plan(pattern, cep.measure_statistics(pattern, stream)),
+            output="count",
+        ).metrics.matches
+        for stream in (dataset.stream(), dataset.stream(pattern))
+    ]  # fmt: skip
+    assert found == counts[0] > 0
+    assert counts[1] > counts[0]  # without the other types, strangers are neighbours
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "message"),
+    [
+        ("--data events", CELL.replace("b.x", "q.x"), "line 1, column"),
+        ("--data evnts", CELL, "no such variable; did you mean events?"),
+        ("--data nowhere/quick", CELL, "nowhere"),
+        ("--data CELL", CELL, "that variable is str"),
+        ("--data events --genrator X", CELL, "unrecognized arguments: --genrator X"),
+        ("--data events --generator GREDY", CELL, "did you mean GREEDY"),
+        ("--data events --count --plan", CELL, "not allowed with"),
+        ("--data events --into 1a", CELL, "--into '1a' is no name"),
+        ("--data 'events", CELL, "No closing quotation"),
+    ],
+)
+def test_a_mistake_is_one_message(shell, capsys, line: str, cell: str, message: str) -> None:
+    shell.user_ns["CELL"] = CELL
+    done = shell.run_cell(f"%%cep {line}\n{cell}", store_history=False)
+    assert not done.success
+    printed = "".join(capsys.readouterr())
+    assert message in printed and printed.startswith("UsageError") and "Traceback" not in printed
+
+
+def test_without_data_it_says_what_to_give(shell, capsys) -> None:
+    shell.user_ns.pop("_cep_data", None)
+    shell.run_cell(f"%%cep\n{CELL}", store_history=False)
+    assert "say --data with a variable" in capsys.readouterr().err
+    shell.run_cell("%cep --count", store_history=False)
+    assert "begin the cell with %%cep" in capsys.readouterr().err
+
+
+def test_its_help_says_what_it_takes(shell) -> None:
+    assert shell.magics_manager.magics["cell"]["cep"].__doc__ == USAGE
+    for option in (
+        "data",
+        "generator",
+        "evaluator",
+        "into",
+        "count",
+        "explain",
+        "plan",
+        "pattern",
+        "seed",
+    ):
+        assert f"--{option} " in USAGE

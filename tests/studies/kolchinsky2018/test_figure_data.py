@@ -1,0 +1,158 @@
+"""Figures 6 and 8: choice of plans, fits against known laws and plain loops, averages."""
+
+from __future__ import annotations
+
+import math
+import statistics as plain
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import ExperimentError
+from cepbench.studies.kolchinsky2018.figure_data import cost_fit, cost_points, latency_points
+from cepbench.sweeps.cells import LIMIT, OK, results_frame
+
+ORDERS = ("TRIVIAL", "GREEDY", "DP-LD")
+TREES = ("ZSTREAM", "DP-B")
+
+
+def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> pd.DataFrame:
+    """Throughput 1e6/cost², memory 10·cost; GREEDY always finds DP-LD's plan."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for pattern_set in ("sequence", "kleene", "disjunction"):
+        for size in (3, 5):
+            for number in range(12):
+                own = rng.lognormal(5)
+                for algorithm in (*ORDERS, *TREES):
+                    factor = 1 if algorithm in ("GREEDY", "DP-LD", "DP-B") else rng.uniform(1, 9)
+                    for alpha in alphas:
+                        for repetition in range(2):
+                            cost = own * factor
+                            rows.append(
+                                {
+                                    "pattern_set": pattern_set,
+                                    "size": size,
+                                    "pattern_id": f"{pattern_set}-{size}-{number}",
+                                    "algorithm": algorithm,
+                                    "plans": "order" if algorithm in ORDERS else "tree",
+                                    "evaluator": "lazy-nfa" if algorithm in ORDERS else "tree",
+                                    "strategy": "any",
+                                    "alpha": alpha,
+                                    "repetition": repetition,
+                                    "plan": f"plan of factor {factor:.6f}",
+                                    "plan_log_cost": math.log(cost),
+                                    "status": OK,
+                                    "events_per_second": 1e6
+                                    / cost**2
+                                    * math.exp(noise * rng.normal()),
+                                    "peak_bytes": round(10 * cost * 1e6),
+                                    "peak_partial_matches": 0 if size == 3 else 5,
+                                    "latency_mean": None if number == 0 else 1e-6 * cost,
+                                }
+                            )
+    return results_frame(rows)
+
+
+def test_plans_are_different_and_spread_over_sets_sizes_and_generators() -> None:
+    points = cost_points(made_up_results(), plans=60)
+    assert points["plans"].value_counts().to_dict() == {"order": 60, "tree": 60}
+    assert not points.duplicated(["pattern_id", "plan", "evaluator"]).any()
+    per_stratum = points.groupby(["plans", "pattern_set", "size"]).size()
+    assert per_stratum.min() == per_stratum.max() == 10
+    assert set(points["algorithm"]) == {*ORDERS, *TREES}
+    # One of two equal plans stays, now of the one generator and now of the other.
+    assert points["algorithm"].isin(["GREEDY", "DP-LD"]).sum() > 10
+    np.testing.assert_allclose(points["events_per_second"], 1e6 / points["cost"] ** 2)
+    pd.testing.assert_frame_equal(points, cost_points(made_up_results(), plans=60))
+    other = cost_points(made_up_results(), plans=60, seed=1)
+    assert set(other["pattern_id"]) != set(points["pattern_id"])
+
+
+def test_fewer_plans_than_wanted_are_all_taken() -> None:
+    points = cost_points(made_up_results(), plans=1_000)
+    assert points["plans"].value_counts().to_dict() == {"order": 72 * 2, "tree": 72 * 2}
+
+
+def test_only_finished_usual_runs_become_points() -> None:
+    results = made_up_results(alphas=(0.0, 1.0))
+    results.loc[results["algorithm"] == "DP-B", "status"] = LIMIT
+    extra = results.assign(strategy="consuming")
+    points = cost_points(pd.concat([results, extra], ignore_index=True), plans=1_000)
+    assert "DP-B" not in set(points["algorithm"])
+    pd.testing.assert_frame_equal(
+        points, cost_points(results[results["alpha"] == 0].reset_index(drop=True), plans=1_000)
+    )
+    with pytest.raises(ExperimentError, match="no finished runs"):
+        cost_points(results.assign(status=LIMIT))
+
+
+def test_a_power_law_is_found_again() -> None:
+    fit = cost_fit(cost_points(made_up_results())).set_index("plans")
+    assert list(fit.index) == ["order", "tree"]
+    for name, value in (("spearman", -1), ("exponent", -2), ("intercept", math.log(1e6))):
+        for column in (name, f"{name}_low", f"{name}_high"):
+            np.testing.assert_allclose(fit[column], value, rtol=1e-6)
+    memory = cost_fit(cost_points(made_up_results()), "peak_bytes")
+    np.testing.assert_allclose(memory[["spearman", "exponent"]], 1.0, rtol=1e-6)
+
+
+def test_a_noisy_law_lies_in_its_interval_and_equals_loops() -> None:
+    points = cost_points(made_up_results(noise=0.8), plans=40)
+    fit = cost_fit(points, seed=2).set_index("plans")
+    for kind, group in points.groupby("plans"):
+        row = fit.loc[kind]
+        x, y = group["log_cost"].to_numpy(), np.log(group["events_per_second"].to_numpy(float))
+        slope, intercept = np.polyfit(x, y, 1)
+        assert row["exponent"] == pytest.approx(slope)
+        assert row["intercept"] == pytest.approx(intercept)
+        ranks = [pd.Series(each).rank() for each in (x, y)]
+        assert row["spearman"] == pytest.approx(ranks[0].corr(ranks[1]))
+        # The truth lies in, or a little beside, an interval that misses it once in twenty times.
+        assert row["exponent_low"] - 0.1 < -2 < row["exponent_high"] + 0.1
+        assert 0.02 < row["exponent_high"] - row["exponent_low"] < 0.6
+        assert -1 < row["spearman_low"] < row["spearman"] < row["spearman_high"] < 0
+        assert (row["points"], row["left_out"]) == (40, 0)
+
+
+def test_ranks_of_ties_and_zeros_left_out() -> None:
+    points = cost_points(made_up_results())
+    fit = cost_fit(points, "peak_partial_matches")
+    assert fit["points"].tolist() == [30, 30] and fit["left_out"].tolist() == [30, 30]
+    assert fit["spearman"].isna().all()  # all have the same value
+    np.testing.assert_allclose(fit["exponent"], 0, atol=1e-12)
+    tied = points.assign(events_per_second=np.ceil(points["events_per_second"] * 1e3))
+    for kind, group in tied.groupby("plans"):
+        ranks = [group[name].rank() for name in ("log_cost", "events_per_second")]
+        found = cost_fit(tied).set_index("plans").loc[kind, "spearman"]
+        assert found == pytest.approx(ranks[0].corr(ranks[1]))
+
+
+def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
+    results = made_up_results(noise=0.3, alphas=(0.0, 0.5))
+    failing = (results["pattern_id"] == "kleene-5-3") & (results["algorithm"] == "TRIVIAL")
+    results.loc[failing & (results["alpha"] == 0.5), "status"] = LIMIT
+    points = latency_points(results)
+    assert len(points) == 5 * 2 * 3
+    assert (points["left_out"] == 1).all()
+    assert (points["throughput_patterns"] == 71).all()
+    assert (points["latency_patterns"] == 71 - 6).all()  # number 0 of each size has no match
+    for row in points.to_dict("records"):
+        mine = results[
+            (results["algorithm"] == row["algorithm"])
+            & (results["alpha"] == row["alpha"])
+            & (results["pattern_id"] != "kleene-5-3")
+        ]
+        average = {
+            "mean": plain.fmean,
+            "median": plain.median,
+            "geometric mean": plain.geometric_mean,
+        }[row["statistic"]]
+        for name, metric in (("throughput", "events_per_second"), ("latency", "latency_mean")):
+            medians = [
+                plain.median(values)
+                for _, values in mine.dropna(subset=metric).groupby("pattern_id")[metric]
+            ]
+            assert row[name] == pytest.approx(average(medians))
+            assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]

@@ -1,0 +1,118 @@
+"""Profiles: the paper's setup in full, one folder for notebooks and sweeps, what is told of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cepbench.errors import ExperimentError
+from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.studies.kolchinsky2018.profiles import (
+    EXPERIMENTS,
+    PROFILES,
+    cost_model_parameters,
+    data_folder,
+    planning_parameters,
+    restrictions,
+    stream_parameters,
+    sweep_config,
+    sweep_folder,
+)
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.sweeps.sweep_file import read_sweep
+from cepbench.sweeps.workload import PATTERN_SETS
+
+
+def test_the_full_profile_is_the_setup_of_the_paper() -> None:
+    assert stream_parameters("full") == {"identifiers": 2100, "days": 252}
+    types = sweep_config("full", "types", "data")
+    assert types.pattern_sets == tuple(PATTERN_SETS) and len(PATTERN_SETS) == 5
+    assert (types.sizes, types.patterns, types.window) == ((3, 4, 5, 6, 7), 100, "20 minutes")
+    assert types.max_partial_matches is None and types.strategies == ("any",)
+    latency = sweep_config("full", "latency", "data")
+    assert latency.alphas == (0, 0.5, 1) and latency.latency
+    assert latency.algorithms is not None and set(latency.algorithms) < set(PLAN_GENERATORS)
+    assert latency.algorithms == (
+        "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B",
+    )  # fmt: skip
+    for experiment in EXPERIMENTS:
+        for profile in PROFILES:
+            assert read_sweep(experiment, profile=profile).stream == stream_parameters(profile)
+    strategies = sweep_config("full", "strategies", "data")
+    assert strategies.strategies == ("any", "consuming", "strict_contiguity")
+    for config in (latency, strategies):
+        assert config.pattern_sets == ("sequence",)
+        assert len(config.sizes) * config.patterns == 500
+    assert planning_parameters("full")["patterns"] * 20 == 200
+    assert cost_model_parameters("full")["patterns"] == types.patterns
+    assert cost_model_parameters("full")["identifiers"] == 2100
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_quick_profile_is_less_of_the_same(experiment: str) -> None:
+    quick, full = (sweep_config(name, experiment, "data") for name in PROFILES)
+    assert quick.patterns < full.patterns and quick.max_partial_matches is not None
+    for name in ("pattern_sets", "sizes", "strategies", "alphas", "latency", "algorithms"):
+        assert getattr(quick, name) == getattr(full, name)
+
+
+def test_one_folder_wherever_the_data_is_named_from() -> None:
+    stream = stream_parameters("quick", identifiers=7, days=0)
+    assert stream == {"identifiers": 7, "days": 10}
+    from_root = data_folder("reports/data", stream, 3)
+    assert from_root == Path("reports/data/nasdaq-style-7-10-3")
+    beside = data_folder("../reports/data", stream, 3)
+    one, other = (
+        sweep_folder(path.parent, "types", sweep_config("quick", "types", path))
+        for path in (from_root, beside)
+    )
+    assert one.name == other.name and one.parent == Path("reports/data/sweeps")
+    changed = sweep_config("quick", "types", from_root, seed=1)
+    assert sweep_folder("reports/data", "types", changed).name != one.name
+    more = sweep_config("quick", "types", data_folder("x", {"identifiers": 8, "days": 10}, 3))
+    assert sweep_folder("x", "types", more).name != one.name
+
+
+@pytest.mark.parametrize(
+    ("experiment", "name"),
+    [("types", "f964d09a"), ("latency", "02e0b68c"), ("strategies", "4184738a")],
+)
+def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
+    """What was measured before is found again: these names were given by the first version."""
+    data = data_folder("data", stream_parameters("quick"), 0)
+    config = sweep_config("quick", experiment, data, seed=0)
+    assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
+
+
+def test_readers_are_told_what_is_restricted() -> None:
+    told = {
+        (profile, name): " ".join(restrictions(sweep_config(profile, name, "data")))
+        for profile in PROFILES
+        for name in EXPERIMENTS
+    }
+    assert "more than 10,000,000 partial matches" in told["quick", "types"]
+    assert "partial matches" not in told["full", "types"]
+    assert "at most 5 expected events per window" in told["full", "types"]
+    assert "each of its three sequences" in told["full", "types"]
+    assert "100 patterns of each size in each set, each plan run 3 times" in told["full", "types"]
+    assert "of its own types" in told["full", "strategies"]
+    assert "KL" not in told["full", "latency"]
+    assert all("counts for each of them" in text for text in told.values())
+    once = restrictions(sweep_config("full", "types", "data", repetitions=1))
+    assert once[-1].endswith("each plan run once.")
+    own = SweepConfig(data="x", own_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
+    assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
+
+
+def test_wrong_names_are_told() -> None:
+    with pytest.raises(ExperimentError, match="unknown profile 'fast'"):
+        sweep_config("fast", "types", "data")
+    with pytest.raises(ExperimentError, match="unknown profile"):
+        stream_parameters("fast")
+    with pytest.raises(ExperimentError, match="unknown profile"):
+        planning_parameters("fast")
+    with pytest.raises(ExperimentError, match="unknown experiment 'type'; there are types"):
+        sweep_config("quick", "type", "data")
+    with pytest.raises(ExperimentError, match="unknown key 'pattern'"):
+        sweep_config("quick", "types", "data", pattern=3)

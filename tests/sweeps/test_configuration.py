@@ -1,0 +1,137 @@
+"""The configuration of a sweep: round trip, presets, and mistakes that are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepbench.errors import DatasetError, ExperimentError
+from cepbench.planners.registry import PlanGenerator, find_generator
+from cepbench.sweeps.configuration import SweepConfig, identity_of
+
+OWN_PATTERN = """
+PATTERN SEQ(A a, B b)
+WHERE a.x < b.x
+WITHIN 5 minutes
+"""
+
+
+def test_own_patterns_stand_for_the_sets_unless_these_are_named() -> None:
+    mine = {"mine": OWN_PATTERN}
+    alone = SweepConfig.from_dict({"data": "x", "own_patterns": mine})
+    assert alone.pattern_sets == ()
+    # However it is written, it is the same sweep.
+    (kept,) = alone.own_patterns
+    assert kept == ("mine", "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 minutes")
+    both = SweepConfig.from_dict({"data": "x", "own_patterns": mine, "pattern_sets": ["kleene"]})
+    assert both.pattern_sets == ("kleene",) and both.own_patterns == alone.own_patterns
+    assert "own_patterns" not in SweepConfig(data="x").to_dict()
+
+
+def test_a_bound_can_be_lifted() -> None:
+    assert SweepConfig(data="x", max_partial_matches=float("inf")).max_partial_matches is None
+
+
+def test_round_trip_through_json() -> None:
+    for config in (
+        SweepConfig.from_dict({"data": "data", "seed": 3, "algorithms": ["DP-B"]}),
+        SweepConfig.from_dict({"data": Path("data"), "evaluators": ("tree",)}),
+        SweepConfig(data="data", strategies=("any", "consuming"), alphas=(0, 0.5), latency=True),
+        SweepConfig(data="data", own_patterns={"mine": OWN_PATTERN}),  # type: ignore[arg-type]
+    ):
+        assert SweepConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"data": "x", "repetition": 3}, "unknown key 'repetition'.*did you mean 'repetitions'"),
+        ({"data": "x", "generators": []}, "unknown key 'generators'"),
+        ({"seed": 1}, "needs 'data'"),
+        ({"data": "x", "sizes": "3"}, "must be a list"),
+        ({"data": "x", "sizes": [3, 3]}, "names something twice"),
+        ({"data": "x", "strategies": "any"}, "must be a list"),
+        ({"data": "x", "alphas": 0.5}, "must be a list"),
+        ({"data": "x", "alphas": [0, 0.0]}, "names something twice"),
+        ({"data": "x", "alphas": [-1.0]}, "alpha -1.0 weighs latency"),
+        ({"data": "x", "alphas": [float("inf")]}, "alpha inf weighs latency"),
+        ({"data": "x", "alphas": ["0"]}, "alpha '0' weighs latency"),
+        ({"data": "x", "strategies": []}, "strategies is empty"),
+        ({"data": "x", "strategies": ["next"]}, "unknown strategy 'next'.*consuming"),
+        ({"data": "x", "patterns": 0}, "at least 1"),
+        ({"data": "x", "repetitions": 0}, "at least 1"),
+        ({"data": "x", "repetitions": "3"}, "repetitions is '3'; it must be a whole number"),
+        ({"data": "x", "patterns": 2.0}, "patterns is 2.0; it must be a whole number"),
+        ({"data": "x", "seed": True}, "seed is True; it must be a whole number"),
+        ({"data": "x", "seed": -1}, "seed is -1; it must be at least 0"),
+        ({"data": "x", "latency": "yes"}, "latency is 'yes'; it must be true or false"),
+        ({"data": "x", "window": 20}, "window is 20; it must be a text"),
+        ({"data": "x", "window": "20 parsecs"}, "window is '20 parsecs'; it must be a time"),
+        ({"data": "x", "sizes": [3, 1]}, "sizes has 1; sizes are whole numbers from 2 on"),
+        ({"data": "x", "sizes": None}, "must be a list"),
+        ({"data": "x", "sizes": []}, "no patterns"),
+        ({"data": "x", "pattern_sets": ["sequences"]}, "unknown pattern set 'sequences'.*kleene"),
+        ({"data": "x", "pattern_sets": []}, "no patterns"),
+        ({"data": "x", "time_selectivity": "half"}, "unknown time_selectivity 'half'.*exact"),
+        ({"data": "x", "own_patterns": {"a b": OWN_PATTERN}}, "'a b': a pattern's name has only"),
+        ({"data": "x", "own_patterns": {"a": 3}}, "pattern 'a' is 3; it must be a text"),
+        ({"data": "x", "own_patterns": "a"}, "must be a table of names"),
+        (
+            {
+                "data": "x",
+                "own_patterns": {"a": OWN_PATTERN, "b": "PATTERN SEQ(A a\nWITHIN 1 hour"},
+            },
+            r"pattern 'b': line 2, column 1: .*\n  WITHIN",
+        ),
+        (
+            {
+                "data": "x",
+                "own_patterns": {"a": "PATTERN SEQ(A a) STRATEGY consuming WITHIN 1 hours"},
+            },
+            "pattern 'a' names a STRATEGY; leave it out",
+        ),
+    ],
+)
+def test_mistakes_are_told(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        SweepConfig.from_dict(values)
+
+
+def test_identity_follows_the_data(tmp_path: Path) -> None:
+    config = SweepConfig(data=str(tmp_path / "data"))
+    with pytest.raises(DatasetError, match="no data set or Parquet file"):
+        identity_of(config, [])
+    found = []
+    for rows in (10, 10, 11):
+        (tmp_path / "data").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"x": range(rows)}), tmp_path / "data" / "part.parquet")
+        found.append(identity_of(config, []))
+    assert found[0] == found[1] != found[2]
+    assert found[0]["data_made_from"]["events"] == 10
+    # Where the data lies is no part of it: the same data may be moved, or named from elsewhere.
+    assert (config.to_dict() | {"data": "data"}).items() <= found[0].items()
+    assert json.loads(json.dumps(found[0])) == found[0]
+
+
+def test_identity_follows_the_code_of_users_generators(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "part.parquet")
+    config = SweepConfig(data=str(tmp_path))
+
+    def idea(problem: object, rng: object) -> object:
+        return None
+
+    def other(problem: object, rng: object) -> object:
+        return rng
+
+    hashes = [
+        identity_of(config, [find_generator("DP-B"), PlanGenerator("IDEA", "order", function)])[
+            "user_generators"
+        ]
+        for function in (idea, idea, other)
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert list(hashes[0]) == ["IDEA"]

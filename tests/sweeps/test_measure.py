@@ -1,0 +1,400 @@
+"""Measuring one pattern: order of the runs, rows of every outcome, resuming."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.errors import ExperimentError, PlanGeneratorError
+from cepbench.planners.registry import _GENERATORS, PAPER_GENERATORS, plan_generator
+from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps import measure
+from cepbench.sweeps.cells import (
+    ERROR,
+    LATENCY,
+    LIMIT,
+    METRICS,
+    OK,
+    REFUSED,
+    RESULT_SCHEMA,
+    Cell,
+    cell_of,
+    check_agreement,
+    results_frame,
+)
+from cepbench.sweeps.compare import COLUMNS, compare
+from cepbench.sweeps.measure import cells_of, measure_pattern, plan_text
+from cepbench.sweeps.workload import PatternSpec
+
+TEXT = (
+    "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference "
+    "AND b.difference > c.difference WITHIN 60 seconds"
+)
+SPEC = PatternSpec("sequence-3-0000", "sequence", 3, TEXT, 0)
+
+
+@pytest.fixture(scope="module")
+def stream() -> EventStream:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("AABCCCC"), size=800),
+            "ts": pd.Timestamp("2026-01-05 09:30")
+            + pd.to_timedelta(np.sort(rng.integers(0, 3000, size=800)), unit="s"),
+            "difference": rng.normal(size=800),
+        }
+    )
+    return EventStream.from_pandas(frame, type="symbol", time="ts")
+
+
+@pytest.fixture(scope="module")
+def statistics(stream: EventStream) -> Statistics:
+    return measure_statistics(SPEC.pattern, stream)
+
+
+@pytest.fixture
+def registered() -> Iterator[Callable[..., Any]]:
+    """``plan_generator``, undone after the test."""
+    before = dict(_GENERATORS)
+    yield plan_generator
+    _GENERATORS.clear()
+    _GENERATORS.update(before)
+
+
+def outcome(rows: pd.DataFrame, algorithm: str) -> pd.Series:
+    return rows[rows["algorithm"] == algorithm].iloc[0]
+
+
+def test_repetitions_are_the_outer_loop_and_rotate() -> None:
+    cells = cells_of(["TRIVIAL", "DP-B", "DP-LD"], None, 3)
+    assert [(cell.algorithm, cell.repetition) for cell in cells] == [
+        ("TRIVIAL", 0),
+        ("DP-B", 0),
+        ("DP-LD", 0),
+        ("DP-B", 1),
+        ("DP-LD", 1),
+        ("TRIVIAL", 1),
+        ("DP-LD", 2),
+        ("TRIVIAL", 2),
+        ("DP-B", 2),
+    ]
+    assert {cell.algorithm: cell.evaluator for cell in cells} == {
+        "TRIVIAL": "lazy-nfa",
+        "DP-LD": "lazy-nfa",
+        "DP-B": "tree",
+    }
+
+
+def test_named_evaluators_run_what_they_can() -> None:
+    cells = cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa", "tree"], 1)
+    assert cells == [
+        Cell("TRIVIAL", "lazy-nfa", 0),
+        Cell("TRIVIAL", "tree", 0),
+        Cell("DP-B", "tree", 0),
+    ]
+    with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
+        cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
+    with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
+        cells_of(["TRIVIAL"], ["nfa"], 1)
+    with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
+        cells_of(["TRIVAL"], None, 1)
+    with pytest.raises(ExperimentError, match="0 repetitions"):
+        cells_of(["TRIVIAL"], None, 0)
+
+
+def test_strategies_and_weights_of_latency_make_cells() -> None:
+    strategies, alphas = ["any", "consuming"], [0, 0.5, 1]
+    cells = cells_of(["TRIVIAL", "DP-B"], None, 2, strategies, alphas)
+    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 3
+    first, second = cells[:12], cells[12:]
+    assert {cell.repetition for cell in first} == {0}
+    # The same runs again, a place later.
+    assert [cell._replace(repetition=1) for cell in [*first[1:], first[0]]] == second
+    assert {(cell.strategy, cell.alpha) for cell in cells} == {
+        (strategy, float(alpha)) for strategy in strategies for alpha in alphas
+    }
+
+
+def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
+    algorithms = list(PAPER_GENERATORS)
+    rows = list(
+        measure_pattern(SPEC, stream, statistics, algorithms, repetitions=2, dataset="made up")
+    )
+    assert [cell_of(row) for row in rows] == cells_of(algorithms, None, 2)
+    assert all(json.loads(json.dumps(row)) == row for row in rows)
+    frame = results_frame(rows)
+    assert list(frame.columns) == RESULT_SCHEMA.names
+    assert (frame["status"] == OK).all() and frame["reason"].isna().all()
+    missing = ["reason", "measured_with", "commit", *LATENCY]
+    assert not frame.drop(columns=missing).isna().any(axis=None)
+    assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
+    assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
+    assert (frame["events"] == len(stream)).all() and (frame["plan_seconds"] > 0).all()
+    assert outcome(frame, "TRIVIAL")["plan"] == "a, b, c"
+    assert outcome(frame, "DP-B")["plan"].count("(") == 2
+    np.testing.assert_allclose(np.log(frame["plan_cost"]), frame["plan_log_cost"])
+    check_agreement(frame)
+    assert frame["matches"].iloc[0] > 0
+
+
+def test_finished_cells_are_not_measured_again(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = cells_of(["TRIVIAL", "DP-B"], None, 2)
+    timed = []
+    real = measure.evaluate
+
+    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        if len(events) == len(stream):
+            timed.append(options["evaluator"])
+        return real(pattern, events, plan, **options)
+
+    monkeypatch.setattr(measure, "evaluate", counting)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    rows = list(
+        measure_pattern(
+            SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=2, finished=cells[:3]
+        )
+    )
+    assert [cell_of(row) for row in rows] == cells[3:]
+    assert timed == ["lazy-nfa"]
+    assert not list(
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, finished=cells)
+    )
+
+
+def test_refusals_limits_and_failures_are_rows(
+    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+) -> None:
+    @registered("SMALL-ONLY", plans="order", max_size=2)
+    def small_only(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    @registered("BROKEN", plans="tree")
+    def broken(problem: Any, rng: Any) -> Any:
+        return ((0, 1), 1)
+
+    names = ["SMALL-ONLY", "BROKEN", "TRIVIAL"]
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=1))
+    assert list(rows["status"]) == [REFUSED, ERROR, OK]
+    assert "PlanningRefusedError: SMALL-ONLY takes at most 2" in rows["reason"].iloc[0]
+    assert (
+        "BROKEN returned ((0, 1), 1) for 3 events: 1 ('b') appears twice" in rows["reason"].iloc[1]
+    )
+    assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
+
+    limited = results_frame(
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, partial_match_limit=2)
+    )
+    assert list(limited["status"]) == [LIMIT] * 2
+    assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
+    assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
+
+
+def test_strategies_weights_and_latency_are_handed_on(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who gets what; with stand-ins, so that each call can be seen."""
+    plans: list[tuple[str, float]] = []
+    runs: list[tuple[str, float, bool]] = []
+
+    @dataclass(frozen=True)
+    class Plan:
+        weight: float
+        kind: str = "order"
+        order: tuple[str, ...] = ("a", "b", "c")
+        cost: float = 1.0
+        log_cost: float = 0.0
+
+        @property
+        def parts(self) -> tuple[Plan, ...]:
+            return (self,)
+
+    def planning(pattern: Any, *_: Any, alpha: float = 0.0, **__: Any) -> Plan:
+        plans.append((str(pattern.strategy), alpha))
+        return Plan(alpha)
+
+    def evaluating(pattern: Any, _: Any, plan: Plan, *, latency: bool = False, **__: Any) -> Any:
+        runs.append((str(pattern.strategy), plan.weight, latency))
+        metrics = dict.fromkeys(METRICS, 1) | dict.fromkeys(LATENCY, math.nan)
+        if latency:
+            # Slow, and without a value where a pattern has no match.
+            metrics |= {"seconds": 100, "latency_mean": 2.5, "latency_p95": 3.5}
+        return SimpleNamespace(metrics=SimpleNamespace(to_dict=lambda: metrics))
+
+    monkeypatch.setattr(measure, "make_plan", planning)
+    monkeypatch.setattr(measure, "evaluate", evaluating)
+    monkeypatch.setattr(measure, "load_kernels", lambda generator: None)
+    strategies = ["any", "consuming"]
+    rows = list(
+        measure_pattern(
+            SPEC,
+            stream,
+            statistics,
+            ["TRIVIAL"],
+            repetitions=2,
+            strategies=strategies,
+            alphas=[0.0, 0.5],
+            latency=True,
+        )
+    )
+    combined = [(strategy, alpha) for strategy in strategies for alpha in (0.0, 0.5)]
+    assert plans == combined
+    timed = runs[2:]  # both strategies were warmed up
+    assert {run[:2] for run in timed} == set(combined) and len(timed) == 2 * 2 * 4
+    # Throughput comes first and is never taken from a run that looks at the clock.
+    assert [latency for *_, latency in timed] == [False, True] * 8
+    for row in rows:
+        assert row["seconds"] == 1
+        assert [row[name] for name in LATENCY] == [2.5, None, 3.5, None]
+        assert (row["strategy"], row["alpha"]) in combined
+        assert ("STRATEGY consuming" in row["pattern"]) == (row["strategy"] == "consuming")
+    assert len(results_frame(rows)) == 8
+
+
+def test_equal_plans_run_once_if_asked(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[str] = []
+    real = measure.evaluate
+
+    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        if len(events) == len(stream):
+            timed.append(plan_text(plan))
+        return real(pattern, events, plan, **options)
+
+    monkeypatch.setattr(measure, "evaluate", counting)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    names = ["GREEDY", "DP-LD", "II-GREEDY", "DP-B"]
+    alone = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=2))
+    assert len(timed) == 8 and alone["measured_with"].isna().all()
+    timed.clear()
+    shared = results_frame(
+        measure_pattern(SPEC, stream, statistics, names, repetitions=2, share_equal_plans=True)
+    )
+    assert list(shared["plan"]) == list(alone["plan"])
+    assert len(timed) == 2 * shared["plan"].nunique() == len(set(timed)) * 2 < 8
+    assert (shared["matches"] == alone["matches"]).all()
+    for _, rows in shared.groupby(["repetition", "plan"]):
+        # One was run, the others say that they repeat it.
+        assert rows["measured_with"].isna().sum() == 1 and rows["seconds"].nunique() == 1
+        own = rows[rows["measured_with"].isna()].iloc[0]
+        assert set(rows["measured_with"].dropna()) <= {own["algorithm"]}
+    assert shared.groupby("plan")["seconds"].nunique().max() == 2  # repetitions are never shared
+
+
+def test_plans_on_one_line() -> None:
+    orders = [OrderPlan(["c", "a"]), OrderPlan(["b"])]
+    trees = [TreePlan((("a", "c"), "b")), TreePlan(("d", "e"))]
+    assert plan_text(orders[0]) == "c, a" and plan_text(trees[0]) == "((a, c), b)"
+    for parts, text in ((orders, "c, a | b"), (trees, "((a, c), b) | (d, e)")):
+        assert plan_text(SimpleNamespace(parts=tuple(parts))) == text
+
+
+def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:
+    rows = results_frame(
+        measure_pattern(SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=1)
+    )
+    other = rows.assign(strategy="consuming", matches=rows["matches"] + 5)
+    check_agreement(pd.concat([rows, other], ignore_index=True))
+    weighed = rows.assign(alpha=1.0, matches=rows["matches"] + 5)
+    with pytest.raises(ExperimentError, match=r"sequence-3-0000 \(any\) has \d+ matches"):
+        check_agreement(pd.concat([rows, weighed], ignore_index=True))
+
+
+def test_other_failures_are_rows(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_memory(*_: Any, **__: Any) -> Any:
+        raise MemoryError("too much")
+
+    monkeypatch.setattr(measure, "evaluate", out_of_memory)
+    (row,) = measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=1)
+    assert (row["status"], row["reason"]) == (ERROR, "MemoryError: too much")
+
+
+def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
+    stream: EventStream, registered: Callable[..., Any]
+) -> None:
+    @registered("MY-IDEA", plans="order")
+    def my_idea(problem: Any, rng: Any) -> Any:
+        return sorted(range(problem.n), key=problem.rate)
+
+    table = compare(SPEC.pattern, stream, repetitions=3)
+    assert list(table["algorithm"]) == [*PAPER_GENERATORS, "MY-IDEA"]
+    assert list(table.columns) == list(COLUMNS)
+    assert (table["status"] == OK).all() and table["matches"].nunique() == 1
+    assert (table["events_per_second_q1"] <= table["events_per_second"]).all()
+    assert (table["events_per_second"] <= table["events_per_second_q3"]).all()
+    costs = table.set_index("algorithm")["cost"]
+    assert costs["DP-B"] <= costs[["ZSTREAM", "ZSTREAM-ORD"]].min()
+
+
+def test_compare_shows_failures_beside_the_others(
+    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+) -> None:
+    @registered("SMALL-ONLY", plans="order", max_size=2)
+    def small_only(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    table = compare(
+        SPEC.pattern,
+        stream,
+        statistics=statistics,
+        generators=["SMALL-ONLY", "GREEDY"],
+        repetitions=1,
+    )
+    assert list(table["status"]) == [REFUSED, OK]
+    assert pd.isna(table["events_per_second"].iloc[0]) and pd.isna(table["matches"].iloc[0])
+
+
+def test_two_numbers_of_matches_are_never_silent(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = measure.evaluate
+
+    def one_too_many(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
+        result = real(pattern, events, plan, **options)
+        if options["evaluator"] == "tree":
+            object.__setattr__(result.metrics, "matches", result.metrics.matches + 1)
+        return result
+
+    monkeypatch.setattr(measure, "evaluate", one_too_many)
+    with pytest.raises(ExperimentError, match=r"matches by TRIVIAL in lazy-nfa .* by DP-B in tree"):
+        compare(
+            SPEC.pattern,
+            stream,
+            statistics=statistics,
+            generators=["TRIVIAL", "DP-B"],
+            repetitions=1,
+        )
+
+
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
+    rows = pd.DataFrame(
+        {
+            "pattern_id": "p", "pattern": "PATTERN …", "strategy": "any", "status": OK,
+            "algorithm": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
+            "matches": [5, 5, 5],
+        }
+    )  # fmt: skip
+    check_agreement(rows)
+    for place, found in enumerate((5 + difference,) * 2, start=1):
+        other = rows.copy()
+        other.loc[place, "matches"] = found
+        with pytest.raises(ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} by"):
+            check_agreement(other)
+        other.loc[place, "status"] = LIMIT  # what did not end has no number to compare
+        check_agreement(other)

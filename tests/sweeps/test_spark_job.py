@@ -1,0 +1,434 @@
+"""Sweeps on Spark: killed anywhere, interrupted, with users' generators; rows as computed alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import cepbench as cep
+from cepbench.errors import DatasetError, ExperimentError
+from cepbench.patterns.parse import parse
+from cepbench.planners.registry import (
+    _GENERATORS,
+    default_generators,
+    find_generator,
+    plan_generator,
+)
+from cepbench.spark import jobs
+from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps import spark_job as sweep
+from cepbench.sweeps.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.sweeps.measure import cells_of
+from cepbench.sweeps.spark_job import run_sweep
+from cepbench.sweeps.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.sweeps.user_parts import is_finished, read_with_own
+from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
+from tests.naive.matcher import naive_matches
+
+IDENTITY = ["pattern_id", "algorithm", "evaluator", "repetition", "strategy", "alpha"]
+
+# A user's script: a generator of its own in __main__, slow enough that the sweep can be killed.
+SLOW_SWEEP = """
+import sys, time
+import cepbench.sweeps.spark_job as sweep
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.planners.registry import plan_generator
+from cepbench.spark.session import spark_session
+
+PAUSE = 0.05
+
+@plan_generator("SLOW", plans="order")
+def slow(problem, rng):
+    time.sleep(PAUSE)
+    return sorted(range(problem.n), key=problem.rate)
+
+if __name__ == "__main__":
+    config = SweepConfig(
+        data=sys.argv[1], pattern_sets=["sequence", "conjunction"], sizes=[3], patterns=4,
+        repetitions=2, strategies=["any", "consuming"], alphas=[0, 0.5], latency=True,
+        algorithms=["SLOW", "DP-B"], window="1 minutes",
+    )
+    spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
+    sweep.run_sweep(spark, config, sys.argv[2], progress=False)
+"""
+
+
+def write_events(folder: Path, counts: list[int], seconds: float) -> Path:
+    """So many events of S0, S1, … at random moments, as a folder of Parquet."""
+    rng = np.random.default_rng(11)
+    symbols = np.repeat([f"S{number}" for number in range(len(counts))], counts)
+    offsets = np.sort(rng.uniform(0, seconds, size=len(symbols)))
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.permutation(symbols),
+            "ts": (pd.Timestamp("2026-01-05 14:30") + pd.to_timedelta(offsets, unit="s")).floor(
+                "us"
+            ),
+            "price": 100.0,
+            "difference": rng.normal(size=len(symbols)).round(2),
+        }
+    )
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.set_column(1, "ts", table["ts"].cast(pa.timestamp("us", tz="UTC")))
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, folder / "part-0.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half an hour of ten identifiers, 1 to 10 events a minute."""
+    counts = [30 * (1 + number) for number in range(10)]
+    return write_events(tmp_path_factory.mktemp("events"), counts, seconds=1800)
+
+
+@pytest.fixture
+def registered() -> Iterator[Callable[..., Any]]:
+    """``plan_generator``, undone after the test."""
+    before = dict(_GENERATORS)
+    yield plan_generator
+    _GENERATORS.clear()
+    _GENERATORS.update(before)
+
+
+def small(data: Path, **changes: Any) -> SweepConfig:
+    values = {
+        "pattern_sets": ["sequence", "conjunction"],
+        "sizes": [3, 4],
+        "patterns": 2,
+        "repetitions": 2,
+        "window": "1 minutes",
+    }
+    return SweepConfig.from_dict({"data": data, **values, **changes})
+
+
+def journals(folder: Path) -> dict[str, bytes]:
+    """The whole lines of each pattern's journal."""
+    texts = {path.name: path.read_bytes() for path in (folder / "journals").glob("*.jsonl")}
+    return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
+
+
+def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: int) -> None:
+    """What was finished is still there byte for byte, and every cell has one row."""
+    for name, text in kept.items():
+        assert (folder / "journals" / name).read_bytes().startswith(text)
+    results = read_results(folder)
+    assert not results[IDENTITY].duplicated().any()
+    assert results["pattern_id"].nunique() == patterns
+    assert results.groupby("pattern_id").size().nunique() == 1
+
+
+def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    algorithms = default_generators()
+    expected = set(cells_of(algorithms, ["lazy-nfa", "tree"], 2))
+    for _, rows in results.groupby("pattern_id"):
+        cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
+        assert len(cells) == len(set(cells)) and set(cells) == expected
+    assert results["pattern_id"].nunique() == 2 * 2
+    assert list(results.columns) == RESULT_SCHEMA.names
+    assert (results["status"] == OK).all()
+    missing = ["reason", "measured_with", "commit", *LATENCY]
+    assert not results.drop(columns=missing).isna().any(axis=None)
+    identity = read_configuration(tmp_path / "out")
+    assert identity["algorithms"] == algorithms
+    assert identity["data_made_from"]["events"] == 30 * 55
+    assert results["configuration"].nunique() == 1
+    # Complete: nothing runs again, not even with no Spark at hand.
+    again = run_sweep(None, config, tmp_path / "out", progress=False)  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(again, results)
+
+
+def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
+    data = write_events(tmp_path / "data", [6, 9, 12, 9, 6], seconds=90)
+    config = small(data, patterns=1, repetitions=1, algorithms=["GREEDY", "DP-B"])
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert len(results) == 2 * 2 * 2
+    stream = EventStream.from_parquet(data)
+    for row in results.to_dict("records"):
+        pattern = parse(row["pattern"])
+        part = stream.of_types([variable.type for variable in pattern.variables])
+        assert row["events"] == len(part)
+        events = part.to_pandas().astype({"time": "int64"})
+        assert row["matches"] == len(naive_matches(pattern, events)) > 0
+
+
+def test_every_pattern_set_strategy_and_weight(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    config = small(
+        data,
+        pattern_sets=list(PATTERN_SETS),
+        sizes=[3],
+        patterns=1,
+        strategies=["any", "consuming", "strict_contiguity"],
+        alphas=[0, 1],
+        latency=True,
+        share_equal_plans=True,
+        algorithms=["GREEDY", "DP-B"],
+        repetitions=1,
+    )
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert list(results["pattern_set"].unique()) == list(PATTERN_SETS)
+    assert len(results) == 5 * 3 * 2 * 2
+    assert (results["status"] == OK).all(), results["reason"].dropna().unique()
+    matches = results.groupby(["pattern_set", "strategy"])["matches"].first().unstack()
+    assert (matches["any"] > 0).all()
+    # Fewer matches under consumption, and under contiguity, which any-match has all of.
+    assert (matches["consuming"] < matches["any"]).all()
+    assert (matches["strict_contiguity"] <= matches["any"]).all()
+    found = results[results["matches"] > 0]
+    assert (found["latency_mean"] > 0).all() and (found["latency_p99"] > 0).all()
+    assert results["measured_with"].notna().any()
+    assert results[results["pattern_set"] == "disjunction"]["plan"].str.count(r"\|").eq(2).all()
+    stream = EventStream.from_parquet(data)
+    for row in results.drop_duplicates(["pattern_id", "strategy"]).to_dict("records"):
+        pattern = parse(row["pattern"])
+        part = stream.of_types([variable.type for variable in pattern.variables])
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, part), "TRIVIAL")
+        assert cep.evaluate(pattern, part, plan).metrics.matches == row["matches"]
+
+
+def test_a_killed_sweep_loses_no_row_and_repeats_none(
+    spark: SparkSession,
+    data: Path,
+    tmp_path: Path,
+    registered: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script, folder = tmp_path / "slow_sweep.py", tmp_path / "out"
+    script.write_text(SLOW_SWEEP)
+    command = [sys.executable, str(script), str(data), str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 300
+        while count_rows(folder) < 12:
+            assert process.poll() is None, process.communicate()[1].decode()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    kept = journals(folder)
+    rows = 2 * 4 * 2 * 2 * 2 * 2
+    assert 12 <= sum(text.count(b"\n") for text in kept.values()) < rows
+    assert not (folder / "results.parquet").exists()
+
+    # Taken up by another process: this one, which has a Spark already.
+    spec = importlib.util.spec_from_file_location("slow_sweep", script)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "slow_sweep", module)
+    spec.loader.exec_module(module)
+    config = SweepConfig.from_dict(
+        {
+            name: value
+            for name, value in read_configuration(folder).items()
+            if name not in ("data_made_from", "user_generators")
+        }
+        | {"data": data}
+    )
+    assert len(run_sweep(spark, config, folder, progress=False)) == rows
+    assert_kept_and_completed(folder, kept, patterns=8)
+    results = read_results(folder)
+    assert set(results["strategy"]) == {"any", "consuming"} and set(results["alpha"]) == {0, 0.5}
+    assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
+
+
+def test_every_option_of_a_sweep_reaches_its_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the worker's function, called here: whatever a configuration and a measurement share."""
+    config = SweepConfig(
+        data="somewhere", pattern_sets=["sequence"], sizes=[3], repetitions=5, alphas=[0, 0.25],
+        algorithms=["GREEDY"], evaluators=["tree"], strategies=["consuming"], latency=True,
+        share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
+    )  # fmt: skip
+    shared = set(inspect.signature(sweep.measure_pattern).parameters) & {
+        field.name for field in fields(SweepConfig)
+    }
+    plain = SweepConfig(data="", pattern_sets=["sequence"])
+    assert len(shared) > 7 and all(getattr(config, n) != getattr(plain, n) for n in shared)
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(sweep, "measure_pattern", lambda *_, **options: given.update(options) or [])
+    monkeypatch.setattr(sweep, "own_stream", lambda data, pattern: None)
+    spec = draw_workload(
+        {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
+    )[0]
+    job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled([find_generator("GREEDY")]))
+    (tmp_path / "journals").mkdir()
+    statistics = cep.Statistics(
+        rates={v.name: 1.0 + k for k, v in enumerate(spec.pattern.variables)}
+    )
+    assert sweep._measure_one(job, (spec, statistics.to_dict())) is None
+    assert {name: given[name] for name in shared} == {
+        name: getattr(config, name) for name in shared
+    }
+
+
+def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
+    pattern = parse("PATTERN SEQ(A a, A other, B b) WITHIN 5 seconds")
+    rates = {"a": 2.0, "other": 2.0, "b": 3.0}
+    measured = cep.Statistics(rates=rates, stream_rate=100.0)
+    assert sweep.of_own_types(measured, pattern).stream_rate == 5.0
+    assert sweep.of_own_types(measured, pattern).rates == rates
+
+
+def test_an_interrupted_sweep_goes_on(
+    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small(data, patterns=3, algorithms=["EFREQ", "DP-LD", "DP-B"])
+
+    def interrupting(path: Path, known: dict[str, tuple[int, int]]) -> int:
+        rows = count_rows(path, known)
+        if rows >= 20:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # the signal is handled here at the latest
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "count_rows", interrupting)
+        patched.setattr(jobs, "_POLL_SECONDS", 0.01)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(spark, config, tmp_path, progress=False)
+    kept = journals(tmp_path)
+    assert sum(text.count(b"\n") for text in kept.values()) >= 20
+    assert not (tmp_path / "results.parquet").exists()
+    run_sweep(spark, config, tmp_path, progress=False)
+    assert_kept_and_completed(tmp_path, kept, patterns=12)
+
+
+def test_users_generators_travel_from_a_notebook_and_from_a_file(
+    spark: SparkSession,
+    data: Path,
+    tmp_path: Path,
+    registered: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What a notebook cell defines stands in __main__.
+    cell = "def cheapest_first(problem, rng): return sorted(range(problem.n), key=problem.rate)"
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec(cell, notebook)
+    registered("NOTEBOOK", plans="order")(notebook["cheapest_first"])
+    # A module beside the notebook, which the workers cannot import, with a helper of its own.
+    (tmp_path / "beside.py").write_text(
+        "def helper(n):\n    return list(range(n))[::-1]\n"
+        "def backwards(problem, rng):\n    return helper(problem.n)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import beside  # type: ignore[import-not-found]
+
+    registered("FILE", plans="order")(beside.backwards)
+    config = small(data, sizes=[3], algorithms=["EFREQ", "NOTEBOOK", "FILE"])
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
+    plans = results.groupby(["algorithm", "pattern_id"], sort=False)["plan"].first()
+    pd.testing.assert_series_equal(plans["NOTEBOOK"], plans["EFREQ"])
+    assert set(plans["FILE"]) == {"c, b, a"}
+
+
+def test_a_generator_may_fail_or_refuse_in_some_patterns(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec("def picky(problem, rng): return range(problem.n) if problem.n == 3 else 1 / 0", notebook)
+    registered("PICKY", plans="order")(notebook["picky"])
+    registered("SMALL-ONLY", plans="order", max_size=3)(notebook["picky"])
+    config = small(data, algorithms=["PICKY", "SMALL-ONLY", "DP-LD"])
+    results = run_sweep(spark, config, tmp_path, progress=False)
+    by_size = results.groupby(["algorithm", "size"])["status"].unique().map(list)
+    assert by_size["PICKY"].tolist() == [[OK], [ERROR]]
+    assert by_size["SMALL-ONLY"].tolist() == [[OK], [REFUSED]]
+    assert by_size["DP-LD"].tolist() == [[OK], [OK]]
+    assert results["reason"].str.contains("PICKY failed: ZeroDivisionError").any()
+
+
+def test_an_edited_generator_or_configuration_needs_another_folder(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["IDEA", "EFREQ"])
+
+    def idea(problem: Any, rng: Any) -> Any:
+        return range(problem.n)
+
+    registered("IDEA", plans="order")(idea)
+    with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
+        pass
+    with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
+        run_sweep(spark, replace(config, seed=1), tmp_path, progress=False)
+    del _GENERATORS["IDEA"]
+
+    def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
+        return range(problem.n)[::-1]
+
+    registered("IDEA", plans="order")(idea)
+    with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
+        run_sweep(spark, config, tmp_path, progress=False)
+
+
+def test_what_cannot_be_measured_is_told_with_its_pattern(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(DatasetError, match="no data set or Parquet file"):
+        run_sweep(spark, small(tmp_path / "nothing"), tmp_path / "out", progress=False)
+    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["EFREQ"])
+    with ResultsStore(tmp_path / "out", sweep.identity_of(config, [])) as store:
+        # As if somebody had edited the file.
+        broken = {"cardinalities": {"a": "many"}}
+        store.kept("statistics", lambda: {f"{s}-3-0000": broken for s in config.pattern_sets})
+    with pytest.raises(
+        ExperimentError, match=r"2 of 2 patterns .*-3-0000: StatisticsError: .*many"
+    ):
+        run_sweep(spark, config, tmp_path / "out", progress=False)
+
+
+def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
+    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+) -> None:
+    config = small(data, share_equal_plans=True)
+    folder = tmp_path / "out"
+    alone = run_sweep(spark, config, folder, progress=False)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    notebook: dict[str, Any] = {"__name__": "__main__"}
+    exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
+    registered("MINE", plans="order")(notebook["mine"])
+    assert not is_finished(folder) and is_finished(folder, [])
+    results = run_sweep(spark, config, folder, progress=False)
+    assert is_finished(folder)
+    for path, content in before.items():
+        assert path.read_bytes() == content or path.name == "sweep.lock", path
+    own = results[results["algorithm"] == "MINE"]
+    others = results[results["algorithm"] != "MINE"]
+    pd.testing.assert_frame_equal(
+        others.sort_values(IDENTITY, ignore_index=True),
+        alone.sort_values(IDENTITY, ignore_index=True),
+    )
+    assert len(own) == len(alone) / alone["algorithm"].nunique() and (own["status"] == OK).all()
+    # The same plans as EFREQ's: its runs count for both, and ratios are exactly 1.
+    efreq = others[others["algorithm"] == "EFREQ"].set_index(["pattern_id", "repetition"])
+    own = own.set_index(["pattern_id", "repetition"])
+    pd.testing.assert_series_equal(own["plan"], efreq["plan"].loc[own.index])
+    pd.testing.assert_series_equal(own["seconds"], efreq["seconds"].loc[own.index])
+    assert own["measured_with"].notna().all()
+    # Read again without Spark, and the whole of it pattern by pattern.
+    assert len(read_with_own(folder)) == len(results)
+    assert len(read_results(folder)) == len(alone)

@@ -1,0 +1,236 @@
+"""Sweep files: what they mean, and mistakes told with file, line and the nearest known key."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cepbench as cep
+from cepbench.errors import ExperimentError
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.sweeps.sweep_file import (
+    KEYS,
+    PAPER_SWEEPS,
+    SWEEPS,
+    change_of,
+    find_sweep,
+    named_sweeps,
+    read_sweep,
+)
+
+FULL = """\
+title = "All keys"
+description = "Every key once."
+data = { identifiers = 12, days = 1 }
+
+pattern_sets = ["sequence", "kleene"]
+sizes = [3, 4]
+patterns = 5
+window = "5 minutes"
+attribute = "price"
+max_partial_matches = 1e4
+max_kleene_events = 3
+
+generators = ["GREEDY", "dp-b"]
+evaluators = ["lazy-nfa", "tree"]
+strategies = ["any", "consuming"]
+alphas = [0, 0.5]
+latency = true
+share_equal_plans = true
+repetitions = 2
+seed = 7
+time_selectivity = "exact"
+partial_match_limit = 1_000_000
+
+[own_patterns]
+rising = '''
+PATTERN SEQ(N0001 a, N0002 b)
+WHERE a.price < b.price
+WITHIN 5 minutes
+'''
+
+[profile.quick]
+patterns = 1
+data = "nasdaq-style/quick"
+
+[profile.long]
+seed = 8
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
+    path = write(tmp_path, FULL)
+    assert {*tomllib.loads(FULL)} - {"profile"} == set(KEYS)
+    sweep = read_sweep(path, profile="long")
+    expected = SweepConfig(
+        data="events",
+        pattern_sets=("sequence", "kleene"),
+        sizes=(3, 4),
+        patterns=5,
+        window="5 minutes",
+        attribute="price",
+        max_partial_matches=1e4,
+        max_kleene_events=3,
+        strategies=("any", "consuming"),
+        alphas=(0, 0.5),
+        latency=True,
+        share_equal_plans=True,
+        algorithms=("GREEDY", "dp-b"),
+        evaluators=("lazy-nfa", "tree"),
+        repetitions=2,
+        seed=8,
+        time_selectivity="exact",
+        partial_match_limit=1_000_000,
+        own_patterns=(
+            ("rising", "PATTERN SEQ(N0001 a, N0002 b) WHERE a.price < b.price WITHIN 5 minutes"),
+        ),
+    )
+    assert sweep.config("events") == expected
+    # No field has its default, or the test would not see that it gets lost.
+    plain = SweepConfig(data="x")
+    for name in expected.to_dict():
+        assert getattr(expected, name) != getattr(plain, name), name
+    assert (sweep.name, sweep.title, sweep.description) == ("mine", "All keys", "Every key once.")
+    assert sweep.stream == sweep.data == {"identifiers": 12, "days": 1}
+    assert (sweep.seed, sweep.profile, sweep.profiles) == (8, "long", ("quick", "long"))
+    # GREEDY's orders in both evaluators and DP-B's trees in one, everything twice.
+    assert len(sweep.cells()) == 3 * 2 * 2 * 2
+    for part in ("All keys", "12 identifiers", "20 drawn", "1 of its own", "0, 0.5", "dp-b"):
+        assert part in sweep.describe()
+
+
+def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
+    path = write(tmp_path, FULL)
+    quick = read_sweep(path)  # the profile of this name needs no asking
+    assert (quick.profile, quick.data, quick.stream) == ("quick", "nasdaq-style/quick", None)
+    assert quick.config("x").patterns == 1 and quick.seed == 7
+    changed = read_sweep(path, profile="long", changes={"seed": 9, "data": Path("here")})
+    assert (changed.seed, changed.data) == (9, "here")
+    bare = read_sweep(write(tmp_path, 'data = "d"\npattern_sets = ["kleene"]'))
+    assert (bare.profile, bare.profiles, bare.title) == (None, (), "mine")
+    assert bare.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
+
+
+def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:
+    library = cep.open_dataset("nasdaq-style/sample").patterns
+    for data in ('"nasdaq-style/quick"', "{identifiers = 12, days = 1}"):
+        path = write(tmp_path, f'data = {data}\nown_patterns = ["four-stocks", "kleene"]')
+        config = read_sweep(path).config("x")
+        assert dict(config.own_patterns) == {
+            name: str(library[name]) for name in ("four-stocks", "kleene")
+        }
+    for data, names, message in (
+        ('"nasdaq-style"', '["for-stocks"]', "line 2: .*no pattern 'for-stocks'.*four-stocks"),
+        ('"here.parquet"', '["kleene"]', r"line 2: .*'here\.parquet' is no data set of the cata"),
+    ):
+        with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
+            read_sweep(write(tmp_path, f"data = {data}\nown_patterns = {names}"))
+
+
+def test_the_papers_sweeps_are_files() -> None:
+    named = named_sweeps()
+    assert tuple(named)[:3] == PAPER_SWEEPS
+    assert {path.stem for path in SWEEPS.glob("*.toml")} == set(named)
+    for name in named:
+        for profile in read_sweep(name).profiles:
+            sweep = read_sweep(name, profile=profile)
+            assert sweep.title and sweep.description and sweep.cells()
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "message"),
+    [
+        ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; did you mean 'sizes'"),
+        (
+            "generators", "algorithms",
+            r"line 13: unknown key 'algorithms'; did you mean 'generators'",
+        ),
+        ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),
+        (
+            "patterns = 1\n", "paterns = 1\n",
+            "line 32: unknown key 'paterns'; did you mean 'patterns'",
+        ),
+        ("seed = 7", "seed = -7", "line 20: seed is -7; it must be at least 0"),
+        ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators is 'GREEDY'; it must"),
+        ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns is '1'"),
+        ('"consuming"', '"next"', "line 15: unknown strategy 'next'"),
+        ('"kleene"', '"loops"', "line 5: unknown pattern set 'loops'"),
+        ('"5 minutes"', '"soon"', "line 8: window is 'soon'"),
+        (
+            "WHERE a.price <", "WHERE c.price <",
+            r"line 25: pattern 'rising': line 2, column 7: .*\n  WHERE c.price",
+        ),
+        ("seed = 7", "seed = ", r"is no TOML: .*line 20"),
+        ('title = "All keys"', "title = 3", "line 1: title is 3; it must be a text"),
+        ('"nasdaq-style/quick"', "3", "line 33: data is 3; it must be the name"),
+        ('"nasdaq-style/quick"', "{day = 3}", "line 33: data: .*did you mean 'days'"),
+        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: identifiers is None"),
+        ('["sequence", "kleene"]', "[]", "line 6: sizes is about patterns that are"),
+        (FULL, 'title = "T"', "names no data"),
+        (FULL, 'data = "x"\nprofile = "quick"', "line 2: profiles are tables"),
+        (FULL, 'data = "x"\nprofile.quick = 3', "line 2: profiles are tables"),
+    ],
+    ids=itertools.count(),
+)  # fmt: skip
+def test_mistakes_are_told_with_their_place(
+    tmp_path: Path, there: str, instead: str, message: str
+) -> None:
+    assert there in FULL
+    with pytest.raises(ExperimentError, match=rf"mine\.toml.*{message}"):
+        read_sweep(write(tmp_path, FULL.replace(there, instead)))
+
+
+def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
+    path = write(tmp_path, FULL)
+    for changes, message in (
+        ({"seed": "x"}, "seed is 'x'"),
+        ({"pattern": 3}, "unknown key 'pattern'; did you mean 'patterns'"),
+        ({"data": ""}, "data is ''"),
+    ):
+        with pytest.raises(ExperimentError, match=message) as told:
+            read_sweep(path, changes=changes)
+        assert "mine.toml" not in str(told.value)
+    with pytest.raises(ExperimentError, match=r"unknown profile 'ful'.*quick and long"):
+        read_sweep(path, profile="ful")
+    with pytest.raises(ExperimentError, match="has no profiles; leave 'quick' out"):
+        read_sweep(write(tmp_path, 'data = "x"'), profile="quick")
+
+
+def test_generators_and_evaluators_are_looked_up_when_they_are_needed(tmp_path: Path) -> None:
+    path = write(tmp_path, FULL.replace("dp-b", "DP-C"))
+    sweep = read_sweep(path)  # it may be one of the reader's own, not registered here
+    with pytest.raises(ExperimentError, match=r"mine\.toml: there is no plan generator 'DP-C'"):
+        sweep.cells()
+    path = write(tmp_path, FULL.replace('"lazy-nfa", "tree"', '"lazy-nfa"'))
+    with pytest.raises(ExperimentError, match=r"mine\.toml: .*none of the evaluators"):
+        read_sweep(path).cells()
+
+
+def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExperimentError, match=r"there is no file .*other\.toml"):
+        find_sweep(tmp_path / "other.toml")
+    with pytest.raises(ExperimentError, match=r"unknown sweep 'latncy'.*did you mean 'latency'"):
+        find_sweep("latncy")
+    # A file beside the reader goes before a name of the package.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latency").write_text('data = "mine"')
+    assert read_sweep("latency").data == "mine"
+
+
+def test_changes_are_written_as_in_a_file() -> None:
+    assert change_of("patterns=10") == ("patterns", 10)
+    assert change_of('pattern_sets=["sequence"]') == ("pattern_sets", ["sequence"])
+    assert change_of("data={identifiers=3, days=1}") == ("data", {"identifiers": 3, "days": 1})
+    assert change_of("max_partial_matches=inf") == ("max_partial_matches", float("inf"))
+    for wrong in ("patterns", "patterns=", "patterns=many", "window=5 minutes"):
+        with pytest.raises(ExperimentError, match="must be FIELD=VALUE"):
+            change_of(wrong)

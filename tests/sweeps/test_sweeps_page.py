@@ -1,0 +1,75 @@
+"""docs/sweeps.md and the file to copy say what is so."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cepbench.analysis.sweep_comparison import LEAST_PAIRS, LEVEL, NEGLIGIBLE
+from cepbench.errors import ExperimentError
+from cepbench.sweeps.cells import PROVENANCE, RESULT_SCHEMA
+from cepbench.sweeps.configuration import STRATEGIES
+from cepbench.sweeps.sweep_file import KEYS, find_sweep, read_sweep
+from cepbench.sweeps.workload import PATTERN_SETS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "notebooks" / "sweeps" / "example.toml"
+
+
+@pytest.fixture
+def printed(tmp_path: Path) -> Path:
+    """The example of the page as a file."""
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    path = tmp_path / "printed.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> None:
+    content = tomllib.loads(printed.read_text(encoding="utf-8"))
+    profiles = content.pop("profile")
+    assert set(content) == set(KEYS)
+    for profile in profiles:
+        sweep = read_sweep(printed, profile=profile)
+        assert sweep.cells() and sweep.config("x").own_patterns
+    assert read_sweep(printed).profile == "quick"
+    assert read_sweep(printed, profile="full").config("x").patterns == 100
+    for name in (*PATTERN_SETS, *STRATEGIES):
+        assert name in printed.read_text(encoding="utf-8")
+    lifted = printed.read_text(encoding="utf-8").replace("= 1e6", "= inf")
+    printed.write_text(lifted, encoding="utf-8")
+    assert read_sweep(printed).config("x").max_partial_matches is None
+
+
+def test_only_data_must_be_there(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text('data = "x"', encoding="utf-8")
+    assert read_sweep(path).config("x").pattern_sets == tuple(PATTERN_SETS)
+    path.write_text("seed = 1", encoding="utf-8")
+    with pytest.raises(ExperimentError, match="names no data"):
+        read_sweep(path)
+
+
+def test_the_file_to_copy_can_be_run() -> None:
+    for profile in (None, *read_sweep(EXAMPLE).profiles):
+        assert read_sweep(EXAMPLE, profile=profile).cells()
+    assert str(EXAMPLE.relative_to(ROOT)) in PAGE
+
+
+def test_names_of_sweeps_and_numbers_on_the_page_are_right() -> None:
+    named = re.findall(r"cepbench sweep (?:run|estimate) ((?:[\w./]+ ?)+)", PAGE)
+    names = {name for several in named for name in several.split()} - {"mine.toml"}
+    assert len(names) > 2
+    for name in names:
+        assert find_sweep(ROOT / name if "/" in name else name).is_file()
+    assert (LEAST_PAIRS, LEVEL, NEGLIGIBLE) == (6, 0.05, 1.05)
+    assert "Fewer than six pairs" in PAGE and "more than 5 %" in PAGE
+    assert {"status", "reason", "configuration", "seed", "started_at"} < set(RESULT_SCHEMA.names)
+    told = PAGE.lower()
+    for name in PROVENANCE:
+        word = name.removesuffix("_version").replace("cpu", "processor")
+        assert word in told, name

@@ -1,0 +1,199 @@
+"""Pattern sets: shape of section 6.2, stability of the draws, the bound on the work."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.errors import ExperimentError
+from cepbench.patterns.model import Operator
+from cepbench.sweeps.workload import PATTERN_SETS, draw_workload, most_partial_matches
+
+CARDINALITIES = {f"S{k:02d}": float(1 + k) for k in range(20)} | {"BRK.A": 3.5}
+
+
+#: A pattern of size 4, with and without a bound, as the first version of this library drew it.
+DRAWN_BEFORE = {
+    ("sequence", None): "PATTERN SEQ(S08 a, S03 b, S15 c, S14 d)"
+    " WHERE a.difference < b.difference AND b.difference > d.difference WITHIN 20 minutes",
+    ("conjunction", None): "PATTERN AND(S18 a, S19 b, S14 c, S03 d)"
+    " WHERE a.difference > c.difference AND a.difference < d.difference WITHIN 20 minutes",
+    ("sequence", 30000.0): "PATTERN SEQ(S10 a, S16 b, S03 c, S14 d)"
+    " WHERE b.difference < c.difference AND a.difference > d.difference WITHIN 20 minutes",
+    ("conjunction", 30000.0): "PATTERN AND(S17 a, S03 b, S18 c, S14 d)"
+    " WHERE a.difference > b.difference AND b.difference > c.difference WITHIN 20 minutes",
+}
+
+
+def test_patterns_have_the_shape_of_the_paper() -> None:
+    specs = draw_workload(CARDINALITIES, patterns=20, seed=5)
+    assert len(specs) == len({spec.pattern_id for spec in specs}) == 5 * 5 * 20
+    compared = set()
+    for spec in specs:
+        pattern = spec.pattern
+        assert str(pattern) == spec.text
+        assert pattern.window.seconds == 1200
+        branches = pattern.branches()
+        assert len(branches) == (3 if spec.pattern_set == "disjunction" else 1)
+        names = [name for branch in branches for name in branch.names]
+        assert len(names) == len(set(names)) == len(branches) * spec.size
+        for branch in branches:
+            is_conjunction = spec.pattern_set == "conjunction"
+            assert branch.operator is (Operator.AND if is_conjunction else Operator.SEQ)
+            assert branch.is_simple
+            types = [variable.type for variable in branch.variables]
+            assert len(types) == len(set(types)) == spec.size
+            assert set(types) <= CARDINALITIES.keys()
+            assert len(branch.conditions) == spec.size // 2
+            pairs = {frozenset(clause.variables) for clause in branch.conditions}
+            assert len(pairs) == len(branch.conditions)
+            for clause in branch.conditions:
+                (comparison,) = clause.comparisons
+                assert len(clause.variables) == 2
+                assert {a.name for a in comparison.attributes()} == {"difference"}
+                compared.add(comparison.operator)
+    assert compared == {"<", ">"}
+
+
+@pytest.mark.parametrize(("pattern_set", "kind"), [("negation", "negated"), ("kleene", "kleene")])
+def test_one_item_is_negated_or_repeated_at_any_place(pattern_set: str, kind: str) -> None:
+    specs = draw_workload(CARDINALITIES, pattern_sets=[pattern_set], sizes=[4], patterns=200)
+    places = []
+    for spec in specs:
+        kinds = [variable.kind for variable in spec.pattern.variables]
+        assert sorted(kinds) == sorted([kind, "plain", "plain", "plain"])
+        places.append(kinds.index(kind))
+    for place in range(4):
+        assert abs(places.count(place) - 50) < 31  # five standard deviations
+
+
+def test_the_identifier_under_kleene_is_rare() -> None:
+    for bound in (1.5, 6.0):
+        specs = draw_workload(
+            CARDINALITIES, pattern_sets=["kleene"], patterns=40, max_kleene_events=bound
+        )
+        rates = [
+            CARDINALITIES[variable.type]
+            for spec in specs
+            for variable in spec.pattern.variables
+            if variable.kind == "kleene"
+        ]
+        assert max(rates) == math.floor(bound)  # the others are drawn as ever
+        plain = [CARDINALITIES[v.type] for s in specs for v in s.pattern.variables]
+        assert max(plain) == 20
+
+
+def test_sequences_and_conjunctions_are_what_they_were() -> None:
+    for (pattern_set, bound), text in DRAWN_BEFORE.items():
+        specs = draw_workload(
+            CARDINALITIES,
+            pattern_sets=[pattern_set],
+            sizes=[4],
+            patterns=2,
+            seed=5,
+            max_partial_matches=bound,
+        )
+        assert specs[1].text == text
+
+
+def test_a_pattern_does_not_depend_on_the_others() -> None:
+    few = draw_workload(CARDINALITIES, sizes=[4], patterns=2, seed=1)
+    many = draw_workload(
+        dict(reversed(CARDINALITIES.items())),
+        pattern_sets=list(PATTERN_SETS)[::-1],
+        sizes=[3, 5, 4],
+        patterns=9,
+        seed=1,
+    )
+    by_id = {spec.pattern_id: spec for spec in many}
+    assert [by_id[spec.pattern_id] for spec in few] == few
+
+
+def test_seeds_sizes_and_numbers_give_different_patterns() -> None:
+    one, other = (draw_workload(CARDINALITIES, patterns=10, seed=seed) for seed in (0, 1))
+    assert len({spec.text for spec in [*one, *other]}) > 490
+
+
+def test_identifiers_are_drawn_uniformly() -> None:
+    names = [f"S{k}" for k in range(6)]
+    for bound in (None, 1e9):
+        specs = draw_workload(
+            dict.fromkeys(names, 2.0),
+            pattern_sets=["sequence"],
+            sizes=[3],
+            patterns=300,
+            max_partial_matches=bound,
+        )
+        firsts = [spec.text.removeprefix("PATTERN SEQ(").split()[0] for spec in specs]
+        for name in names:
+            assert abs(firsts.count(name) - 50) < 33  # five standard deviations
+
+
+@pytest.mark.parametrize("pattern_set", PATTERN_SETS)
+def test_the_bound_holds(pattern_set: str) -> None:
+    bound = 30_000 if pattern_set == "conjunction" else 3_000
+    specs = draw_workload(
+        CARDINALITIES, pattern_sets=[pattern_set], patterns=10, max_partial_matches=bound
+    )
+    works = []
+    for spec in specs:
+        for branch in spec.pattern.branches():
+            # What a variable stands for: nothing under NOT, sets under KL.
+            rates = [
+                2 ** CARDINALITIES[v.type] if v.kind == "kleene" else CARDINALITIES[v.type]
+                for v in branch.positive
+            ]
+            subsets = itertools.chain.from_iterable(
+                itertools.combinations(rates, k) for k in range(1, len(rates) + 1)
+            )
+            order = (lambda _: 1) if pattern_set == "conjunction" else math.factorial
+            works.append(max(math.prod(subset) / order(len(subset)) for subset in subsets))
+    assert max(works) <= bound
+    assert max(works) > bound / 2  # it is the bound that holds them down
+
+
+@given(
+    st.lists(st.floats(0.01, 50), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: bool) -> None:
+    worst = max(
+        math.prod(subset) / (math.factorial(len(subset)) if ordered else 1)
+        for k in range(1, len(rates) + 1)
+        for subset in itertools.combinations(rates, k)
+    )
+    assert most_partial_matches(np.array(rates), ordered=ordered) == pytest.approx(worst)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pattern_sets": ["sequences"]}, "unknown pattern set 'sequences'"),
+        ({"sizes": [22]}, "size 22: sizes run from 2 to the number of identifiers, here 21"),
+        ({"patterns": 0}, "at least one"),
+        ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays below"),
+        (
+            {"pattern_sets": ["kleene"], "max_kleene_events": 0.5},
+            "stays below max_kleene_events=0.5; raise it",
+        ),
+        ({"cardinalities": {"A": 1.0, "B": 0.0, "C": 2.0}, "sizes": [2]}, "'B' has 0.0 events"),
+    ],
+)
+def test_impossible_workloads_are_refused(arguments: dict[str, object], message: str) -> None:
+    cardinalities = arguments.pop("cardinalities", CARDINALITIES)
+    with pytest.raises(ExperimentError, match=message):
+        draw_workload(cardinalities, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_negated_item_is_in_no_partial_match_and_may_be_frequent() -> None:
+    cardinalities = {"OFTEN": 1e6, **{f"S{k}": 1.0 for k in range(4)}}
+    specs = draw_workload(
+        cardinalities, pattern_sets=["negation"], sizes=[3], patterns=40, max_partial_matches=10.0
+    )
+    with_frequent = [spec.text for spec in specs if "OFTEN" in spec.text]
+    assert with_frequent and all("NOT(OFTEN" in text for text in with_frequent)

@@ -1,0 +1,69 @@
+"""Files with generators of one's own: loaded again, two that clash, and how edits are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cepbench.errors import PlanGeneratorError
+from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, own_generators
+from cepbench.plugins import load_plugins
+from cepbench.sweeps.configuration import hash_of_code
+from cepbench.sweeps.user_parts import own_folder
+
+HELPED = """
+import cepbench as cep
+
+def helper(n):
+    return list(range(n)){turned}
+
+@cep.plan_generator("{name}", plans="order")
+def mine(problem, rng):
+    return helper(problem.n)
+"""
+
+
+@pytest.fixture(autouse=True)
+def undone() -> Iterator[None]:
+    before = dict(_GENERATORS)
+    yield
+    _GENERATORS.clear()
+    _GENERATORS.update(before)
+
+
+def write(folder: Path, stem: str, name: str = "MINE", turned: str = "") -> Path:
+    path = folder / f"{stem}.py"
+    path.write_text(HELPED.format(name=name, turned=turned), encoding="utf-8")
+    return path
+
+
+def test_one_file_several_or_none(tmp_path: Path) -> None:
+    for nothing in (None, "", (), []):
+        load_plugins(nothing)
+    assert own_generators() == []
+    one, two = write(tmp_path, "one", "ONE"), write(tmp_path, "two", "TWO")
+    load_plugins(str(one))
+    load_plugins([one, two])  # the first again, as by a cell that is run twice
+    assert own_generators() == ["ONE", "TWO"]
+
+
+def test_two_files_do_not_take_each_others_names(tmp_path: Path) -> None:
+    load_plugins(write(tmp_path, "one"))
+    with pytest.raises(PlanGeneratorError, match=r"two\.py registers MINE, and so does one\.py"):
+        load_plugins(write(tmp_path, "two"))
+
+
+def test_an_edit_of_what_a_generator_calls_is_noticed(tmp_path: Path) -> None:
+    folders, codes = set(), set()
+    for turned in ("", "[::-1]", ""):
+        load_plugins(write(tmp_path, "one", turned=turned))
+        codes.add(hash_of_code(PLAN_GENERATORS["MINE"]))
+        folders.add(own_folder(tmp_path, "MINE"))
+    assert len(folders) == len(codes) == 2
+
+
+def test_no_name_leaves_the_folder_of_the_sweep(tmp_path: Path) -> None:
+    load_plugins(write(tmp_path, "one", "../../MINE"))
+    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "own"
