@@ -99,9 +99,9 @@ def contestants(task: Task, data: Data) -> Iterator[Contestant]:
     """All ways to find the matches of a task."""
     pattern = task.pattern
     measured = cep.measure_statistics(pattern, data.stream, seed=0)
-    for algorithm in ("DP-LD", "DP-B"):
-        plan = cep.plan(pattern, measured, algorithm=algorithm)
-        yield from detections(f"cepbench {algorithm}", pattern, data.stream, plan)
+    for generator in ("DP-LD", "DP-B"):
+        plan = cep.plan(pattern, measured, generator=generator)
+        yield from detections(f"cepbench {generator}", pattern, data.stream, plan)
     names = {"type_column": "symbol", "time_column": "ts"}
     counting = cep.to_sql(pattern, plan, output="count", **names)
     # Nobody else sorts the matches.

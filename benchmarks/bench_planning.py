@@ -90,7 +90,7 @@ def measure(
                 if n > largest.get(name, n):
                     continue
                 row = {
-                    "algorithm": name,
+                    "generator": name,
                     "size": n,
                     "problem": number,
                     "seed": seed,
@@ -113,7 +113,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> str:
     """Median, least and most time per generator and size, and its ratio to GREEDY's median."""
     times: dict[tuple[int, str], list[float]] = {}
     for row in rows:
-        taken = times.setdefault((row["size"], row["algorithm"]), [])
+        taken = times.setdefault((row["size"], row["generator"]), [])
         if row["refused"] is None:
             taken.append(row["seconds"])
     lines = [

@@ -26,7 +26,7 @@ from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 from cepbench.spark.session import spark_session
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.spark_job import run_sweep
+from cepbench.sweeps.on_spark.job import run_sweep
 
 #: Pairs of generators that the paper compares in figures.
 PAIRS = (("DP-LD", "EFREQ"), ("DP-LD", "GREEDY"), ("DP-B", "ZSTREAM"), ("DP-B", "ZSTREAM-ORD"))
@@ -89,7 +89,7 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
     Parameters
     ----------
     results : DataFrame
-        As :func:`cepbench.sweeps.spark_job.run_sweep` returns it.
+        As :func:`cepbench.sweeps.on_spark.job.run_sweep` returns it.
     seed : int
         Of the bootstrap.
     """
@@ -102,7 +102,7 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
     metrics = ["events_per_second", "peak_partial_matches", "peak_bytes"]
     averages = summarize(results, metrics, seed=seed)
     averages = averages[averages["size"].isna() & (averages["statistic"] == "median")]
-    key = ["pattern_set", "algorithm", "metric"]
+    key = ["pattern_set", "generator", "metric"]
     wide = averages.set_index(key)["value"].unstack("metric", sort=False)
     yield from left_out_notes(averages[averages["metric"] == "events_per_second"])
     yield from (
@@ -111,14 +111,14 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
         "|---|---|---:|---:|---:|---:|",
     )
     gains = {
-        (row["pattern_set"], row["algorithm"]): _interval(row)
-        for name in results["algorithm"].unique()
+        (row["pattern_set"], row["generator"]): _interval(row)
+        for name in results["generator"].unique()
         for row in _ratios(results, name, "TRIVIAL", ["pattern_set"], seed)
     }
-    for (pattern_set, algorithm), row in wide.iterrows():
+    for (pattern_set, generator), row in wide.iterrows():
         yield (
-            f"| {pattern_set} | {algorithm} | {row['events_per_second']:,.0f} "
-            f"| {gains[pattern_set, algorithm]} | {row['peak_partial_matches']:,.0f} "
+            f"| {pattern_set} | {generator} | {row['events_per_second']:,.0f} "
+            f"| {gains[pattern_set, generator]} | {row['peak_partial_matches']:,.0f} "
             f"| {row['peak_bytes']:,.0f} |"
         )
     yield from (
@@ -126,20 +126,20 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
         "| set | size | pair | throughput ratio [95 %] | patterns |",
         "|---|---|---|---|---|",
     )
-    for algorithm, baseline in PAIRS:
-        for row in _ratios(results, algorithm, baseline, ["pattern_set", "size"], seed):
+    for generator, baseline in PAIRS:
+        for row in _ratios(results, generator, baseline, ["pattern_set", "size"], seed):
             size = "all" if pd.isna(row["size"]) else row["size"]
             yield (
-                f"| {row['pattern_set']} | {size} | {algorithm} / {baseline} "
+                f"| {row['pattern_set']} | {size} | {generator} / {baseline} "
                 f"| {_interval(row)} | {row['patterns']} |"
             )
 
 
 def _ratios(
-    results: pd.DataFrame, algorithm: str, baseline: str, by: Sequence[str], seed: int
+    results: pd.DataFrame, generator: str, baseline: str, by: Sequence[str], seed: int
 ) -> list[dict]:
     """Geometric means of the ratios of throughput, paired by pattern."""
-    found = paired_ratios(results, "events_per_second", algorithm, baseline, by, seed=seed)
+    found = paired_ratios(results, "events_per_second", generator, baseline, by, seed=seed)
     return found[found["statistic"] == "geometric mean"].to_dict("records")
 
 

@@ -35,7 +35,7 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
         if _registered() == before:
             raise PlanGeneratorError(
                 f"{file} registers neither a plan generator nor an evaluator; write "
-                '@cepbench.plan_generator("MY-IDEA", plans="order") or '
+                '@cepbench.plan_generator("MY-IDEA", kind="order") or '
                 '@cepbench.plan_evaluator("my-engine") above its function'
             )
         for earlier, later in zip(before, _registered(), strict=True):

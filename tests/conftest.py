@@ -6,12 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from cepbench.evaluators import registry as evaluators
 from cepbench.planners import registry as generators
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A kernel's first call compiles it, which no deadline should count.
 _COMMON = {
@@ -47,8 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     for item in items:
         folder = item.path.relative_to(tests).parts[0]
-        if folder in _ONE_WORKER:
-            item.add_marker(pytest.mark.xdist_group(_ONE_WORKER[folder]))
+        if folder in _ONE_WORKER or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(_ONE_WORKER.get(folder, "spark")))
 
 
 @pytest.fixture(autouse=True)
@@ -73,3 +77,30 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(CATALOGUE, copy, ignore=shutil.ignore_patterns("data"))
     monkeypatch.setenv("CEPBENCH_DATASETS", str(copy))
     return copy
+
+
+#: Options that make a short-lived Java start faster.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from cepbench.spark.session import spark_session
+
+    session = spark_session(
+        "local[2]",
+        memory="1g",
+        java_options=QUICK_JAVA,
+        settings={"spark.sql.shuffle.partitions": "2"},
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real sample files; tests that need it are skipped where none is named."""
+    named = os.environ.get("CEPBENCH_REAL_DATA")
+    if not named:
+        pytest.skip("CEPBENCH_REAL_DATA names no folder of real data")
+    return Path(named)

@@ -245,6 +245,6 @@ def test_the_nearest_name() -> None:
 def test_names_that_cannot_be_shown_are_refused(name: Any) -> None:
     """Charts and pages of a generator called by half a surrogate pair ended in raw errors."""
     with pytest.raises(PlanGeneratorError, match="needs a name"):
-        cep.plan_generator(name, plans="order")
+        cep.plan_generator(name, kind="order")
     with pytest.raises(EvaluationError, match="needs a name"):
         cep.plan_evaluator(name)

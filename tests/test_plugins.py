@@ -19,7 +19,7 @@ import cepbench as cep
 def helper(n):
     return list(range(n)){turned}
 
-@cep.plan_generator("{name}", plans="order")
+@cep.plan_generator("{name}", kind="order")
 def mine(problem, rng):
     return helper(problem.n)
 """

@@ -48,10 +48,10 @@ def test_every_generator_s_plan_finds_the_same(name: str, stream: cep.EventStrea
     assert cep.parse(str(pattern)) == pattern
     statistics = cep.measure_statistics(pattern, stream)
     expected = None
-    for algorithm in UNIVERSAL:
+    for generator in UNIVERSAL:
         # Latency counts where the variable whose event arrives last is known.
         for alpha in (0.0, 0.5) if name == "sequence" else (0.0,):
-            plan = cep.plan(pattern, statistics, algorithm=algorithm, seed=0, alpha=alpha)
+            plan = cep.plan(pattern, statistics, generator=generator, seed=0, alpha=alpha)
             assert plan.cost > 0
             assert ET.fromstring(plan._repr_html_()) is not None
             result = cep.evaluate(pattern, stream, plan)
@@ -69,7 +69,7 @@ def test_every_generator_s_plan_finds_the_same(name: str, stream: cep.EventStrea
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_detector_is_put_away_and_goes_on(name: str, stream: cep.EventStream, tmp_path) -> None:
     pattern = cep.parse(f"PATTERN {PATTERNS[name]} WITHIN 8 minutes")
-    plan = cep.plan(pattern, cep.measure_statistics(pattern, stream), algorithm="DP-B")
+    plan = cep.plan(pattern, cep.measure_statistics(pattern, stream), generator="DP-B")
     detector = cep.Detector(pattern, plan)
     found = [detector.push(stream[:300])]
     np.savez(tmp_path / "state.npz", **detector.snapshot())

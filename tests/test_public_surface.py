@@ -91,7 +91,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_the_plan_generators_and_evaluators_by_the_papers_names() -> None:
-    assert {name: cep.PLAN_GENERATORS[name].plans for name in GENERATORS} == GENERATORS
+    assert {name: cep.PLAN_GENERATORS[name].kind for name in GENERATORS} == GENERATORS
     assert list(cep.PLAN_GENERATORS)[: len(GENERATORS)] == list(GENERATORS)
     assert list(cep.EVALUATORS) == ["lazy-nfa", "tree"]
 
@@ -127,8 +127,8 @@ def test_measured_statistics_make_plans_that_find_the_same(stream, pattern) -> N
     assert stats.rates["a"] > stats.rates["b"] > stats.rates["c"] > 0
     assert 0.4 < stats.selectivities["a", "b"] < 0.6
     tables = []
-    for algorithm, kind in GENERATORS.items():
-        plan = cep.plan(pattern, stats, algorithm=algorithm, seed=0)
+    for generator, kind in GENERATORS.items():
+        plan = cep.plan(pattern, stats, generator=generator, seed=0)
         assert isinstance(plan, cep.OrderPlan if kind == "order" else cep.TreePlan)
         assert plan.cost > 0
         result = cep.evaluate(pattern, stream, plan)
@@ -143,12 +143,12 @@ def test_plans_are_compared_with_lists_and_pairs(pattern) -> None:
     stats = cep.Statistics(
         cardinalities={"a": 12.0, "b": 6.0, "c": 1.0}, selectivities={("a", "b"): 0.1}
     )
-    assert cep.plan(pattern, stats, algorithm="EFREQ").order == ["c", "b", "a"]
-    assert cep.plan(pattern, stats, algorithm="TRIVIAL").order == ["a", "b", "c"]
-    tree = cep.plan(pattern, stats, algorithm="DP-B", seed=0).tree
+    assert cep.plan(pattern, stats, generator="EFREQ").order == ["c", "b", "a"]
+    assert cep.plan(pattern, stats, generator="TRIVIAL").order == ["a", "b", "c"]
+    tree = cep.plan(pattern, stats, generator="DP-B", seed=0).tree
     assert {type(part) for part in tree} == {str, tuple}
     assert cep.TreePlan((("a", "c"), "b")).tree == (("a", "c"), "b")
-    assert cep.plan(pattern, stats).algorithm == "DP-B"
+    assert cep.plan(pattern, stats).generator == "DP-B"
 
 
 def test_statistics_by_hand_in_either_unit(pattern) -> None:
@@ -160,9 +160,9 @@ def test_statistics_by_hand_in_either_unit(pattern) -> None:
     rates = cep.Statistics(
         rates={"a": 12 / 1200, "b": 6 / 1200, "c": 2.4 / 1200}, selectivities=selectivities
     )
-    for algorithm in GENERATORS:
-        one = cep.plan(pattern, cardinalities, algorithm=algorithm, seed=1)
-        other = cep.plan(pattern, rates, algorithm=algorithm, seed=1)
+    for generator in GENERATORS:
+        one = cep.plan(pattern, cardinalities, generator=generator, seed=1)
+        other = cep.plan(pattern, rates, generator=generator, seed=1)
         assert one.tree == other.tree
         assert one.cost == pytest.approx(other.cost)
 
@@ -190,7 +190,7 @@ def test_a_result(stream, pattern) -> None:
 
 def test_a_plan_is_explained(stream, pattern) -> None:
     stats = cep.measure_statistics(pattern, stream)
-    plan = cep.plan(pattern, stats, algorithm="DP-LD")
+    plan = cep.plan(pattern, stats, generator="DP-LD")
     expected = cep.explain(pattern, plan, stats)
     assert expected.metrics is None
     assert expected.nodes["cost"].sum() == pytest.approx(plan.cost)
@@ -225,7 +225,7 @@ def test_compare_has_a_row_for_every_generator(stream, pattern) -> None:
         told=lambda done, total: told.append((done, total)),
     )  # fmt: skip
     assert told == [(done, len(GENERATORS)) for done in range(len(GENERATORS) + 1)]
-    assert table["algorithm"].tolist() == list(GENERATORS)
+    assert table["generator"].tolist() == list(GENERATORS)
     assert table["evaluator"].tolist() == [
         {"order": "lazy-nfa", "tree": "tree"}[kind] for kind in GENERATORS.values()
     ]
@@ -238,15 +238,15 @@ def test_compare_has_a_row_for_every_generator(stream, pattern) -> None:
 
 
 def test_a_generator_of_ones_own_is_everywhere(stream, pattern) -> None:
-    @cep.plan_generator("MY-IDEA", plans="order")
+    @cep.plan_generator("MY-IDEA", kind="order")
     def my_idea(problem, rng):
         return sorted(range(problem.n), key=problem.rate)
 
     assert "MY-IDEA" in cep.PLAN_GENERATORS
     stats = cep.measure_statistics(pattern, stream)
-    assert cep.plan(pattern, stats, algorithm="MY-IDEA").order == ["c", "b", "a"]
+    assert cep.plan(pattern, stats, generator="MY-IDEA").order == ["c", "b", "a"]
     table = cep.compare(pattern, stream, repetitions=1, seconds=0)
-    assert table["algorithm"].tolist() == [*GENERATORS, "MY-IDEA"]
+    assert table["generator"].tolist() == [*GENERATORS, "MY-IDEA"]
     assert table["status"].iloc[-1] == "ok"
 
 
@@ -257,13 +257,13 @@ def test_a_generator_of_ones_own_was_removed_again() -> None:
 def test_everything_shows_itself_in_a_notebook_cell(stream, pattern) -> None:
     stats = cep.measure_statistics(pattern, stream)
     assert "WITHIN  20 minutes" in "".join(ET.fromstring(pattern._repr_html_()).itertext())
-    for algorithm in ("GREEDY", "DP-B"):
-        plan = cep.plan(pattern, stats, algorithm=algorithm)
+    for generator in ("GREEDY", "DP-B"):
+        plan = cep.plan(pattern, stats, generator=generator)
         figure = ET.fromstring(plan._repr_html_())
         drawing = next(part for part in figure if part.tag.endswith("svg"))
         names = {e.text for e in drawing.iter() if e.tag.endswith("}text")}
         assert {"a", "b", "c"} <= names
-        assert algorithm in "".join(figure.itertext())
+        assert generator in "".join(figure.itertext())
         result = cep.evaluate(pattern, stream, plan)
         cell = ET.fromstring(f"<div>{result._repr_html_()}</div>")
         assert f"{result.metrics.matches:,} matches" in cell[0].text
@@ -302,7 +302,7 @@ MISTAKES = {
         lambda stream: cep.plan(
             cep.parse("PATTERN SEQ(MSFT a) WITHIN 5 minutes"),
             cep.Statistics(rates={"a": 1}),
-            algorithm="DPB",
+            generator="DPB",
         ),
         ["no plan generator 'DPB'", "did you mean DP-B", "Known are TRIVIAL"],
     ),

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from cepbench.analysis.checks import Check, Selection, measure
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.gains import gains_by_weight, gains_over_native
 from cepbench.analysis.significance import EXACT_PAIRS, sign_flip_p_values
 from cepbench.analysis.summary import paired_ratios, summarize
@@ -25,7 +26,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import ten_symbols
 from cepbench.studies.kolchinsky2018.distances import distance_summary
-from cepbench.studies.kolchinsky2018.figure_data import cost_fit, cost_points, latency_points
+from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, planning_summary
 from cepbench.studies.kolchinsky2018.robustness import planning_regrets
 from cepbench.sweeps.estimate import choose_sample
@@ -57,14 +58,14 @@ def results(seed: int = 0) -> pd.DataFrame:
             "size": 3 + number % 2,
             "pattern_id": f"p{number}",
             "pattern": f"p{number}",
-            "algorithm": algorithm,
-            "plans": plans,
+            "generator": generator,
+            "plan_kind": plans,
             "evaluator": "tree",
             "strategy": "any",
             "alpha": 0.0,
             "repetition": 0,
             "status": "ok",
-            "plan": f"plan {number} {algorithm}",
+            "plan": f"plan {number} {generator}",
             "plan_log_cost": rng.normal(),
             "log_cost": rng.normal(),
             "matches": 7,
@@ -77,7 +78,7 @@ def results(seed: int = 0) -> pd.DataFrame:
             },
         }
         for number in range(15)
-        for algorithm, plans in runs
+        for generator, plans in runs
     ]  # fmt: skip
     return pd.DataFrame(rows)
 

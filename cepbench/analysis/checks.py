@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.summary import CONFIDENCE, RESAMPLES
-from cepbench.studies.kolchinsky2018.figure_data import cost_fit
 from cepbench.sweeps.cells import OK
 
 #: Resampling fewer patterns than this says nothing about others.
@@ -28,7 +28,7 @@ _SAME_COST = 1e-9
 _OF_PLANS = ("exponent", "rank_correlation")
 
 _KEY = ["pattern_set", "size", "pattern_id"]
-_VARIANT = ["algorithm", "strategy", "alpha"]
+_VARIANT = ["generator", "strategy", "alpha"]
 _TAKE: dict[str, Callable[..., Any]] = {
     "lowest": np.nanmin,
     "median": np.nanmedian,
@@ -65,7 +65,7 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
 class Selection:
     """Which runs are one side of a ratio; None takes whatever there is."""
 
-    algorithms: tuple[str, ...]
+    generators: tuple[str, ...]
     alpha: float | None = None
     strategy: str | None = None
 
@@ -89,7 +89,7 @@ class Check:
     needed_sizes : tuple of int
         Sizes that must all be there.
     across : str
-        ``pattern_set``, ``size`` or ``algorithm``: one number for each, and ``take`` says which
+        ``pattern_set``, ``size`` or ``generator``: one number for each, and ``take`` says which
         one counts. Empty: one number for all together.
     take : str
         ``lowest``, ``median`` or ``highest``.
@@ -158,7 +158,7 @@ def measure(
     ----------
     check : Check
     table : DataFrame or None
-        Columns ``size``, ``pattern_id``, ``algorithm`` and the metric's; ``pattern_set``,
+        Columns ``size``, ``pattern_id``, ``generator`` and the metric's; ``pattern_set``,
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a fit, as
         :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it. None: not measured.
     seed : int
@@ -187,7 +187,7 @@ def _columns_of(check: Check) -> tuple[str, ...]:
 def _logs(table: pd.DataFrame, check: Check) -> pd.DataFrame:
     """One row a pattern and variant: medians of the logarithm over repetitions."""
     plain = pd.DataFrame({"size": table["size"].astype(int), "pattern_id": table["pattern_id"]})
-    plain["algorithm"] = table["algorithm"]
+    plain["generator"] = table["generator"]
     for name, default in (("pattern_set", ""), ("strategy", "any"), ("alpha", 0.0)):
         plain[name] = table.get(name, default)
     if check.metric in DERIVED:
@@ -216,11 +216,11 @@ def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
         if selection is None:
             continue
         own = _selected(logs, selection)
-        for algorithm in selection.algorithms:
-            if algorithm not in set(own["algorithm"]):
+        for generator in selection.generators:
+            if generator not in set(own["generator"]):
                 with_what = "" if selection.alpha is None else f" with α = {selection.alpha:g}"
                 under = "" if selection.strategy is None else f" under {selection.strategy}"
-                return f"{algorithm} was not measured{with_what}{under}"
+                return f"{generator} was not measured{with_what}{under}"
         there = set(own.loc[own["log"].notna(), "size"])
         for size in check.needed_sizes:
             if size not in there:
@@ -229,7 +229,7 @@ def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
 
 
 def _selected(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    own = logs[logs["algorithm"].isin(selection.algorithms)]
+    own = logs[logs["generator"].isin(selection.generators)]
     if selection.alpha is not None:
         own = own[own["alpha"] == selection.alpha]
     if selection.strategy is not None:
@@ -241,18 +241,18 @@ def _wide(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Patterns in rows; a column an algorithm, its mean over strategies and α that were not fixed."""
     own = _selected(logs, selection)
     wide = own.set_index([*_KEY, *_VARIANT])["log"].unstack(_VARIANT)
-    names = wide.columns.get_level_values("algorithm")
+    names = wide.columns.get_level_values("generator")
     return pd.DataFrame(
         {
             name: wide.loc[:, names == name].mean(axis=1, skipna=False)
-            for name in selection.algorithms
+            for name in selection.generators
         }
     )
 
 
 def _sample(check: Check, logs: pd.DataFrame) -> _Sample:
     """The logarithmic ratio of every pattern; several columns if it is taken across algorithms."""
-    columns = _ratio(logs, check.over, check.under, each=check.across == "algorithm")
+    columns = _ratio(logs, check.over, check.under, each=check.across == "generator")
     if check.than is not None:
         other = _ratio(logs, *check.than, each=False).reindex(columns.index)
         columns = columns.sub(other.iloc[:, 0], axis="index")
@@ -266,7 +266,7 @@ def _ratio(
     if under is None:
         return above if each else above.mean(axis="columns", skipna=False).to_frame()
     below = _wide(logs, under).reindex(above.index)
-    if each and over.algorithms == under.algorithms:
+    if each and over.generators == under.generators:
         return above - below
     mean = above.mean(axis="columns", skipna=False)
     if each:
@@ -366,9 +366,9 @@ def _maximum_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measure
 
 def _fit_check(check: Check, table: pd.DataFrame, how: _Bootstrap) -> Measured:
     """Power law or rank correlation of the plans' cost and a metric, as Figure 6 has them."""
-    points = table[table["algorithm"].isin(check.over.algorithms)]
+    points = table[table["generator"].isin(check.over.generators)]
     if points.empty:
-        return Measured(problem=f"no plan of {check.over.algorithms[0]} was measured")
+        return Measured(problem=f"no plan of {check.over.generators[0]} was measured")
     fit = cost_fit(
         points.assign(plans="all"), check.metric, seed=how.seed, resamples=how.resamples
     ).iloc[0]

@@ -86,11 +86,11 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     rows : DataFrame
-        Of one metric and statistic: ``algorithm`` (or ``series``, what it is called there),
+        Of one metric and statistic: ``generator`` (or ``series``, what it is called there),
         ``patterns``, ``left_out`` and ``missing`` as :func:`common_rows` has it, and
         ``pattern_set`` and ``size`` where these are averaged apart.
     """
-    name = "series" if "series" in rows else "algorithm"
+    name = "series" if "series" in rows else "generator"
     apart = [column for column in ("pattern_set", "size") if column in rows]
     # What stands side by side, such as strategies, shares its patterns.
     plain = rows.assign(every=rows["patterns"] + rows["left_out"])

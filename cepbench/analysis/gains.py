@@ -22,7 +22,7 @@ from cepbench.analysis.summary import (
 #: Kind of plan -> what ratios are taken to: the native algorithms of [kolchinsky2018]_, section 6.
 BASELINES: Mapping[str, str] = {"order": "EFREQ", "tree": "ZSTREAM"}
 
-_RUN = ["algorithm", "plans", "evaluator"]
+_RUN = ["generator", "plan_kind", "evaluator"]
 _PATTERN = ["pattern_set", "size", "pattern_id"]
 
 
@@ -54,22 +54,22 @@ def gains_over_native(
     Returns
     -------
     DataFrame
-        In the shape that charts take: ``by``, ``algorithm``, ``plans``, ``evaluator``, ``metric``,
+        In the shape that charts take: ``by``, ``generator``, ``plan_kind``, ``evaluator``, ``metric``,
         ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
         ``patterns``, ``left_out``, ``missing``.
     """
-    runs = results[["algorithm", "plans", "evaluator"]].drop_duplicates()
+    runs = results[["generator", "plan_kind", "evaluator"]].drop_duplicates()
     tables = []
-    for algorithm, plans, evaluator in runs.itertuples(index=False):
+    for generator, plans, evaluator in runs.itertuples(index=False):
         baseline = baselines.get(plans)
-        if baseline is None or baseline not in set(runs["algorithm"]) or baseline == algorithm:
+        if baseline is None or baseline not in set(runs["generator"]) or baseline == generator:
             continue
-        ran_in = list(runs.loc[runs["algorithm"] == baseline, "evaluator"])
+        ran_in = list(runs.loc[runs["generator"] == baseline, "evaluator"])
         pairs = log_ratios(
-            results, metric, algorithm, baseline, by, evaluator=evaluator,
+            results, metric, generator, baseline, by, evaluator=evaluator,
             baseline_evaluator=evaluator if evaluator in ran_in else ran_in[0],
         )  # fmt: skip
-        named = {"algorithm": algorithm, "baseline": baseline, "plans": plans}
+        named = {"generator": generator, "baseline": baseline, "plan_kind": plans}
         tables.append(pairs.assign(**named, evaluator=evaluator))
     if not tables:
         return pd.DataFrame()
@@ -96,8 +96,8 @@ def gains_over_native(
                     "missing": int(its["missing"].iloc[0]),
                 }
             )
-    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
-    found = typed(rows, [*columns, "patterns", "left_out", "missing", "plans", "evaluator"])
+    columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
+    found = typed(rows, [*columns, "patterns", "left_out", "missing", "plan_kind", "evaluator"])
     for name in reversed(side_by_side):
         found = in_order_of(results[name].unique(), found, name)
     return found.reset_index(drop=True)
@@ -106,7 +106,7 @@ def gains_over_native(
 def gains_by_weight(
     results: pd.DataFrame,
     metric: str,
-    algorithm: str,
+    generator: str,
     baseline: str,
     *,
     parts: int = 5,
@@ -119,7 +119,7 @@ def gains_by_weight(
     results : DataFrame
         As :func:`cepbench.sweeps.store.read_results` returns it.
     metric : str
-    algorithm, baseline : str
+    generator, baseline : str
     parts : int
         How many parts of equal size. A pattern's weight is the time per event, the geometric mean
         of both generators: a run that was slow by chance would draw its pattern to one side
@@ -131,23 +131,23 @@ def gains_by_weight(
     -------
     DataFrame
         One row a part, lightest first: ``part``, ``microseconds_per_event`` (median
-        weight), ``algorithm``, ``baseline``, ``metric``, ``value``, ``low``, ``high``,
+        weight), ``generator``, ``baseline``, ``metric``, ``value``, ``low``, ``high``,
         ``patterns``, ``left_out``. Parts are fewer where there are fewer patterns. Patterns that
         one of the two did not end well on have no weight; if there are any, a last row without a
         ratio counts them.
     """
     own = per_pattern(results, ["events_per_second"])
-    both = own[own["algorithm"].isin([algorithm, baseline])]
-    every = both.pivot(index="pattern_id", columns="algorithm", values="events_per_second")
+    both = own[own["generator"].isin([generator, baseline])]
+    every = both.pivot(index="pattern_id", columns="generator", values="events_per_second")
     rates = every.dropna()
-    weight = (1e6 / (rates[algorithm] * rates[baseline]) ** 0.5).sort_values()
+    weight = (1e6 / (rates[generator] * rates[baseline]) ** 0.5).sort_values()
     rows = []
     for number, members in enumerate(np.array_split(np.arange(len(weight)), parts), start=1):
         names = weight.index[members]
         if not len(names):
             continue
         part = results[results["pattern_id"].isin(names)]
-        ratios = paired_ratios(part, metric, algorithm, baseline, [], seed=seed)
+        ratios = paired_ratios(part, metric, generator, baseline, [], seed=seed)
         row = ratios[ratios["statistic"] == "geometric mean"].iloc[0]
         rows.append(
             {
@@ -161,7 +161,7 @@ def gains_by_weight(
             {
                 "part": "of unknown weight",
                 "metric": metric,
-                "algorithm": algorithm,
+                "generator": generator,
                 "baseline": baseline,
                 "patterns": 0,
                 "left_out": len(every) - len(rates),

@@ -27,7 +27,7 @@ RESAMPLES = 2_000
 #: Share of the resamples that an interval covers.
 CONFIDENCE = 0.95
 
-RUN = ["algorithm", "plans", "evaluator", "strategy", "alpha"]
+RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 _GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
 _AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 
@@ -59,7 +59,7 @@ def summarize(
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size`` (missing: all sizes), ``algorithm``, ``plans``,
+        Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
         ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median),
         ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
         ``left_out`` (the others of the group) and ``missing`` (those among them that this
@@ -104,7 +104,7 @@ def summarize(
 def paired_ratios(
     results: pd.DataFrame,
     metric: str,
-    algorithm: str,
+    generator: str,
     baseline: str,
     by: Sequence[str] = ("pattern_set", "size"),
     *,
@@ -117,7 +117,7 @@ def paired_ratios(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """How many times larger ``metric`` is with ``algorithm`` than with ``baseline``, per pattern.
+    """How many times larger ``metric`` is with ``generator`` than with ``baseline``, per pattern.
 
     Patterns on which either side did not end well, or whose value is not above zero, are left
     out and counted.
@@ -128,7 +128,7 @@ def paired_ratios(
         As :func:`cepbench.sweeps.store.read_results` returns it.
     metric : str
         Of :data:`SUMMARY_METRICS`.
-    algorithm, baseline : str
+    generator, baseline : str
         Two plan generators; or one, with two evaluators, strategies or weights of latency.
     by : sequence of str
         Some of ``pattern_set``, ``strategy``, ``alpha`` and ``size``; with ``size``, a row with
@@ -147,7 +147,7 @@ def paired_ratios(
     Returns
     -------
     DataFrame
-        Columns ``by``, ``metric``, ``algorithm``, ``baseline``, ``statistic`` (geometric mean or
+        Columns ``by``, ``metric``, ``generator``, ``baseline``, ``statistic`` (geometric mean or
         median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
         ``patterns``, ``left_out``.
 
@@ -157,7 +157,7 @@ def paired_ratios(
         If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
     """
     pairs = log_ratios(
-        results, metric, algorithm, baseline, by, evaluator=evaluator,
+        results, metric, generator, baseline, by, evaluator=evaluator,
         baseline_evaluator=baseline_evaluator, strategy=strategy,
         baseline_strategy=baseline_strategy, alpha=alpha, baseline_alpha=baseline_alpha,
     )  # fmt: skip
@@ -165,19 +165,19 @@ def paired_ratios(
     for key, group in groups_of(pairs, by):
         logs = group["log_ratio"].to_numpy(float)
         logs = logs[~np.isnan(logs)]
-        named = {**key, "metric": metric, "algorithm": algorithm, "baseline": baseline}
+        named = {**key, "metric": metric, "generator": generator, "baseline": baseline}
         counts = {"patterns": len(logs), "left_out": len(group) - len(logs)}
         for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
             found = ratio_with_interval(logs, average, seed, resamples, *key.values(), metric)
             rows.append({**named, "statistic": statistic, **found, **counts})
-    columns = [*by, "metric", "algorithm", "baseline", "statistic", "value", "low", "high"]
+    columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
     return typed(rows, [*columns, "patterns", "left_out"])
 
 
 def log_ratios(
     results: pd.DataFrame,
     metric: str,
-    algorithm: str,
+    generator: str,
     baseline: str,
     by: Sequence[str] = ("pattern_set", "size"),
     *,
@@ -211,7 +211,7 @@ def log_ratios(
         "strategy": strategy if baseline_strategy is None else baseline_strategy,
         "alpha": alpha if baseline_alpha is None else baseline_alpha,
     }
-    above = _of_run(observed, algorithm, chosen, by)
+    above = _of_run(observed, generator, chosen, by)
     below = _of_run(observed, baseline, of_baseline, by)
     grouped = [name for name in ("strategy", "alpha") if name in by]
     identity = ["pattern_set", "size", "pattern_id", *grouped]
@@ -240,7 +240,7 @@ def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans``,
+        Columns ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind``,
         ``evaluator``, ``strategy``, ``alpha`` and the metrics, which are missing unless every repetition ended well.
     """
     unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
@@ -344,24 +344,24 @@ def in_order_of(values: Iterable[Any], table: pd.DataFrame, name: str) -> pd.Dat
 
 
 def _of_run(
-    observed: pd.DataFrame, algorithm: str, chosen: Mapping[str, Any], by: Sequence[str]
+    observed: pd.DataFrame, generator: str, chosen: Mapping[str, Any], by: Sequence[str]
 ) -> pd.DataFrame:
     """The rows of one generator, narrowed until no pattern has two of them in one group."""
-    runs = observed[observed["algorithm"] == algorithm]
+    runs = observed[observed["generator"] == generator]
     if runs.empty:
-        known = ", ".join(observed["algorithm"].unique())
-        raise ExperimentError(f"no results of plan generator {algorithm!r}; there are {known}")
+        known = ", ".join(observed["generator"].unique())
+        raise ExperimentError(f"no results of plan generator {generator!r}; there are {known}")
     for name, value in chosen.items():
         ran = list(runs[name].unique())
         listed = [str(each) for each in ran]
         if value is None and len(ran) > 1 and name not in by:
             raise ExperimentError(
-                f"{algorithm} ran in {' and '.join(listed)}; name one by {name}= or baseline_{name}="
+                f"{generator} ran in {' and '.join(listed)}; name one by {name}= or baseline_{name}="
             )
         if value is not None:
             if value not in ran:
                 raise ExperimentError(
-                    f"{algorithm} did not run in {name} {value!r}, only in {', '.join(listed)}"
+                    f"{generator} did not run in {name} {value!r}, only in {', '.join(listed)}"
                 )
             runs = runs[runs[name] == value]
     return runs

@@ -229,7 +229,7 @@ def compare_sweeps(
     one, other = (_observed(table, stored) for table in tables)
     pairs = one.merge(other, on=[*_IDENTITY, "pattern"], how="outer", indicator=True,
                       suffixes=("", "_second"), sort=False)  # fmt: skip
-    for name in ("algorithm", "pattern_set"):  # a merge sorts by name
+    for name in ("generator", "pattern_set"):  # a merge sorts by name
         pairs = in_order_of(pd.concat([table[name] for table in tables]).unique(), pairs, name)
     both = pairs[pairs["_merge"] == "both"]
     if both.empty:
@@ -389,7 +389,7 @@ def _group(row: Mapping[Any, Any]) -> str:
 
 def _line(row: Mapping[Any, Any]) -> str:
     """One comparison as a line of text."""
-    run = f"{row['algorithm']:<12} {row['evaluator']:<9}"
+    run = f"{row['generator']:<12} {row['evaluator']:<9}"
     run += f" {row['strategy']}" if row["strategy"] != "any" else ""
     run += f" α={row['alpha']:g}" if row["alpha"] else ""
     value = f"{row['value']:7.3f} ({row['low']:.3f} to {row['high']:.3f})"

@@ -109,7 +109,7 @@ class RunPanel:
     def _run(self) -> None:
         self.forget()
         stream, plans = self._current()
-        names = list(plans.table["algorithm"])
+        names = list(plans.table["generator"])
         times = self.repetitions.value
         self.button.disabled = True
         self.message.value = (
@@ -144,7 +144,7 @@ class RunPanel:
         from cepbench.exploration.charts import comparison_bars  # imports altair: seconds
 
         show_chart(self.bars, comparison_bars(comparison))
-        best = str(fine.loc[fine["events_per_second"].idxmax(), "algorithm"])
+        best = str(fine.loc[fine["events_per_second"].idxmax(), "generator"])
         count = int(fine["matches"].iloc[0])
         told = [f"{count:,} matches; {html.escape(best)} was the fastest."]
         if any(part.alpha for plan in plans.plans.values() for part in plan.parts):
@@ -160,7 +160,7 @@ class RunPanel:
             told.append("They are too many to be drawn.")
             self.timeline.outputs = ()
         self.message.value = f"<p>{' '.join(told)}</p>"
-        self._offer(list(fine["algorithm"]), best)
+        self._offer(list(fine["generator"]), best)
 
     def _offer(self, names: Sequence[str], best: str) -> None:
         self.generator.options = list(dict.fromkeys(names))

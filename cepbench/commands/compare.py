@@ -108,7 +108,7 @@ def compare(
                 "repetitions": repetitions,
                 "seconds": seconds,
                 "seed": seed,
-                "rows": table.rename(columns={"algorithm": "generator", "plans": "kind"}),
+                "rows": table,
             }
         )
         return
@@ -126,12 +126,12 @@ def _show(table: Comparison) -> None:
     for row in table.to_dict("records"):
         if row["status"] != "ok":
             told = f"{row['status']}: {row['reason']}"
-            rows.append([row["algorithm"], row["evaluator"], *[""] * 8, told])
+            rows.append([row["generator"], row["evaluator"], *[""] * 8, told])
             continue
         speed = row["events_per_second"]
         rows.append(
             [
-                row["algorithm"],
+                row["generator"],
                 row["evaluator"],
                 f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
                 f"{speed:,.0f}",

@@ -25,7 +25,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     rows = [
         {
             "name": entry.name,
-            "kind": entry.plans,
+            "kind": entry.kind,
             "exact": entry.exact,
             "default": entry.name in usual,
             "most_variables": entry.max_size,

@@ -99,11 +99,11 @@ def plan_with(
         except StatisticsError:
             raise
         except PlanningRefusedError as error:
-            return PlannedRow(entry.name, entry.plans, None, status="refused", reason=str(error))
+            return PlannedRow(entry.name, entry.kind, None, status="refused", reason=str(error))
         except CepbenchError as error:
-            return PlannedRow(entry.name, entry.plans, None, status="error", reason=str(error))
+            return PlannedRow(entry.name, entry.kind, None, status="error", reason=str(error))
         seconds = time.perf_counter() - began
-    return PlannedRow(entry.name, entry.plans, found, plan_text(found), seconds)
+    return PlannedRow(entry.name, entry.kind, found, plan_text(found), seconds)
 
 
 def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics) -> Last:

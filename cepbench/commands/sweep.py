@@ -102,14 +102,14 @@ def run(
         _estimate_all(spark, ready, folder)
     from cepbench.planners.registry import own_generators
     from cepbench.studies.kolchinsky2018.profiles import sweep_folder
-    from cepbench.sweeps.spark_job import run_sweep
+    from cepbench.sweeps.on_spark.job import run_sweep
     from cepbench.sweeps.user_parts import own_folder
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(folder, sweep.name, config)
         remark(f"{sweep.name}: running; what is finished is in {target}")
-        own = own_generators() if config.algorithms is None else []
+        own = own_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, own=own)
         statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
         told = {
@@ -344,7 +344,7 @@ def _prepare(
     """A Spark session, and the sweeps with their configurations on data that is there."""
     from cepbench.spark.session import spark_session
     from cepbench.streams.nasdaq_style import NasdaqStyle
-    from cepbench.sweeps.sweep_data import sweep_data
+    from cepbench.sweeps.on_spark.data import sweep_data
 
     # Before Spark starts: a stream that cannot be made is told at once.
     styles = {
@@ -377,7 +377,7 @@ def _estimate_all(
     """Tell the estimate of every sweep, and of all together."""
     from cepbench.studies.kolchinsky2018.profiles import restrictions, sweep_folder
     from cepbench.sweeps.estimate import describe_estimate
-    from cepbench.sweeps.spark_estimate import estimate_sweep
+    from cepbench.sweeps.on_spark.estimate import estimate_sweep
 
     cores = spark.sparkContext.defaultParallelism
     tables = []
@@ -420,7 +420,7 @@ def _show(told: dict[str, Any]) -> None:
     write_table(
         (
             [
-                row["pattern_set"], row["algorithm"], row["evaluator"],
+                row["pattern_set"], row["generator"], row["evaluator"],
                 *(str(row[name]) for name in several),
                 *_medians(row), row["patterns"], row["missing"] or "",
             ]

@@ -55,7 +55,7 @@ class EvaluatorReport:
     seed : int
     table : DataFrame
         One row a pattern and plan: ``pattern`` (a key of :data:`PATTERNS`), ``text``,
-        ``algorithm``, ``plan``, ``status`` (``ok``, ``refused``, ``error``), ``reason``,
+        ``generator``, ``plan``, ``status`` (``ok``, ``refused``, ``error``), ``reason``,
         ``matches`` (that there are) and ``seconds``.
     """
 
@@ -152,7 +152,7 @@ def check_evaluator(
             )
     stream = check_stream(seed)
     rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
-    columns = ["pattern", "text", "algorithm", "plan", "status", "reason", "matches", "seconds"]
+    columns = ["pattern", "text", "generator", "plan", "status", "reason", "matches", "seconds"]
     return EvaluatorReport(chosen.name, seed, pd.DataFrame(rows, columns=columns))
 
 
@@ -182,12 +182,12 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
         pattern, stream, make_plan(pattern, statistics, "TRIVIAL"), evaluator=other
     ).matches
     rows = []
-    for algorithm in GENERATORS[chosen.plans]:
-        plan = make_plan(pattern, statistics, algorithm, seed=seed)
+    for generator in GENERATORS[chosen.plans]:
+        plan = make_plan(pattern, statistics, generator, seed=seed)
         row: dict[str, object] = {
             "pattern": name,
             "text": str(pattern),
-            "algorithm": algorithm,
+            "generator": generator,
             "plan": plan_text(plan),
             "matches": len(expected),
         }

@@ -28,13 +28,14 @@ from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import (
+    OPTIMAL,
     PAPER_GENERATORS,
     PLAN_GENERATORS,
+    TOLERANCE,
     PlanGenerator,
     find_generator,
 )
 from cepbench.plans.model import OrderPlan, Plan
-from cepbench.studies.kolchinsky2018.distances import OPTIMAL, TOLERANCE
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
@@ -140,7 +141,7 @@ def check_generator(
     checks = {check: CHECKS[check] for check in CHECKS if check != "exact" or _claims_all(entry)}
     return GeneratorReport(
         generator=entry.name,
-        plans=entry.plans,
+        plans=entry.kind,
         seed=seed,
         checks=checks,
         findings=tuple(findings),
@@ -161,8 +162,8 @@ def _entry(generator: Any) -> PlanGenerator:
     name = getattr(generator, "__name__", "my_idea")
     raise PlanGeneratorError(
         f"{name} is not registered as a plan generator; write "
-        f'@cep.plan_generator("{name.upper().replace("_", "-")}", plans="order") above it '
-        '(plans="tree" if it returns nested pairs)'
+        f'@cep.plan_generator("{name.upper().replace("_", "-")}", kind="order") above it '
+        '(kind="tree" if it returns nested pairs)'
     )
 
 
@@ -284,17 +285,17 @@ def _line(name: str, seed: int, generator: str) -> str:
 
 def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
     """A row a problem and generator: the one that is tried, then the paper's of its kind."""
-    plans = trial.entry.plans
+    plans = trial.entry.kind
     others = [
         entry
         for entry in map(find_generator, PAPER_GENERATORS)
-        if entry.plans == plans and entry.name != trial.entry.name
+        if entry.kind == plans and entry.name != trial.entry.name
     ]
     problems = {name: check_problem(name, seed=seed) for name in tried}
-    rows = [{"algorithm": trial.entry.name, **row} for row in trial.rows]
+    rows = [{"generator": trial.entry.name, **row} for row in trial.rows]
     for entry in others:
         for name, problem in problems.items():
-            row: dict[str, Any] = {"algorithm": entry.name, "problem": name}
+            row: dict[str, Any] = {"generator": entry.name, "problem": name}
             began = time.perf_counter()
             try:
                 found = plan_problem(problem, entry, seed=seed)
@@ -303,11 +304,11 @@ def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
                 continue
             seconds = time.perf_counter() - began
             rows.append({**row, "status": OK, "seconds": seconds, "plan_log_cost": found.log_cost})
-    columns = ["problem", "algorithm", "status", "reason", "seconds", "plan_log_cost"]
+    columns = ["problem", "generator", "status", "reason", "seconds", "plan_log_cost"]
     table = pd.DataFrame(rows, columns=columns)
     table = table.astype({"seconds": float, "plan_log_cost": float})
     table.insert(1, "size", [problems[name].n for name in table["problem"]])
-    best = table[table["algorithm"] == OPTIMAL[plans]].set_index("problem")["plan_log_cost"]
+    best = table[table["generator"] == OPTIMAL[plans]].set_index("problem")["plan_log_cost"]
     table["log_distance"] = table["plan_log_cost"] - table["problem"].map(best)
     return table
 
@@ -319,13 +320,13 @@ def _claims_all(entry: PlanGenerator) -> bool:
 
 def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator[Finding]:
     if _claims_all(entry):
-        own = costs[(costs["algorithm"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
+        own = costs[(costs["generator"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
         for name, distance in zip(own["problem"], own["log_distance"], strict=True):
             yield Finding(
                 "exact",
                 name,
                 f"has a plan of {shown_ratio(ratio_of(distance))} times the least cost, that of "
-                f"{OPTIMAL[entry.plans]}; mend it, or leave out exact=True",
+                f"{OPTIMAL[entry.kind]}; mend it, or leave out exact=True",
                 _line(name, seed, entry.name),
             )
 

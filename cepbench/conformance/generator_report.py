@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from cepbench.studies.kolchinsky2018.distances import TOLERANCE
+from cepbench.planners.registry import TOLERANCE
 from cepbench.sweeps.cells import OK, REFUSED
 
 #: What the lines that plan a problem again begin with.
@@ -59,7 +59,7 @@ class GeneratorReport:
         Names of the problems that were planned, and of those that were not any more.
     costs : DataFrame
         One row a problem and generator, of ``generator`` and of the paper's generators of the
-        same kind of plan: ``problem``, ``size``, ``algorithm``, ``status``, ``reason``,
+        same kind of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``,
         ``seconds``, ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the
         least cost; missing where it is not known.
     """
@@ -88,22 +88,22 @@ class GeneratorReport:
         Returns
         -------
         DataFrame
-            ``algorithm``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans
+            ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans
             of least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost,
             infinity beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds``
             of a plan. Only problems that ``generator`` has a plan for count.
         """
-        own = self.costs[self.costs["algorithm"] == self.generator]
+        own = self.costs[self.costs["generator"] == self.generator]
         planned = own.loc[own["status"] == OK, "problem"]
         rows = []
-        for algorithm, every in self.costs.groupby("algorithm", sort=False):
+        for generator, every in self.costs.groupby("generator", sort=False):
             group = every[every["problem"].isin(planned)]
             known = group[group["log_distance"].notna()]
             logs = known["log_distance"].to_numpy(float)
             seconds = group["seconds"].dropna()
             rows.append(
                 {
-                    "algorithm": algorithm,
+                    "generator": generator,
                     "plans_made": int((group["status"] == OK).sum()),
                     "refused": int((every["status"] == REFUSED).sum()),
                     "optimal": float(np.mean(logs <= TOLERANCE)) if len(logs) else math.nan,
@@ -180,7 +180,7 @@ class GeneratorReport:
 
     @property
     def _has_plans(self) -> bool:
-        own = self.costs[self.costs["algorithm"] == self.generator]
+        own = self.costs[self.costs["generator"] == self.generator]
         return bool((own["status"] == OK).any())
 
     def _of(self, check: str) -> list[Finding]:
@@ -207,7 +207,7 @@ class GeneratorReport:
     def _notes(self) -> Iterator[str]:
         """What is no fault and should be known."""
         refused = self.costs[
-            (self.costs["algorithm"] == self.generator) & (self.costs["status"] == REFUSED)
+            (self.costs["generator"] == self.generator) & (self.costs["status"] == REFUSED)
         ]
         if len(refused):
             yield (
@@ -220,7 +220,7 @@ class GeneratorReport:
     def _shown_rows(self) -> Iterator[list[str]]:
         for row in self.table.to_dict("records"):
             yield [
-                str(row["algorithm"]),
+                str(row["generator"]),
                 str(row["plans_made"]),
                 "" if math.isnan(row["optimal"]) else f"{row['optimal']:.0%}",
                 *(shown_ratio(row[name]) for name in _SHARES),

@@ -82,7 +82,7 @@ def plan_evaluator(name: str, *, plans: str = "tree", source: str = "") -> Calla
     Raises
     ------
     EvaluationError
-        If ``plans`` is neither, the name is none or that of one of cepbench's own, or what is
+        If ``plan_kind`` is neither, the name is none or that of one of cepbench's own, or what is
         decorated cannot be called.
 
     Examples

@@ -130,7 +130,7 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     order = list(rows["series"])
     colours = [
         style_of(name, plans).colour
-        for name, plans in rows[["algorithm", "plans"]].itertuples(index=False)
+        for name, plans in rows[["generator", "plan_kind"]].itertuples(index=False)
     ]
     columns = ["series", "plan", "events_per_second", "events_per_second_q1",
                "events_per_second_q3", "peak_bytes", "matches"]  # fmt: skip
@@ -170,7 +170,7 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
             title="Peak memory (lower is better)", **size
         ),
     ]
-    failed = [f"{row.algorithm}: {row.status}" for row in plain.itertuples() if row.status != OK]
+    failed = [f"{row.generator}: {row.status}" for row in plain.itertuples() if row.status != OK]
     subtitle = "; ".join(["lines: the middle half of the runs", *failed])
     return (
         offline(alt.hconcat(*panels))

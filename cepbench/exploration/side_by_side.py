@@ -24,7 +24,7 @@ from cepbench.statistics.model import Statistics
 
 #: Columns of the table of plans, in order.
 COLUMNS = (
-    "algorithm", "plans", "plan", "cost", "log_cost", "relative_cost", "same_as", "reason",
+    "generator", "plan_kind", "plan", "cost", "log_cost", "relative_cost", "same_as", "reason",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ class SideBySide:
     pattern : Pattern
     statistics : Statistics
     table : DataFrame
-        One row a generator: ``algorithm``, ``plans`` (``order`` or ``tree``), ``plan`` (as text),
+        One row a generator: ``generator``, ``plan_kind`` (``order`` or ``tree``), ``plan`` (as text),
         ``cost`` and ``log_cost``, ``relative_cost`` (to the best plan of the same kind: the costs
         of orders and of trees add up different things), ``same_as`` (the generators before it
         whose plan is equal) and ``reason`` (why there is no plan, else empty).
@@ -61,21 +61,21 @@ class SideBySide:
 
     def describe(self) -> str:
         """The table as text."""
-        shown = self.table[["algorithm", "plans", "plan", "cost", "relative_cost"]].copy()
+        shown = self.table[["generator", "plan_kind", "plan", "cost", "relative_cost"]].copy()
         shown["same as"] = self.table["same_as"].str.join(", ")
         return str(shown.to_string(index=False))
 
     def _repr_html_(self) -> str:
         panels = [
             Panel(
-                algorithm=row["algorithm"],
-                kind=row["plans"],
+                generator=row["generator"],
+                kind=row["plan_kind"],
                 log_cost=row["log_cost"],
                 relative_cost=row["relative_cost"],
                 same_as=row["same_as"],
-                explanation=self.explanations.get(row["algorithm"]),
+                explanation=self.explanations.get(row["generator"]),
                 reason=row["reason"],
-                note=None if self.notes is None else self.notes.get(row["algorithm"], ""),
+                note=None if self.notes is None else self.notes.get(row["generator"], ""),
             )
             for row in self.table.to_dict("records")
         ]
@@ -109,7 +109,7 @@ def plans_side_by_side(
     Returns
     -------
     SideBySide
-        With ``table``, a DataFrame of a row a generator, ``plans`` by name, and a picture in
+        With ``table``, a DataFrame of a row a generator, ``plan_kind`` by name, and a picture in
         notebooks: the lines of a tree are the thicker, the more partial matches are expected.
 
     Raises
@@ -173,9 +173,9 @@ def _table(
     rows = []
     seen: dict[tuple[str, str], list[str]] = {}
     for generator in generators:
-        name, kind = generator.name, generator.plans
+        name, kind = generator.name, generator.kind
         row: dict[str, object] = dict.fromkeys(COLUMNS, math.nan)
-        row |= {"algorithm": name, "plans": kind, "plan": "", "same_as": ()}
+        row |= {"generator": name, "plan_kind": kind, "plan": "", "same_as": ()}
         row["reason"] = reasons.get(name, "")
         if name in plans:
             text = plan_text(plans[name])

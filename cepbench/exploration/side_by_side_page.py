@@ -25,7 +25,7 @@ class Panel:
 
     Attributes
     ----------
-    algorithm, kind : str
+    generator, kind : str
         Name and kind of plan.
     log_cost, relative_cost : float
         NaN if there is no plan.
@@ -38,7 +38,7 @@ class Panel:
         A line more; None leaves no room for one.
     """
 
-    algorithm: str
+    generator: str
     kind: str
     log_cost: float
     relative_cost: float
@@ -80,9 +80,9 @@ def panels_html(panels: Sequence[Panel]) -> str:
 
 
 def _panel(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> str:
-    colour = style_of(panel.algorithm, panel.kind).colour
+    colour = style_of(panel.generator, panel.kind).colour
     dash = "solid" if panel.kind == "order" else "dashed"
-    name = html.escape(panel.algorithm)
+    name = html.escape(panel.generator)
     title = f'<span style="font-weight:600;border-bottom:3px {dash} {colour}">{name}</span>'
     if panel.explanation is None:
         body = f'<p style="max-width:20em"><small>{html.escape(panel.reason)}</small></p>'

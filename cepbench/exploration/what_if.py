@@ -58,12 +58,12 @@ class WhatIf:
 
     def describe(self) -> str:
         """The changed statistics, and a line a generator."""
-        columns = ["algorithm", "plan", "cost", "relative_cost", "changed", "regret"]
+        columns = ["generator", "plan", "cost", "relative_cost", "changed", "regret"]
         return f"{self.statistics.describe()}\n{self.table[columns].to_string(index=False)}"
 
     def _repr_html_(self) -> str:
         notes = {
-            row["algorithm"]: f"changed; old plan: {_times(row['regret'])}"
+            row["generator"]: f"changed; old plan: {_times(row['regret'])}"
             for row in self.table.to_dict("records")
             if row["changed"]
         }
@@ -204,12 +204,12 @@ def _against(
     before: SideBySide, after: SideBySide, problems: Sequence[PlanningProblem]
 ) -> dict[str, list[Any]]:
     """The columns that hold the plans of before against those of after."""
-    texts = before.table.set_index("algorithm")["plan"]
+    texts = before.table.set_index("generator")["plan"]
     found: dict[str, list[Any]] = {
         "changed": [], "plan_before": [], "cost_kept": [], "log_cost_kept": [], "regret": [],
     }  # fmt: skip
     for row in after.table.to_dict("records"):
-        name = row["algorithm"]
+        name = row["generator"]
         old = texts.get(name, "")
         both = name in before.plans and name in after.plans
         log_kept = _log_cost(before.plans[name], problems) if both else math.nan

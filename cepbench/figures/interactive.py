@@ -44,7 +44,7 @@ _PICK = "pick series in the legend"
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
 _LETTERS = 110  # of a line above two panels
 _COLUMNS = [
-    "pattern_set", "strategy", "size", "series", "algorithm", "plans", "evaluator", "value", "low", "high",
+    "pattern_set", "strategy", "size", "series", "generator", "plan_kind", "evaluator", "value", "low", "high",
     "patterns", "left_out", "missing",
 ]  # fmt: skip
 
@@ -120,7 +120,7 @@ def lines_by_size(
         else:
             x = alt.X("size:O", title=heading, sort=sizes, axis=alt.Axis(labelAngle=0))
         base = alt.Chart(_data(part)).encode(x=x, color=_colour(part), opacity=_picked(pick))
-        dash = list(style_of(part["algorithm"].iloc[0], kind).dash) or [1, 0]
+        dash = list(style_of(part["generator"].iloc[0], kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=_y(rows, title))
         points = base.mark_point(filled=True, size=70, opacity=1).encode(
             y=_y(rows, title), shape=_shape(part), tooltip=_tooltip(metric, statistic)
@@ -253,21 +253,21 @@ def _legend() -> alt.Legend:
 
 def _colour(part: pd.DataFrame) -> alt.Color:
     series = series_of(part)
-    colours = [style_of(algorithm, plans).colour for _, algorithm, plans in series]
+    colours = [style_of(generator, plans).colour for _, generator, plans in series]
     domain = [label for label, _, _ in series]
     return alt.Color("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=colours))
 
 
 def _shape(part: pd.DataFrame) -> alt.Shape:
     series = series_of(part)
-    shapes = [style_of(algorithm, plans).mark.vega for _, algorithm, plans in series]
+    shapes = [style_of(generator, plans).mark.vega for _, generator, plans in series]
     domain = [label for label, _, _ in series]
     return alt.Shape("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=shapes))
 
 
 def _dash(part: pd.DataFrame) -> alt.StrokeDash:
     series = series_of(part)
-    dashes = [list(style_of(algorithm, plans).dash) or [1, 0] for _, algorithm, plans in series]
+    dashes = [list(style_of(generator, plans).dash) or [1, 0] for _, generator, plans in series]
     domain = [label for label, _, _ in series]
     return alt.StrokeDash("series:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
 

@@ -26,15 +26,15 @@ _CROSS = "M-1,-1L1,1M-1,1L1,-1"
 def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
     """The chart of :func:`cepbench.figures.static_ranges.ranges_by_factor`, with tooltips."""
     rows = range_rows(summary, metric)
-    named = rows[["plans", "algorithm"]].drop_duplicates()
-    order = list(named["algorithm"])
+    named = rows[["plan_kind", "generator"]].drop_duplicates()
+    order = list(named["generator"])
     colours = [style_of(name, plans).colour for plans, name in named.itertuples(index=False)]
     ends = list(range_ends(rows))
     # Names that Vega reads as names.
     plain = rows.rename(columns={"90th percentile": "p90", "worst case": "worst"})
-    colour = alt.Color("algorithm:N", legend=None, scale=alt.Scale(domain=order, range=colours))
+    colour = alt.Color("generator:N", legend=None, scale=alt.Scale(domain=order, range=colours))
     tooltip = [
-        alt.Tooltip("algorithm:N", title="plan generator"),
+        alt.Tooltip("generator:N", title="plan generator"),
         *(alt.Tooltip(f"{name}:Q", title=title, format=",.4~g")
           for name, title in zip(("median", "p90", "worst"), MARKS, strict=True)),
         alt.Tooltip("patterns:Q"),
@@ -47,7 +47,7 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
 
     panels: list[Any] = []
     for factor in rows["factor"].unique():
-        y = alt.Y("algorithm:N", sort=order, title=None,
+        y = alt.Y("generator:N", sort=order, title=None,
                   axis=alt.Axis(labels=not panels, ticks=False))  # fmt: skip
         base = alt.Chart(plain[plain["factor"] == factor]).encode(
             y=y, color=colour, tooltip=tooltip

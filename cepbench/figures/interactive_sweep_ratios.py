@@ -25,7 +25,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
     labels = list(dict.fromkeys(rows["label"]))
     styles = [
         style_of(name, kind)
-        for name, kind in rows.drop_duplicates("label")[["algorithm", "kind"]].to_numpy()
+        for name, kind in rows.drop_duplicates("label")[["generator", "kind"]].to_numpy()
     ]
     ends = list(sweep_ratio_ends(rows))
     colour = alt.Scale(domain=labels, range=[style.colour for style in styles])

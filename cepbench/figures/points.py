@@ -57,7 +57,7 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
 
 def line_of_fit(fit: pd.DataFrame, kind: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Ends of the fitted line over the points of one kind of plan, and what to write beside it."""
-    found = fit[fit["plans"] == kind].iloc[0]
+    found = fit[fit["plan_kind"] == kind].iloc[0]
     ends = [float(rows["cost"].min()), float(rows["cost"].max())]
     values = [math.exp(found["intercept"] + found["exponent"] * math.log(cost)) for cost in ends]
     note = (

@@ -33,7 +33,7 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``plans``, ``algorithm``, ``factor``, the statistics of :data:`MARKS` and
+        Columns ``plan_kind``, ``generator``, ``factor``, the statistics of :data:`MARKS` and
         ``patterns``; orders before trees, else in the order of the summary.
 
     Raises
@@ -49,11 +49,11 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     ]
     if chosen.empty:
         raise ExperimentError(f"the summary has no distribution of {metric!r} at a factor above 1")
-    key = ["plans", "algorithm", "factor", "patterns"]
+    key = ["plan_kind", "generator", "factor", "patterns"]
     wide = chosen.pivot(index=key, columns="statistic", values="value").reset_index()
-    rank = {name: place for place, name in enumerate(chosen["algorithm"].drop_duplicates())}
+    rank = {name: place for place, name in enumerate(chosen["generator"].drop_duplicates())}
     kinds = {kind: place for place, kind in enumerate(PANELS)}
-    order = pd.DataFrame({"kind": wide["plans"].map(kinds), "rank": wide["algorithm"].map(rank),
+    order = pd.DataFrame({"kind": wide["plan_kind"].map(kinds), "rank": wide["generator"].map(rank),
                           "factor": wide["factor"]})  # fmt: skip
     wide = wide.loc[order.sort_values(["factor", "kind", "rank"], kind="stable").index]
     return wide[[*key, *MARKS]].reset_index(drop=True)

@@ -13,7 +13,7 @@ from cepbench.errors import ExperimentError
 from cepbench.figures.styles import place_of, series_labels
 
 _NEEDED = (
-    "algorithm", "plans", "metric", "statistic", "value", "low", "high", "patterns",
+    "generator", "plan_kind", "metric", "statistic", "value", "low", "high", "patterns",
 )  # fmt: skip
 #: Columns that some summaries have no use for, and what stands for them.
 _DEFAULTS: dict[str, Any] = {
@@ -238,7 +238,11 @@ def ends_of(rows: pd.DataFrame) -> tuple[float, float]:
 
 def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Kind of plan -> its rows, for the kinds that there are."""
-    return {kind: rows[rows["plans"] == kind] for kind in PANELS if (rows["plans"] == kind).any()}
+    return {
+        kind: rows[rows["plan_kind"] == kind]
+        for kind in PANELS
+        if (rows["plan_kind"] == kind).any()
+    }
 
 
 def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
@@ -246,7 +250,7 @@ def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
 
     Built-in generators are in the same order in all legends, user-defined ones behind them.
     """
-    named = rows[["series", "algorithm", "plans"]].drop_duplicates()
+    named = rows[["series", "generator", "plan_kind"]].drop_duplicates()
     found: list[tuple[str, str, str]] = list(named.itertuples(index=False, name=None))
     return sorted(found, key=lambda one: place_of(one[1]))
 

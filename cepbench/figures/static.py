@@ -121,10 +121,10 @@ def bars_by_group(
             groups = list(part["group"].unique())
             series = series_of(part)
             width = 0.8 / len(series)
-            for rank, (label, algorithm, plans) in enumerate(series):
+            for rank, (label, generator, plans) in enumerate(series):
                 own = part[part["series"] == label].set_index("group").reindex(groups)
                 at = np.arange(len(groups)) + (rank - (len(series) - 1) / 2) * width
-                style = style_of(algorithm, plans)
+                style = style_of(generator, plans)
                 if log:
                     _marks(axes, at, own, style, label, line=False)
                 else:
@@ -171,13 +171,13 @@ def lines_by_size(
         for axes, _, part in drawn:
             series, sizes = series_of(part), sorted(part["size"].unique())
             far = needs_log_sizes(sizes)
-            for rank, (label, algorithm, plans) in enumerate(series):
+            for rank, (label, generator, plans) in enumerate(series):
                 own = part[part["series"] == label].sort_values("size")
                 # Side by side, or whiskers of one size would hide each other.
                 shift = (rank - (len(series) - 1) / 2) * 0.06
                 at = own["size"].to_numpy(float)
                 at = at * (1 + shift / 20) if far else at + shift
-                _marks(axes, at, own, style_of(algorithm, plans), label, line=True)
+                _marks(axes, at, own, style_of(generator, plans), label, line=True)
             if far:
                 axes.set_xscale("log")
                 axes.xaxis.set_minor_locator(NullLocator())
@@ -210,8 +210,8 @@ def points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figu
     with _look():
         figure, panels = _panels(rows)
         for axes, kind, part in panels:
-            for label, algorithm, plans in series_of(part):
-                own, style = part[part["series"] == label], style_of(algorithm, plans)
+            for label, generator, plans in series_of(part):
+                own, style = part[part["series"] == label], style_of(generator, plans)
                 axes.plot(
                     own["cost"], own["value"], linestyle="none", marker=style.mark.matplotlib,
                     markersize=5.5, color=style.colour, markeredgecolor="white",
@@ -252,10 +252,10 @@ def throughput_against_latency(
     with _look():
         figure = Figure(figsize=(7.4, 4.8), layout="constrained")
         axes = figure.subplots()
-        for label, algorithm, plans in series_of(rows):
+        for label, generator, plans in series_of(rows):
             own, style = (
                 rows[rows["series"] == label].sort_values("alpha"),
-                style_of(algorithm, plans),
+                style_of(generator, plans),
             )
             axes.errorbar(
                 own["latency_ms"], own["throughput"],

@@ -35,9 +35,9 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
         If the summary has no such rows.
     """
     rows = range_rows(summary, metric)
-    named = rows[["plans", "algorithm"]].drop_duplicates()
-    place = {name: -rank for rank, name in enumerate(named["algorithm"])}
-    orders = len(named[named["plans"] == "order"])
+    named = rows[["plan_kind", "generator"]].drop_duplicates()
+    place = {name: -rank for rank, name in enumerate(named["generator"])}
+    orders = len(named[named["plan_kind"] == "order"])
     factors = list(rows["factor"].unique())
     ends = range_ends(rows)
     shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
@@ -47,8 +47,8 @@ def ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
         grid = figure.subplots(1, len(factors), sharey=True, sharex=True, squeeze=False)[0]
         for axes, factor in zip(grid, factors, strict=True):
             for row in rows[rows["factor"] == factor].to_dict("records"):
-                colour = style_of(row["algorithm"], row["plans"]).colour
-                y = place[row["algorithm"]]
+                colour = style_of(row["generator"], row["plan_kind"]).colour
+                y = place[row["generator"]]
                 axes.plot([row["median"], row["worst case"]], [y, y], color=colour, linewidth=0.8)
                 for statistic, shape in shapes.items():
                     axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)

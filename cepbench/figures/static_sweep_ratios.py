@@ -46,7 +46,7 @@ def sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
         for axes, panel in zip(grid, panels, strict=True):
             axes.axvline(1.0, color="#333333", linewidth=0.8)
             for row in rows[rows["panel"] == panel].to_dict("records"):
-                style = style_of(row["algorithm"], row["kind"])
+                style = style_of(row["generator"], row["kind"])
                 y = place[row["label"]]
                 axes.plot(
                     row["common"], y, "|", color="#777777", markersize=14, markeredgewidth=1.6

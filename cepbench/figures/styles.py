@@ -127,7 +127,7 @@ _KNOWN = {
 }
 
 
-def style_of(algorithm: str, plans: str) -> Style:
+def style_of(generator: str, plans: str) -> Style:
     """The look of a plan generator.
 
     A user-defined generator gets its look from its name, so that it is the same in all charts and
@@ -136,13 +136,13 @@ def style_of(algorithm: str, plans: str) -> Style:
 
     Parameters
     ----------
-    algorithm : str
+    generator : str
         Name of the generator; its case does not matter.
     plans : str
         ``order`` or ``tree``.
     """
     marks = _MARKS[plans]
-    name = algorithm.upper()
+    name = generator.upper()
     if name in _KNOWN:
         colour, which = _KNOWN[name]
         return Style(colour, marks[which % len(marks)], _DASHES[plans])
@@ -155,9 +155,9 @@ def style_of(algorithm: str, plans: str) -> Style:
     return Style(_OWN_COLOURS[number], _OWN_MARKS[(number + again) % looks], _DASHES[plans])
 
 
-def place_of(algorithm: str) -> int:
+def place_of(generator: str) -> int:
     """The place of a generator in legends; all user-defined ones share the last."""
-    name = algorithm.upper()
+    name = generator.upper()
     return list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)
 
 
@@ -167,8 +167,8 @@ def series_labels(rows: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     rows : DataFrame
-        With columns ``algorithm`` and ``evaluator``.
+        With columns ``generator`` and ``evaluator``.
     """
-    evaluators = rows.groupby("algorithm")["evaluator"].transform("nunique")
-    several = rows["algorithm"] + " in " + rows["evaluator"]
-    return rows["algorithm"].where(evaluators == 1, several).rename("series")
+    evaluators = rows.groupby("generator")["evaluator"].transform("nunique")
+    several = rows["generator"] + " in " + rows["evaluator"]
+    return rows["generator"].where(evaluators == 1, several).rename("series")

@@ -28,7 +28,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``panel`` (pattern set and size; empty where nothing is grouped), ``label`` (the
-        run), ``algorithm``, ``kind``, ``value``, ``low``, ``high``, ``common``, ``pairs``,
+        run), ``generator``, ``kind``, ``value``, ``low``, ``high``, ``common``, ``pairs``,
         ``left_out``, ``real`` and ``verdict`` in words; in the order of ``ratios``.
 
     Raises
@@ -45,8 +45,8 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
         {
             "panel": panel,
             "label": label,
-            "algorithm": chosen["algorithm"],
-            "kind": chosen["plans"],
+            "generator": chosen["generator"],
+            "kind": chosen["plan_kind"],
             **{name: chosen[name].astype(float) for name in ("value", "low", "high", "common")},
             "pairs": chosen["pairs"].astype(int),
             "left_out": chosen["left_out"].astype(int),
@@ -86,9 +86,9 @@ def sweep_ratio_ends(rows: pd.DataFrame) -> tuple[float, float]:
 
 def _names(chosen: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """Label and panel of each row of a comparison."""
-    label = chosen["algorithm"].astype(str)
+    label = chosen["generator"].astype(str)
     for name in _VARIANTS:
-        if (chosen.groupby("algorithm")[name].nunique() > 1).any():
+        if (chosen.groupby("generator")[name].nunique() > 1).any():
             shown = chosen[name].astype(str)
             if name == "alpha":
                 shown = chosen[name].map("α={:g}".format)

@@ -29,7 +29,7 @@ _ROUNDS = 40
 
 @plan_generator(
     "DP-B",
-    plans="tree",
+    kind="tree",
     exact=True,
     space="all bushy trees, cross products included",
     source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",

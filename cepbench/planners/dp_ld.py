@@ -15,7 +15,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "DP-LD",
-    plans="order",
+    kind="order",
     exact=True,
     space="all orders, cross products included",
     source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",

@@ -28,7 +28,7 @@ MOST_PAIRS = 1 << 28
 
 @plan_generator(
     "DPCCP",
-    plans="tree",
+    kind="tree",
     exact=True,
     space="all bushy trees without cross products",
     source="[moerkotte2006]_, section 3",

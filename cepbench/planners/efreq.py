@@ -10,7 +10,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "EFREQ",
-    plans="order",
+    kind="order",
     space="the order of arrival rates alone",
     source="[akdere2008]_ and [kolchinsky2015]_ in [kolchinsky2018]_, section 6.1",
 )

@@ -17,7 +17,7 @@ _ROUNDS = 50
 
 @plan_generator(
     "FLIPS",
-    plans="tree",
+    kind="tree",
     space="all trees, down to what random flips do not improve",
     source="a search of our own over the trees of [mei2009]_, Algorithm 5",
     anytime=True,

@@ -33,7 +33,7 @@ from cepbench.statistics.model import Statistics
 def plan(
     pattern: Pattern | str,
     statistics: Statistics,
-    algorithm: str | PlanGenerator = "DP-B",
+    generator: str | PlanGenerator = "DP-B",
     *,
     seed: int = 0,
     time_selectivity: str = "adjacent",
@@ -51,7 +51,7 @@ def plan(
         Or its text.
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
-    algorithm : str or PlanGenerator
+    generator : str or PlanGenerator
         A name in ``PLAN_GENERATORS``, in any case.
     seed : int
         Of the randomized generators; the same seed gives the same plan.
@@ -93,7 +93,7 @@ def plan(
     plans = []
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last)
     for branch, problem in zip(branches, problems, strict=True):
-        found = plan_problem(problem, algorithm, seed=seed, budget=its_budget)
+        found = plan_problem(problem, generator, seed=seed, budget=its_budget)
         remarks = _remarks(branch)
         plans.append(replace(found, remarks=remarks) if remarks else found)
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
@@ -101,13 +101,13 @@ def plan(
 
 def plan_problem(
     problem: PlanningProblem,
-    algorithm: str | PlanGenerator = "DP-B",
+    generator: str | PlanGenerator = "DP-B",
     *,
     seed: int = 0,
     budget: Budget | float | None = None,
 ) -> Plan:
     """Find a plan for a problem made before; parameters and errors as for :func:`plan`."""
-    generator = algorithm if isinstance(algorithm, PlanGenerator) else find_generator(algorithm)
+    generator = generator if isinstance(generator, PlanGenerator) else find_generator(generator)
     if generator.max_size is not None and problem.n > generator.max_size:
         raise PlanningRefusedError(
             f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
@@ -124,7 +124,7 @@ def plan_problem(
         )
         search = found if isinstance(found, Found) else Found(found)
         found = search.plan
-        if generator.plans == "order":
+        if generator.kind == "order":
             found = _listed(found, problem.n)
     except PlanningRefusedError:
         raise
@@ -138,19 +138,19 @@ def plan_problem(
         told = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
         raise _with_advice(PlanGeneratorError(told), generator) from error
     try:
-        indices = (_checked_order if generator.plans == "order" else _checked_tree)(
+        indices = (_checked_order if generator.kind == "order" else _checked_tree)(
             found, problem, generator.name
         )
     except PlanGeneratorError as error:
         raise _with_advice(error, generator) from None
-    notes = plan_notes(problem, generator.plans, indices)
-    notes |= {"algorithm": generator.name, "seed": seed, "complete": search.complete}
+    notes = plan_notes(problem, generator.kind, indices)
+    notes |= {"generator": generator.name, "seed": seed, "complete": search.complete}
     if search.log_bound is not None:
         # A bound and a cost are sums in different orders, so the one may be a rounding too high.
         notes["log_bound"] = min(search.log_bound, notes["log_cost"])
     elif generator.exact and search.complete:
         notes["log_bound"] = notes["log_cost"]
-    if generator.plans == "order":
+    if generator.kind == "order":
         return OrderPlan([problem.names[i] for i in indices], **notes)
     return TreePlan(_named(indices, problem.names), **notes)
 
@@ -217,7 +217,7 @@ def _checked_tree(found: Any, problem: PlanningProblem, name: str) -> Any:
         if isinstance(node, tuple | list):
             if len(node) != 2:
                 flat = node is found and all(isinstance(item, int | np.integer) for item in node)
-                hint = ', and a list of indices an order, for plans="order"' if flat else ""
+                hint = ', and a list of indices an order, for kind="order"' if flat else ""
                 raise PlanGeneratorError(
                     f"{name} returned {_shown(found)}, where {_shown(node)} is no pair; a tree is "
                     f"an index or a pair of trees, such as ((0, 2), 1){hint}"
@@ -241,7 +241,7 @@ def _checked_index(item: Any, found: Any, problem: PlanningProblem, name: str) -
     if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
         hint = " (an index, not a name)" if isinstance(item, str) else ""
         if isinstance(item, tuple | list):
-            hint = ' (nested pairs are a tree, for plans="tree")'
+            hint = ' (nested pairs are a tree, for kind="tree")'
         raise PlanGeneratorError(
             f"{name} returned {_shown(found)}, where {_shown(item)} is no index{hint}; "
             f"plans are made of the indices 0 … {problem.n - 1}"

@@ -12,7 +12,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "GOO",
-    plans="tree",
+    kind="tree",
     space="all bushy trees, cross products included, one join at a time",
     source="[fegaras1998]_",
 )

@@ -10,7 +10,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "GREEDY",
-    plans="order",
+    kind="order",
     space="all orders, one step at a time",
     source="[swami1989]_ in [kolchinsky2018]_, section 6.1",
 )

@@ -12,7 +12,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "IKKBZ",
-    plans="order",
+    kind="order",
     exact=True,
     space="orders without cross products; conditions over two variables that form a tree, the "
     "paper's costs of throughput alone",

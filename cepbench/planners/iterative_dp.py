@@ -20,7 +20,7 @@ _MOST_SETS = 1 << 24
 
 @plan_generator(
     "IDP",
-    plans="order",
+    kind="order",
     space="all orders, in blocks: each is the cheapest next one",
     source="IDP1 of [kossmann2000]_",
     anytime=True,

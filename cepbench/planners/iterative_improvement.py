@@ -18,7 +18,7 @@ _SPACE = "all orders, down to a local minimum"
 _SOURCE = "[swami1988]_, [swami1989]_ in [kolchinsky2018]_, section 6.1"
 
 
-@plan_generator("II-RANDOM", plans="order", space=_SPACE, source=_SOURCE, anytime=True)
+@plan_generator("II-RANDOM", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
 def ii_random(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement that starts from a random order.
 
@@ -42,7 +42,7 @@ def ii_random(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
     return found
 
 
-@plan_generator("II-GREEDY", plans="order", space=_SPACE, source=_SOURCE, anytime=True)
+@plan_generator("II-GREEDY", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
 def ii_greedy(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement that starts from the order of GREEDY; else as II-RANDOM.
 

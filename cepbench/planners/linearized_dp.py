@@ -15,7 +15,7 @@ from cepbench.planners.zstream import tree_over
 
 @plan_generator(
     "LINDP",
-    plans="tree",
+    kind="tree",
     space="all trees whose leaves stand in the order of IKKBZ",
     source="[neumann2018]_, section 3",
 )

@@ -18,7 +18,7 @@ TREES = 100
 
 @plan_generator(
     "QUICKPICK",
-    plans="tree",
+    kind="tree",
     space="random bushy trees with as few cross products as the conditions allow",
     source="[waas2000]_",
     anytime=True,

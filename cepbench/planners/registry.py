@@ -30,7 +30,7 @@ class PlanGenerator:
     Attributes
     ----------
     name : str
-    plans : str
+    kind : str
         Kind of its plans: ``order`` or ``tree``.
     function : callable
         (problem, rng) → order or tree in indices.
@@ -48,7 +48,7 @@ class PlanGenerator:
     """
 
     name: str
-    plans: str
+    kind: str
     function: GeneratorFunction
     exact: bool = False
     space: str = ""
@@ -68,6 +68,12 @@ class PlanGenerator:
         named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
         return f"{named.__module__}.{named.__qualname__}"
 
+
+#: Kind of plan -> the generator whose plans have the least cost of all.
+OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
+
+#: A plan within this part of the least cost has the least cost: sums in another order differ.
+TOLERANCE = 1e-9
 
 #: The nine that [kolchinsky2018]_ compares, section 6.1.
 PAPER_GENERATORS = (
@@ -91,7 +97,7 @@ PLAN_GENERATORS: Mapping[str, PlanGenerator] = MappingProxyType(_GENERATORS)
 def plan_generator(
     name: str,
     *,
-    plans: str,
+    kind: str,
     exact: bool = False,
     space: str = "",
     description: str | None = None,
@@ -108,7 +114,7 @@ def plan_generator(
     ----------
     name : str
         Compared without regard to case.
-    plans : {"order", "tree"}
+    kind : {"order", "tree"}
         What the function returns: a list of the indices 0 … n−1, or nested pairs of them.
     exact : bool
         Whether its plan is always of least cost over its space.
@@ -128,22 +134,22 @@ def plan_generator(
     Raises
     ------
     PlanGeneratorError
-        If ``plans`` is neither, the name is that of one of cepbench's own, or what is decorated
+        If ``kind`` is neither, the name is that of one of cepbench's own, or what is decorated
         cannot be called.
 
     Examples
     --------
-    >>> @plan_generator("MY-IDEA", plans="order")
+    >>> @plan_generator("MY-IDEA", kind="order")
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise PlanGeneratorError(
-            f'a plan generator needs a name, as in @plan_generator("MY-IDEA", plans="order"), '
+            f'a plan generator needs a name, as in @plan_generator("MY-IDEA", kind="order"), '
             f"not {shown(name)}"
         )
-    if not isinstance(plans, str) or plans not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: plans must be "order" or "tree", not {shown(plans)}')
+    if not isinstance(kind, str) or kind not in ("order", "tree"):
+        raise PlanGeneratorError(f'{name}: kind must be "order" or "tree", not {shown(kind)}')
 
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
@@ -159,7 +165,7 @@ def plan_generator(
         first_line = docstring.splitlines()[0] if docstring else ""
         entry = PlanGenerator(
             name,
-            plans,
+            kind,
             function,
             exact,
             space,

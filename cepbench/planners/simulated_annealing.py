@@ -28,7 +28,7 @@ _IDLE = 4
 
 @plan_generator(
     "SA",
-    plans="order",
+    kind="order",
     space="all orders, from that of GREEDY uphill and down to a local minimum",
     source="[ioannidis1987]_, [swami1988]_; schedule of [ioannidis1990]_",
     anytime=True,

@@ -10,7 +10,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "TRIVIAL",
-    plans="order",
+    kind="order",
     space="the written order alone",
     source="[kolchinsky2018]_, section 6.1; the order of SASE and Cayuga",
 )

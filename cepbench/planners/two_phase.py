@@ -20,7 +20,7 @@ _LUKEWARM = 0.1
 
 @plan_generator(
     "2PO",
-    plans="order",
+    kind="order",
     space="all orders, from local minima uphill and down to another one",
     source="[ioannidis1990]_",
     anytime=True,

@@ -14,7 +14,7 @@ from cepbench.planners.registry import plan_generator
 
 @plan_generator(
     "ZSTREAM",
-    plans="tree",
+    kind="tree",
     exact=True,
     space="all trees whose leaves stand in written order",
     source="[mei2009]_, Algorithm 5, in [kolchinsky2018]_, section 6.1",

@@ -14,7 +14,7 @@ from cepbench.planners.zstream import tree_over
 
 @plan_generator(
     "ZSTREAM-ORD",
-    plans="tree",
+    kind="tree",
     space="all trees whose leaves stand in the order of GREEDY",
     source="[kolchinsky2018]_, section 6.1",
 )

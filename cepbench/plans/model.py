@@ -298,9 +298,9 @@ class UnionPlan:
         return self._common("cost_model")
 
     @property
-    def algorithm(self) -> str | None:
+    def generator(self) -> str | None:
         """Name of the plan generator, if it is the same for all parts."""
-        return self._common("algorithm")
+        return self._common("generator")
 
     @property
     def seed(self) -> int | None:

@@ -39,7 +39,7 @@ class PlanNotes:
 
     log_cost: float | None = None
     cost_model: str | None = None
-    algorithm: str | None = None
+    generator: str | None = None
     seed: int | None = None
     estimates: tuple[float, ...] = ()
     alpha: float = 0.0
@@ -90,7 +90,7 @@ class Noted(Protocol):
     @property
     def cost_model(self) -> str | None: ...
     @property
-    def algorithm(self) -> str | None: ...
+    def generator(self) -> str | None: ...
     @property
     def seed(self) -> int | None: ...
     @property
@@ -101,7 +101,7 @@ class Noted(Protocol):
 
 def made(plan: Noted) -> str:
     """Who made a plan, and what it costs."""
-    by = "by hand" if plan.algorithm is None else f"by {plan.algorithm}"
+    by = "by hand" if plan.generator is None else f"by {plan.generator}"
     seed = "" if plan.seed is None else f", seed {plan.seed}"
     cost = costing(plan)
     return f"{by}{seed}{f', {cost}' if cost else ''}{_how_sure(plan)}"

@@ -320,7 +320,7 @@ _WORDS_OF = {
     "value": "measured",
     "spearman": "rank correlation",
     "microseconds_per_event": "µs per event",
-    "algorithm": "plan generator",
+    "generator": "plan generator",
     "baseline": "compared with",
 }
 
@@ -374,10 +374,10 @@ def _claim(
 
 
 def _selection(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Selection:
-    algorithms = entry["algorithms"]
-    if isinstance(algorithms, str):
-        algorithms = groups[algorithms]
-    return Selection(tuple(algorithms), entry.get("alpha"), entry.get("strategy"))
+    generators = entry["generators"]
+    if isinstance(generators, str):
+        generators = groups[generators]
+    return Selection(tuple(generators), entry.get("alpha"), entry.get("strategy"))
 
 
 def _in_words(check: Check, entry: Mapping[str, Any]) -> str:
@@ -399,13 +399,13 @@ def _in_words(check: Check, entry: Mapping[str, Any]) -> str:
 
 
 def _side(entry: Mapping[str, Any]) -> str:
-    algorithms = entry["algorithms"]
-    if isinstance(algorithms, str):
-        text = algorithms.replace("_", " ")
-    elif len(algorithms) > 3:
-        text = f"{len(algorithms)} others" if len(algorithms) < 9 else "all nine"
+    generators = entry["generators"]
+    if isinstance(generators, str):
+        text = generators.replace("_", " ")
+    elif len(generators) > 3:
+        text = f"{len(generators)} others" if len(generators) < 9 else "all nine"
     else:
-        text = " + ".join(algorithms)
+        text = " + ".join(generators)
     if "alpha" in entry:
         text += f" (α = {entry['alpha']:g})"
     if "strategy" in entry:

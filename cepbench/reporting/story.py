@@ -113,7 +113,7 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
     generators: set[str] = set()
     for table in _results(folder, stems):
         patterns |= set(table.get("pattern", pd.Series(dtype=str)).dropna())
-        generators |= set(table.get("algorithm", pd.Series(dtype=str)).dropna())
+        generators |= set(table.get("generator", pd.Series(dtype=str)).dropna())
         if {"status", "seconds", "events"} <= set(table.columns):
             ended = table[(table["status"] == OK) & table["seconds"].notna()]
             runs += len(ended)
@@ -152,7 +152,7 @@ def further(folder: Path) -> list[tuple[str, str]]:
 def _of_distances(table: pd.DataFrame) -> str:
     """Of the generators that planned the largest patterns the closest one of each kind."""
     largest = table["largest"].max()
-    every = table.groupby(["plans", "algorithm"])
+    every = table.groupby(["plan_kind", "generator"])
     # Those that took the largest patterns of all sets, and are compared in all of them.
     reached = (every["largest"].min() == largest) & (every.size() == table["pattern_set"].nunique())
     worst = every["geometric_mean"].max()[
@@ -160,8 +160,8 @@ def _of_distances(table: pd.DataFrame) -> str:
     ]
     best = [worst[plans].idxmin() for plans in ("order", "tree") if plans in worst]
     named = [
-        f"{algorithm} comes within a factor of {worst[plans][algorithm]:.3f}"
-        for plans, algorithm in zip(("order", "tree"), best, strict=False)
+        f"{generator} comes within a factor of {worst[plans][generator]:.3f}"
+        for plans, generator in zip(("order", "tree"), best, strict=False)
     ]
     if not named:
         return ""
@@ -176,12 +176,12 @@ def _of_wrong_numbers(table: pd.DataFrame, factor: float = 10.0) -> str:
         (table["metric"] == "regret")
         & (table["statistic"] == "90th percentile")
         & (table["factor"] == factor)
-        & table["algorithm"].isin(["DP-LD", "DP-B"])
+        & table["generator"].isin(["DP-LD", "DP-B"])
     ]
     if tail.empty:
         return ""
-    values = zip(tail["value"], tail["algorithm"], strict=True)
-    named = [f"{shown_value(value)} ({algorithm})" for value, algorithm in values]
+    values = zip(tail["value"], tail["generator"], strict=True)
+    named = [f"{shown_value(value)} ({generator})" for value, generator in values]
     return (
         f"Planned from rates and selectivities that are wrong by factors of up to {factor:g}, nine "
         f"of ten plans cost at most {' and '.join(named)} times what they would from the right ones."
@@ -233,7 +233,7 @@ def _minus(text: str) -> str:
 
 
 def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:
-    wanted = {"pattern", "algorithm", "status", "seconds", "events"}
+    wanted = {"pattern", "generator", "status", "seconds", "events"}
     for stem in stems:
         path = folder / stem / "results.parquet"
         if path.exists():

@@ -36,8 +36,8 @@ _CONFIGURATION = [
     ("size", pa.int64()),
     ("pattern_id", pa.string()),
     ("pattern", pa.string()),
-    ("algorithm", pa.string()),
-    ("plans", pa.string()),
+    ("generator", pa.string()),
+    ("plan_kind", pa.string()),
     ("evaluator", pa.string()),
     ("strategy", pa.string()),
     ("alpha", pa.float64()),
@@ -109,7 +109,7 @@ RESULT_SCHEMA = pa.schema(
 class Cell(NamedTuple):
     """Identity of a row within its pattern."""
 
-    algorithm: str
+    generator: str
     evaluator: str
     repetition: int
     strategy: str = "any"
@@ -119,7 +119,7 @@ class Cell(NamedTuple):
 def cell_of(row: Mapping[str, Any]) -> Cell:
     """The cell that a results row fills."""
     return Cell(
-        row["algorithm"],
+        row["generator"],
         row["evaluator"],
         int(row["repetition"]),
         row["strategy"],
@@ -243,8 +243,8 @@ def check_agreement(results: pd.DataFrame) -> None:
         if len(differing):
             one, other = rows.iloc[0], differing.iloc[0]
             raise ExperimentError(
-                f"pattern {pattern_id} ({strategy}) has {one['matches']} matches by {one['algorithm']} in "
+                f"pattern {pattern_id} ({strategy}) has {one['matches']} matches by {one['generator']} in "
                 f"{one['evaluator']} (plan {one['plan']}) but {other['matches']} by "
-                f"{other['algorithm']} in {other['evaluator']} (plan {other['plan']}); every plan "
+                f"{other['generator']} in {other['evaluator']} (plan {other['plan']}); every plan "
                 f"must give the same, so one evaluator is wrong. Pattern: {one['pattern']}"
             )

@@ -28,8 +28,8 @@ from cepbench.sweeps.workload import PatternSpec
 
 #: Columns of the comparison, in order.
 COLUMNS = (
-    "algorithm",
-    "plans",
+    "generator",
+    "plan_kind",
     "evaluator",
     "plan",
     "cost",
@@ -183,7 +183,7 @@ def compare(
         runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
     rows = results_frame(runs)
     check_agreement(rows)
-    sides = [its for _, its in rows.groupby(["algorithm", "evaluator"], sort=False)]
+    sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}
     table = [_side(its, firsts) for its in sides]
     comparison = Comparison(table, columns=list(COLUMNS))
@@ -215,14 +215,14 @@ def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, o
         row["events_per_second_q1"] = speeds.quantile(0.25)
         row["events_per_second_q3"] = speeds.quantile(0.75)
         row["runs"] = len(runs)
-    first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["algorithm"])
-    row["measured_with"] = None if first == shown["algorithm"] else first
+    first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["generator"])
+    row["measured_with"] = None if first == shown["generator"] else first
     return row
 
 
 def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
     """A row of the HTML table; in place of figures that do not exist, the reason."""
-    texts = [row["algorithm"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
+    texts = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
     cells = [f"<td>{html.escape(text)}</td>" for text in texts]
     if row["status"] != OK:
         told = html.escape(f"{row['status']}: {row['reason']}")

@@ -29,7 +29,7 @@ STRATEGIES = ("any", "consuming", "strict_contiguity")
 _WHOLE, _NUMBER, _SWITCH, _TEXT = (
     (int, "a whole number"), (int | float, "a number"), (bool, "true or false"), (str, "a text"),
 )  # fmt: skip
-_LISTED = ("pattern_sets", "sizes", "strategies", "alphas", "algorithms", "evaluators")
+_LISTED = ("pattern_sets", "sizes", "strategies", "alphas", "generators", "evaluators")
 #: What the value of a field has to be, where it is a single one.
 _KINDS: Mapping[str, tuple[Any, str]] = {
     **dict.fromkeys(("patterns", "repetitions", "seed", "partial_match_limit"), _WHOLE),
@@ -77,7 +77,7 @@ class SweepConfig:
     share_equal_plans : bool
         Whether equal plans of several generators run once; see
         :func:`cepbench.sweeps.measure.measure_pattern`.
-    algorithms : tuple of str or None
+    generators : tuple of str or None
         Plan generators; all that are registered if None.
     evaluators : tuple of str or None
         See :func:`cepbench.sweeps.measure.cells_of`.
@@ -105,7 +105,7 @@ class SweepConfig:
     alphas: tuple[float, ...] = (0.0,)
     latency: bool = False
     share_equal_plans: bool = False
-    algorithms: tuple[str, ...] | None = None
+    generators: tuple[str, ...] | None = None
     evaluators: tuple[str, ...] | None = None
     repetitions: int = 3
     seed: int = 0
@@ -161,7 +161,7 @@ class SweepConfig:
 
 def _checked_list(name: str, value: Any) -> tuple[Any, ...] | None:
     """The value of a field that is a list, as a tuple."""
-    if value is None and name in ("algorithms", "evaluators"):
+    if value is None and name in ("generators", "evaluators"):
         return None
     if not isinstance(value, list | tuple):
         raise ExperimentError(f"{name} is {value!r}; it must be a list, such as [{value!r}]")
@@ -229,7 +229,7 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     ----------
     config : SweepConfig
     generators : sequence of PlanGenerator
-        Those that ``config.algorithms`` names.
+        Those that ``config.generators`` names.
 
     Returns
     -------
@@ -277,5 +277,5 @@ def hash_of_code(generator: PlanGenerator) -> str:
     except (OSError, TypeError):  # a function without a file, or no plain function
         file, code = Path(), generator.qualified_name
     around = file.read_text(encoding="utf-8") if file.is_file() else ""
-    text = f"{generator.plans} {generator.max_size} {code} {around}"
+    text = f"{generator.kind} {generator.max_size} {code} {around}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepbench.analysis.summary import CONFIDENCE
 from cepbench.errors import ExperimentError, PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Kind, Operator
@@ -31,6 +30,9 @@ from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.measure import WARM_UP_EVENTS, cells_of, plan_cells, plan_text
 from cepbench.sweeps.workload import PatternSpec
+
+#: Probability with which the time is expected to lie between the bounds of an estimate.
+CONFIDENCE = 0.95
 
 #: Ranks by expected work within a pattern set and size, lightest first: share of the patterns, and
 #: how many of them are sampled.
@@ -180,7 +182,7 @@ def time_pattern(
     warm_up: dict[tuple[str, str, str], float] = {}
     unshared, limited = 0.0, 0
     for cell in cells:
-        plan = planned[cell.algorithm, cell.strategy, cell.alpha].plan
+        plan = planned[cell.generator, cell.strategy, cell.alpha].plan
         if plan is None:
             continue
         same = (cell.evaluator, cell.strategy, plan_text(plan))

@@ -95,7 +95,7 @@ def cells_of(
             raise ExperimentError(f"unknown evaluator {name!r}; there are {', '.join(EVALUATORS)}")
     pairs: list[tuple[str, str]] = []
     for generator in map(_resolved, generators):
-        plans = generator.plans
+        plans = generator.kind
         if evaluators is None:
             fitting = [_made_for(plans)]
         else:
@@ -228,21 +228,21 @@ def measure_pattern(
     alike = _Alike(planned, share_equal_plans)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
         (row["repetition"], (row["evaluator"], row["strategy"], row["plan"])): (
-            row["measured_with"] or row["algorithm"],
+            row["measured_with"] or row["generator"],
             {name: row[name] for name in ("status", "reason", *METRICS) if name in row},
         )
         for row in beside
         if row["plan"] is not None
     }
     for cell in itertools.chain(missing, alike.further(repetitions, seconds)):
-        entry = planned[cell.algorithm, cell.strategy, cell.alpha]
+        entry = planned[cell.generator, cell.strategy, cell.alpha]
         row: dict[str, Any] = {
             "pattern_set": spec.pattern_set,
             "size": spec.size,
             "pattern_id": spec.pattern_id,
             "pattern": specs[cell.strategy].text,
-            "algorithm": cell.algorithm,
-            "plans": entry.plans,
+            "generator": cell.generator,
+            "plan_kind": entry.plans,
             "evaluator": cell.evaluator,
             "strategy": cell.strategy,
             "alpha": cell.alpha,
@@ -278,7 +278,7 @@ def measure_pattern(
                     patterns[cell.strategy], stream, entry.plan, cell.evaluator, options, latency
                 )
                 alike.ran(cell, time.perf_counter() - began, outcome["status"])
-                measured[same] = cell.algorithm, outcome
+                measured[same] = cell.generator, outcome
             row |= outcome
         yield row
 
@@ -295,8 +295,8 @@ class _Alike:
     def key(self, cell: Cell) -> tuple[Any, ...]:
         """Equal for two cells of one measurement."""
         if not self._share:
-            return (cell.algorithm, cell.evaluator, cell.strategy, cell.alpha)
-        plan = self._planned[cell.algorithm, cell.strategy, cell.alpha].plan
+            return (cell.generator, cell.evaluator, cell.strategy, cell.alpha)
+        plan = self._planned[cell.generator, cell.strategy, cell.alpha].plan
         return (cell.evaluator, cell.strategy, plan_text(plan))
 
     def ran(self, cell: Cell, seconds: float, status: str) -> None:
@@ -348,7 +348,7 @@ def plan_cells(
             by_name[name], patterns[strategy], statistics, seed, time_selectivity, alpha, last
         )
         for name, strategy, alpha in dict.fromkeys(
-            (cell.algorithm, cell.strategy, cell.alpha) for cell in cells
+            (cell.generator, cell.strategy, cell.alpha) for cell in cells
         )
     }
 
@@ -391,10 +391,10 @@ def _planned(
         )
         seconds = time.perf_counter() - started
     except PlanningRefusedError as error:
-        return Planned(generator.plans, None, None, REFUSED, _reason(error))
+        return Planned(generator.kind, None, None, REFUSED, _reason(error))
     except Exception as error:  # one broken generator is a row; the sweep must go on
-        return Planned(generator.plans, None, None, ERROR, _reason(error))
-    return Planned(generator.plans, plan, seconds, OK, None)
+        return Planned(generator.kind, None, None, ERROR, _reason(error))
+    return Planned(generator.kind, plan, seconds, OK, None)
 
 
 def load_kernels(generator: PlanGenerator) -> None:
@@ -419,7 +419,7 @@ def _warm_up(
 ) -> None:
     seen = set()
     for cell in cells:
-        plan = planned[cell.algorithm, cell.strategy, cell.alpha].plan
+        plan = planned[cell.generator, cell.strategy, cell.alpha].plan
         # An evaluator may hold separate kernels for both kinds of plan.
         if plan is None or (cell.evaluator, plan.kind, cell.strategy) in seen:
             continue

@@ -30,17 +30,13 @@ PAPER_SWEEPS = ("types", "latency", "strategies")
 #: The profile of a file that has one of this name, unless another one is asked for.
 DEFAULT_PROFILE = "quick"
 
-#: What a file calls a field of SweepConfig otherwise than the results table does.
-_FIELD_OF = {"generators": "algorithms"}
-
 #: Keys that a file has beside the fields of SweepConfig.
 _ABOUT = ("title", "description")
 
 #: The keys of a sweep, in a file's usual order; a profile and a change may set all of them.
 KEYS = (
     *_ABOUT,
-    *({field: key for key, field in _FIELD_OF.items()}.get(field.name, field.name)
-      for field in fields(SweepConfig)),
+    *(field.name for field in fields(SweepConfig)),
 )  # fmt: skip
 
 #: Keys of how patterns are drawn, without any meaning where none are.
@@ -111,7 +107,7 @@ class Sweep:
         config = self.config("")
         try:
             return cells_of(
-                default_generators() if config.algorithms is None else config.algorithms,
+                default_generators() if config.generators is None else config.generators,
                 config.evaluators,
                 config.repetitions,
                 config.strategies,
@@ -135,7 +131,7 @@ class Sweep:
             f"{len(config.own_patterns)} of its own" if config.own_patterns else "",
         ]
         profile = f", profile {self.profile}" if self.profile else ""
-        generators = config.algorithms or ("the paper's nine and those of your own",)
+        generators = config.generators or ("the paper's nine and those of your own",)
         lines = [
             f"{self.name}{profile}: {self.title}",
             f"  data        {data}",
@@ -235,7 +231,7 @@ def read_sweep(
         profile=chosen,
         profiles=tuple(profiles),
         data=dict(data) if isinstance(data, Mapping) else str(data),
-        values={_FIELD_OF.get(key, key): value for key, value in values.items()},
+        values=dict(values),
     )
 
 
@@ -341,16 +337,13 @@ def _check(file: _File, values: Mapping[str, Any], places: Mapping[str, str]) ->
             try:
                 _config_of({key: value})
             except ExperimentError as error:
-                own_word = str(error).replace(_FIELD_OF.get(key, key), key, 1)
-                raise file.told(key, places, own_word) from error
+                raise file.told(key, places, str(error)) from error
         # No value is wrong by itself: they do not go together.
         raise ExperimentError(f"{file.path}: {whole}") from whole
 
 
 def _config_of(values: Mapping[str, Any]) -> SweepConfig:
-    return SweepConfig.from_dict(
-        {"data": "", **{_FIELD_OF.get(key, key): value for key, value in values.items()}}
-    )
+    return SweepConfig.from_dict({"data": "", **values})
 
 
 def _wrong_data(value: Any) -> str | None:
@@ -386,7 +379,10 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
 
 
 def _unknown(key: Any, known: tuple[str, ...]) -> str:
-    # The word of the results table, which no spelling would lead from to that of the files.
-    own = {field: name for name, field in _FIELD_OF.items()}.get(str(key))
-    near = own or difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
+    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
     return f"unknown key {key!r}; did you mean {near!r}? Keys are {', '.join(known)}"
+
+
+def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
+    """Where the stream of these parameters is kept below a folder of data."""
+    return Path(root) / f"nasdaq-style-{stream['identifiers']}-{stream['days']}-{seed}"

@@ -79,7 +79,7 @@ def read_with_own(sweep: str | Path, own: Sequence[str] | None = None) -> pd.Dat
 
 def of_paper(results: pd.DataFrame) -> pd.DataFrame:
     """The rows of the generators that [kolchinsky2018]_ compares, whatever else was measured."""
-    return results[results["algorithm"].isin(PAPER_GENERATORS)]
+    return results[results["generator"].isin(PAPER_GENERATORS)]
 
 
 def _folders(sweep: str | Path, own: Sequence[str] | None) -> list[Path]:

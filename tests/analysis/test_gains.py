@@ -25,8 +25,8 @@ def results(patterns: int = 4, strategies: tuple[str, ...] = ("any",)) -> pd.Dat
                             "pattern_set": "sequence",
                             "size": size,
                             "pattern_id": f"{size}-{number}",
-                            "algorithm": name,
-                            "plans": "tree" if name in ("ZSTREAM", "DP-B") else "order",
+                            "generator": name,
+                            "plan_kind": "tree" if name in ("ZSTREAM", "DP-B") else "order",
                             "evaluator": "tree" if name in ("ZSTREAM", "DP-B") else "lazy-nfa",
                             "strategy": strategy,
                             "alpha": 0.0,
@@ -40,7 +40,7 @@ def results(patterns: int = 4, strategies: tuple[str, ...] = ("any",)) -> pd.Dat
 
 def test_each_kind_of_plan_has_its_native_method_as_baseline() -> None:
     gains = gains_over_native(results(), "events_per_second")
-    overall = gains[gains["size"].isna()].set_index("algorithm")
+    overall = gains[gains["size"].isna()].set_index("generator")
     assert dict(overall["baseline"]) == {"TRIVIAL": "EFREQ", "DP-LD": "EFREQ", "DP-B": "ZSTREAM"}
     assert overall.loc["TRIVIAL", "value"] == pytest.approx(0.5)
     assert overall.loc["DP-B", "value"] == pytest.approx(3.0)
@@ -54,50 +54,50 @@ def test_one_baseline_for_all_and_groups_by_strategy() -> None:
         table, "events_per_second", ("strategy",), baselines=dict.fromkeys(("order", "tree"), "TRIVIAL")
     )  # fmt: skip
     assert len(gains) == 2 * 4
-    found = gains.set_index(["algorithm", "strategy"])["value"]
+    found = gains.set_index(["generator", "strategy"])["value"]
     assert found["ZSTREAM", "consuming"] == pytest.approx(8.0)
 
 
 def test_a_ratio_is_taken_within_one_evaluator() -> None:
     slow = results().assign(evaluator="slow")
     slow["events_per_second"] /= 10
-    table = pd.concat([results(), slow[slow["plans"] == "order"]], ignore_index=True)
+    table = pd.concat([results(), slow[slow["plan_kind"] == "order"]], ignore_index=True)
     gains = gains_over_native(table, "events_per_second", ["pattern_set"])
-    found = gains.set_index(["algorithm", "evaluator"])["value"]
+    found = gains.set_index(["generator", "evaluator"])["value"]
     assert found["TRIVIAL", "lazy-nfa"] == pytest.approx(0.5)
     assert found["TRIVIAL", "slow"] == pytest.approx(0.5)
     # One whose evaluator the baseline did not run in is compared with the first that it did.
-    alone = table[(table["algorithm"] != "EFREQ") | (table["evaluator"] != "slow")]
+    alone = table[(table["generator"] != "EFREQ") | (table["evaluator"] != "slow")]
     other = gains_over_native(alone, "events_per_second", ["pattern_set"])
-    assert other.set_index(["algorithm", "evaluator"])["value"]["TRIVIAL", "slow"] == pytest.approx(
+    assert other.set_index(["generator", "evaluator"])["value"]["TRIVIAL", "slow"] == pytest.approx(
         0.05
     )
 
 
 def test_without_a_baseline_there_are_no_ratios() -> None:
     table = results()
-    alone = table[table["algorithm"].isin(["DP-LD", "DP-B"])]
+    alone = table[table["generator"].isin(["DP-LD", "DP-B"])]
     assert gains_over_native(alone, "events_per_second").empty
 
 
 @pytest.mark.parametrize("strategies", [("any",), ("any", "consuming")])
 def test_ratios_are_over_the_patterns_that_all_generators_have(strategies: tuple[str, ...]) -> None:
     table = results(4, strategies)
-    slow = (table["algorithm"] == "TRIVIAL") & table["pattern_id"].isin(["3-3", "7-3"])
+    slow = (table["generator"] == "TRIVIAL") & table["pattern_id"].isin(["3-3", "7-3"])
     table.loc[slow & (table["strategy"] == "any"), "status"] = ERROR
     by = ("pattern_set",) if len(strategies) == 1 else ("strategy",)
     gains = gains_over_native(table, "events_per_second", by)
     # DP-LD gains most on the patterns that TRIVIAL fails on, under whichever strategy.
-    own = gains[gains["algorithm"] == "DP-LD"]
+    own = gains[gains["generator"] == "DP-LD"]
     assert own["value"].tolist() == pytest.approx([2 * 6 ** (1 / 3)] * len(strategies))
     assert set(gains["patterns"]) == {6} and set(gains["left_out"]) == {2}
-    missing = gains.groupby("algorithm")["missing"].sum().to_dict()
+    missing = gains.groupby("generator")["missing"].sum().to_dict()
     assert missing == {"TRIVIAL": 2, "DP-LD": 0, "DP-B": 0}
 
 
 def test_patterns_without_a_weight_are_counted() -> None:
     table = results(10)
-    table.loc[(table["algorithm"] == "DP-B") & (table["pattern_id"] == "3-9"), "status"] = ERROR
+    table.loc[(table["generator"] == "DP-B") & (table["pattern_id"] == "3-9"), "status"] = ERROR
     parts = gains_by_weight(table, "events_per_second", "DP-B", "ZSTREAM", parts=5)
     last = parts.iloc[-1]
     assert parts["patterns"].sum() == 19 and len(parts) == 6

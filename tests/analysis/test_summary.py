@@ -27,15 +27,15 @@ def made_up_results(
             for number in range(patterns):
                 pattern_id = f"{pattern_set}-{size}-{number}"
                 for repetition in range(3):
-                    for algorithm, plans, evaluator in RUNS:
-                        fails = (pattern_id, algorithm) in (failing or set()) and repetition == 2
+                    for generator, plans, evaluator in RUNS:
+                        fails = (pattern_id, generator) in (failing or set()) and repetition == 2
                         rows.append(
                             {
                                 "pattern_set": pattern_set,
                                 "size": size,
                                 "pattern_id": pattern_id,
-                                "algorithm": algorithm,
-                                "plans": plans,
+                                "generator": generator,
+                                "plan_kind": plans,
                                 "evaluator": evaluator,
                                 "strategy": "any",
                                 "alpha": 0.0,
@@ -49,13 +49,13 @@ def made_up_results(
 
 
 def naive_median_per_pattern(
-    results: pd.DataFrame, pattern_set: str, size: int | None, algorithm: str, metric: str
+    results: pd.DataFrame, pattern_set: str, size: int | None, generator: str, metric: str
 ) -> dict[str, float]:
     """Pattern -> median over repetitions; patterns with a failed repetition are missing."""
     values: dict[str, list[float]] = {}
     failed = set()
     for row in results.to_dict("records"):
-        if row["pattern_set"] != pattern_set or row["algorithm"] != algorithm:
+        if row["pattern_set"] != pattern_set or row["generator"] != generator:
             continue
         if size is not None and row["size"] != size:
             continue
@@ -97,9 +97,9 @@ def test_summaries_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
     assert len(summary) == 2 * 3 * len(RUNS) * 2 * 2
     for row in summary.to_dict("records"):
         size = None if pd.isna(row["size"]) else row["size"]
-        values = naive_common(results, row["pattern_set"], size, row["metric"])[row["algorithm"]]
+        values = naive_common(results, row["pattern_set"], size, row["metric"])[row["generator"]]
         own = naive_median_per_pattern(
-            results, row["pattern_set"], size, row["algorithm"], row["metric"]
+            results, row["pattern_set"], size, row["generator"], row["metric"]
         )
         every = 12 if size is None else 6
         assert row["patterns"] == len(values)
@@ -119,19 +119,19 @@ def test_failures_on_slow_patterns_lift_no_bar() -> None:
     rows = []
     for number in range(10):
         for repetition in range(2):
-            for algorithm, speed in (("DP-LD", 1000.0), ("LOOKAHEAD", 500.0)):
-                fails = algorithm == "LOOKAHEAD" and number >= 6
+            for generator, speed in (("DP-LD", 1000.0), ("LOOKAHEAD", 500.0)):
+                fails = generator == "LOOKAHEAD" and number >= 6
                 rows.append(
                     {
                         "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}",
-                        "algorithm": algorithm, "plans": "order", "evaluator": "lazy-nfa",
+                        "generator": generator, "plan_kind": "order", "evaluator": "lazy-nfa",
                         "strategy": "any", "alpha": 0.0, "repetition": repetition,
                         "status": ERROR if fails else OK,
                         "events_per_second": None if fails else speed / 2**number,
                     }
                 )  # fmt: skip
     found = summarize(results_frame(rows), ["events_per_second"])
-    medians = found[(found["statistic"] == "median") & found["size"].isna()].set_index("algorithm")
+    medians = found[(found["statistic"] == "median") & found["size"].isna()].set_index("generator")
     assert medians.loc["LOOKAHEAD", "value"] == medians.loc["DP-LD", "value"] / 2
     assert medians["patterns"].tolist() == [6, 6] and medians["left_out"].tolist() == [4, 4]
     assert medians["missing"].to_dict() == {"DP-LD": 0, "LOOKAHEAD": 4}
@@ -139,11 +139,11 @@ def test_failures_on_slow_patterns_lift_no_bar() -> None:
 
 def test_a_pattern_that_was_not_run_is_one_that_is_missing() -> None:
     results = made_up_results()
-    gone = (results["algorithm"] == "DP-B") & (results["pattern_id"] == "sequence-3-0")
+    gone = (results["generator"] == "DP-B") & (results["pattern_id"] == "sequence-3-0")
     found = summarize(results[~gone], ["peak_bytes"])
     part = found[(found["pattern_set"] == "sequence") & (found["size"] == 3)]
     assert set(part["patterns"]) == {5} and set(part["left_out"]) == {1}
-    assert part.groupby("algorithm")["missing"].first().to_dict() == {
+    assert part.groupby("generator")["missing"].first().to_dict() == {
         "TRIVIAL": 0, "GREEDY": 0, "DP-B": 1,
     }  # fmt: skip
 
@@ -182,7 +182,7 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else() -> None:
 def test_order_of_summaries_is_that_of_the_results() -> None:
     summary = summarize(made_up_results(), ["peak_bytes"])
     assert list(summary["pattern_set"].unique()) == ["sequence", "conjunction"]
-    assert list(summary["algorithm"].unique()) == [run[0] for run in RUNS]
+    assert list(summary["generator"].unique()) == [run[0] for run in RUNS]
     sizes = list(summary["size"].unique())
     assert sizes[:2] == [3, 4] and sizes[2] is pd.NA
 
@@ -232,7 +232,7 @@ def test_a_ratio_turned_around_is_its_inverse() -> None:
 
 def test_zeros_are_left_out_of_ratios() -> None:
     results = made_up_results()
-    zero = (results["pattern_id"] == "sequence-3-0") & (results["algorithm"] == "TRIVIAL")
+    zero = (results["pattern_id"] == "sequence-3-0") & (results["generator"] == "TRIVIAL")
     results.loc[zero, "peak_bytes"] = 0
     ratios = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL")
     first = ratios.iloc[0]
@@ -241,7 +241,7 @@ def test_zeros_are_left_out_of_ratios() -> None:
 
 def test_ratio_of_one_generator_in_two_evaluators() -> None:
     results = made_up_results()
-    twice = results[results["algorithm"] == "GREEDY"].assign(evaluator="tree")
+    twice = results[results["generator"] == "GREEDY"].assign(evaluator="tree")
     twice["peak_bytes"] = twice["peak_bytes"] * 2
     both = pd.concat([results, twice], ignore_index=True)
     with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
@@ -366,7 +366,7 @@ def test_medians_are_taken_over_repetitions_first() -> None:
     first = medians.iloc[0]
     mine = results[
         (results["pattern_id"] == first["pattern_id"])
-        & (results["algorithm"] == first["algorithm"])
+        & (results["generator"] == first["generator"])
     ]
     assert first["events_per_second"] == sorted(mine["events_per_second"])[1]
 

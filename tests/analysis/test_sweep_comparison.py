@@ -47,9 +47,9 @@ def made_up_sweep(
         for number in range(patterns):
             size = 3 + number % 2
             speed, matches = float(truth.lognormal(10, 1)), int(truth.integers(5, 50))
-            for algorithm, plans, evaluator in runs:
+            for generator, plans, evaluator in runs:
                 # What a pattern meets in one sweep all its repetitions share.
-                met = speed * (faster or {}).get(algorithm, 1) * math.exp(rng.normal(0, noise))
+                met = speed * (faster or {}).get(generator, 1) * math.exp(rng.normal(0, noise))
                 for repetition in range(repetitions):
                     rows.append(
                         {
@@ -57,8 +57,8 @@ def made_up_sweep(
                             "size": size,
                             "pattern_id": f"{pattern_set}-{size}-{number}",
                             "pattern": f"PATTERN {pattern_set} {number}",
-                            "algorithm": algorithm,
-                            "plans": plans,
+                            "generator": generator,
+                            "plan_kind": plans,
                             "evaluator": evaluator,
                             "strategy": "any",
                             "alpha": 0.0,
@@ -79,7 +79,7 @@ def made_up_sweep(
 
 
 def naive_ratios(
-    first: pd.DataFrame, second: pd.DataFrame, algorithm: str, size: int | None, metric: str
+    first: pd.DataFrame, second: pd.DataFrame, generator: str, size: int | None, metric: str
 ) -> list[float]:
     """Second / first of each pattern that both ran well, by plain loops."""
     medians: list[dict[str, float]] = []
@@ -87,7 +87,7 @@ def naive_ratios(
         values: dict[str, list[float]] = {}
         failed = set()
         for row in table.to_dict("records"):
-            if row["algorithm"] == algorithm and size in (None, row["size"]):
+            if row["generator"] == generator and size in (None, row["size"]):
                 key = row["pattern_id"] + row["pattern"]
                 values.setdefault(key, []).append(row[metric])
                 if row["status"] != OK:
@@ -99,22 +99,22 @@ def naive_ratios(
 
 def test_ratios_equal_the_naive_twin() -> None:
     first, second = made_up_sweep(1), made_up_sweep(2, faster={"DP-B": 1.4})
-    broken = (second["algorithm"] == "GREEDY") & (second["pattern_id"] == "sequence-3-0")
+    broken = (second["generator"] == "GREEDY") & (second["pattern_id"] == "sequence-3-0")
     second.loc[broken & (second["repetition"] == 1), "status"] = ERROR
     found = compare_sweeps(first, second, by=["size"], resamples=300)
     table = found.ratios[found.ratios["metric"] == "events_per_second"]
     assert len(table) == 3 * 3 and list(table["size"][:4]) == [3, 3, 3, 4]
-    assert list(table["algorithm"]) == [name for name, _, _ in RUNS] * 3
+    assert list(table["generator"]) == [name for name, _, _ in RUNS] * 3
     for row in table.to_dict("records"):
         size = None if pd.isna(row["size"]) else int(row["size"])
-        each = naive_ratios(first, second, row["algorithm"], size, "events_per_second")
+        each = naive_ratios(first, second, row["generator"], size, "events_per_second")
         assert row["value"] == pytest.approx(math.prod(each) ** (1 / len(each)))
         assert row["low"] <= row["value"] <= row["high"] and row["low"] < row["high"]
-        left_out = row["algorithm"] == "GREEDY" and size != 4
+        left_out = row["generator"] == "GREEDY" and size != 4
         assert (row["pairs"], row["left_out"]) == (len(each), int(left_out))
         # Four patterns of a size can never be more than chance.
         assert (row["verdict"] == TOO_FEW) == math.isnan(row["p_adjusted"]) == (size is not None)
-    whole = table[table["size"].isna()].set_index("algorithm")
+    whole = table[table["size"].isna()].set_index("generator")
     assert whole.loc["DP-B", "verdict"] == BETTER
     assert (whole["p_adjusted"] >= whole["p"]).all()
 
@@ -127,10 +127,10 @@ def test_a_run_that_mostly_fails_is_not_called_faster() -> None:
     for failing, verdict in ((10, BETTER), (11, TOO_FEW)):
         broken = second.copy()
         gone = [f"sequence-{3 + number % 2}-{number}" for number in range(failing)]
-        its = (broken["algorithm"] == "GREEDY") & broken["pattern_id"].isin(gone)
+        its = (broken["generator"] == "GREEDY") & broken["pattern_id"].isin(gone)
         broken.loc[its, "status"] = ERROR
         rows = compare_sweeps(first, broken, resamples=100).ratios
-        row = rows[(rows["metric"] == "events_per_second") & (rows["algorithm"] == "GREEDY")].iloc[
+        row = rows[(rows["metric"] == "events_per_second") & (rows["generator"] == "GREEDY")].iloc[
             0
         ]
         assert (row["pairs"], row["left_out"]) == (20 - failing, failing)
@@ -141,7 +141,7 @@ def test_costs_beyond_any_float_are_compared() -> None:
     first = made_up_sweep(1)
     second = made_up_sweep(1)
     second["plan_log_cost"] += math.log(1.5)
-    rows = compare_sweeps(first, second, resamples=100).ratios.set_index(["metric", "algorithm"])
+    rows = compare_sweeps(first, second, resamples=100).ratios.set_index(["metric", "generator"])
     costs = rows.loc["plan_cost"]
     assert list(costs["value"]) == pytest.approx([1.5] * 3) and set(costs["verdict"]) == {WORSE}
     # What is equal to the last digit differs by nothing, however often it is looked at.
@@ -181,12 +181,12 @@ def test_a_planted_difference_is_found_and_no_other() -> None:
     first = made_up_sweep(1, patterns=20)
     second = made_up_sweep(2, patterns=20, faster={"DP-LD": 1 / 1.2})
     found = compare_sweeps(first, second)
-    speeds = found.ratios[found.ratios["metric"] == "events_per_second"].set_index("algorithm")
+    speeds = found.ratios[found.ratios["metric"] == "events_per_second"].set_index("generator")
     assert speeds.loc["DP-LD", "verdict"] == WORSE
     assert speeds.loc["DP-LD", "low"] < 1 / 1.2 < speeds.loc["DP-LD", "high"]
     assert speeds.loc[["GREEDY", "DP-B"], "verdict"].tolist() == [SAME, SAME]
     assert "slower; 20 pairs" in found.describe() and "faster" not in found.describe()
-    back = compare_sweeps(second, first).ratios.set_index(["metric", "algorithm"])
+    back = compare_sweeps(second, first).ratios.set_index(["metric", "generator"])
     assert back.loc[("events_per_second", "DP-LD"), "verdict"] == BETTER
 
 
@@ -204,13 +204,13 @@ def test_few_pairs_do_not_stand_out_of_many_comparisons() -> None:
 
     def verdict(pair: tuple[pd.DataFrame, ...], **asked: Any) -> tuple[str, float]:
         rows = compare_sweeps(*pair, metrics=["events_per_second"], resamples=100, **asked).ratios
-        rows = rows[rows["algorithm"] == "DP-LD"]
+        rows = rows[rows["generator"] == "DP-LD"]
         return rows["verdict"].iloc[0], rows["p"].iloc[0]
 
     assert verdict(alone) == (WORSE, 2 / 2**7)
     one_set = tuple(table[table["size"] == 3] for table in many)
     mixed = tuple(
-        table[(table["algorithm"] != "DP-LD") | (table["pattern_set"] == "sequence")]
+        table[(table["generator"] != "DP-LD") | (table["pattern_set"] == "sequence")]
         for table in one_set
     )
     assert verdict(mixed, by=["pattern_set"]) == (TOO_FEW, 2 / 2**7)
@@ -237,11 +237,11 @@ def test_a_machine_that_is_faster_on_the_whole_is_no_difference_of_a_generator()
     assert set(fast["verdict"]) == {SAME}
     assert list(fast["common"] * fast["beside"]) == pytest.approx(list(fast["value"]))
     # A generator that gained besides is found all the same.
-    second.loc[second["algorithm"] == "DP-B", "events_per_second"] *= 1.25
+    second.loc[second["generator"] == "DP-B", "events_per_second"] *= 1.25
     verdicts = compare_sweeps(first, second, metrics=["events_per_second"]).ratios["verdict"]
     assert list(verdicts) == [SAME, SAME, BETTER]
     # With two generators alone nobody knows, and that is said.
-    two = [table[table["algorithm"] != "DP-B"] for table in (first, second)]
+    two = [table[table["generator"] != "DP-B"] for table in (first, second)]
     found = compare_sweeps(*two, metrics=["events_per_second"])
     assert set(found.ratios["verdict"]) == {BETTER} and found.ratios["common"].isna().all()
     assert "a faster machine looks like a faster run" in found.describe()
@@ -255,7 +255,7 @@ def test_what_only_one_has_and_what_differs_is_told_first() -> None:
     # The same name, but another pattern: no pair.
     second.loc[second["pattern_id"] == "sequence-3-0", "pattern"] = "PATTERN other"
     found = compare_sweeps(first, second, names=("before", "after"))
-    assert set(found.ratios["pairs"]) == {7} and set(found.ratios["algorithm"]) == {
+    assert set(found.ratios["pairs"]) == {7} and set(found.ratios["generator"]) == {
         "GREEDY",
         "DP-LD",
     }
@@ -305,8 +305,8 @@ def test_sweeps_are_read_from_files(tmp_path: Path) -> None:
 
 def test_mistakes_are_told() -> None:
     table = made_up_sweep(1)
-    with pytest.raises(ExperimentError, match="cannot compare by 'algorithm'"):
-        compare_sweeps(table, table, by=["algorithm"])
+    with pytest.raises(ExperimentError, match="cannot compare by 'generator'"):
+        compare_sweeps(table, table, by=["generator"])
     with pytest.raises(ExperimentError, match="unknown metric 'speed'"):
         compare_sweeps(table, table, metrics=["speed"])
     with pytest.raises(ExperimentError, match="no finished rows"):

@@ -213,13 +213,13 @@ def test_every_tab_is_drawn_when_it_is_seen(app: Explorer) -> None:
 
 def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
     table = app.run()
-    assert table is app.results and list(table["algorithm"]) == list(GENERATORS)
+    assert table is app.results and list(table["generator"]) == list(GENERATORS)
     plan = cep.plan(app.pattern, app.statistics)
     found = cep.evaluate(app.pattern, app.stream, plan).matches
     pd.testing.assert_frame_equal(app.matches.matches, found)
     assert (table["matches"] == len(found)).all() and len(found) > 5
     assert f"{len(found):,} matches" in app._runs.message.value
-    best = table.loc[table["events_per_second"].idxmax(), "algorithm"]
+    best = table.loc[table["events_per_second"].idxmax(), "generator"]
     assert f"{best} was the fastest" in app._runs.message.value
     assert app._runs.generator.value == best and app.matches.plan == app.plans.plans[best]
     bars = shown(app._runs.bars)[VEGALITE_MIME]
@@ -300,7 +300,7 @@ def test_large_patterns_are_not_planned_by_those_that_would_take_minutes(
     app = cep.explore(stream, f"PATTERN SEQ({fifteen}) WITHIN 1 seconds")
     assert "no exact generator" in app._message.value
     assert {"TRIVIAL", "GREEDY", "ZSTREAM-ORD"} <= set(app.plans.plans)
-    assert not {"DP-LD", "DP-B"} & set(app.plans.table["algorithm"])
+    assert not {"DP-LD", "DP-B"} & set(app.plans.table["generator"])
 
 
 def test_without_a_front_end_it_is_a_picture(app: Explorer) -> None:

@@ -51,8 +51,8 @@ def test_plans_are_those_of_the_library(told, stream, data) -> None:
     statistics = cep.measure_statistics(pattern, stream, seed=3)
     assert document["pattern"] == PATTERN
     assert cep.Statistics.from_dict(document["statistics"]) == statistics
-    assert [row["generator"] for row in document["plans"]] == default_generators()
-    for row in document["plans"]:
+    assert [row["generator"] for row in document["plan_kind"]] == default_generators()
+    for row in document["plan_kind"]:
         plan = cep.plan(pattern, statistics, row["generator"], seed=3)
         assert row["kind"] == plan.kind
         assert row["cost"] == pytest.approx(plan.cost)
@@ -84,7 +84,7 @@ def test_statistics_by_hand_and_latency_need_no_data(run, told, tmp_path) -> Non
     file = tmp_path / "statistics.json"
     file.write_text('{"cardinalities": {"a": 5, "b": 3, "c": 1}, "selectivities": [["a","b",0.5]]}')
     words = ["plan", PATTERN, "--statistics", str(file), "-g", "DP-LD"]
-    (row,) = told(words)["plans"]
+    (row,) = told(words)["plan_kind"]
     statistics = cep.Statistics(
         cardinalities={"a": 5, "b": 3, "c": 1}, selectivities={("a", "b"): 0.5}
     )
@@ -92,7 +92,7 @@ def test_statistics_by_hand_and_latency_need_no_data(run, told, tmp_path) -> Non
     assert row["cost"] == pytest.approx(cep.plan(pattern, statistics, "DP-LD").cost)
     words[1], words[-1] = pattern_of("AND"), "TRIVIAL"
     words += ["--alpha", "2", "--last", "a"]
-    (late,) = told(words)["plans"]
+    (late,) = told(words)["plan_kind"]
     planned = cep.plan(cep.parse(words[1]), statistics, "TRIVIAL", alpha=2, last="a")
     assert late["cost"] == pytest.approx(planned.cost)
     assert late["cost"] > row["cost"]
@@ -116,7 +116,7 @@ def test_what_one_command_measures_another_one_reads(told, tmp_path) -> None:
         file.write_text(json.dumps(document))
         again = told(["plan", first["pattern"], "--statistics", str(file), "-g", "DP-B"])
         assert again["statistics"] == document["statistics"]
-    assert first["plans"][0]["plan"] == again["plans"][0]["plan"]
+    assert first["plan_kind"][0]["plan"] == again["plan_kind"][0]["plan"]
 
 
 def test_noise_is_told(run, data, monkeypatch) -> None:
@@ -129,8 +129,10 @@ def test_noise_is_told(run, data, monkeypatch) -> None:
 
 def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:
     words = ["plan", pattern_of("AND"), "--data", data, "--alpha", "1", "-g", "GREEDY"]
-    (row,) = told(words)["plans"]
-    named = {name: told([*words, "--last", name])["plans"][0]["cost"] for name in ("a", "b", "c")}
+    (row,) = told(words)["plan_kind"]
+    named = {
+        name: told([*words, "--last", name])["plan_kind"][0]["cost"] for name in ("a", "b", "c")
+    }
     assert row["cost"] in named.values()
     assert len(set(named.values())) > 1
 
@@ -302,7 +304,7 @@ def test_the_comparison_is_that_of_the_library(run, told, data, stream, expected
     words = ["compare", PATTERN, "--data", data, "--repetitions", "1"]
     rows = told(words)["rows"]
     table = cep.compare(cep.parse(PATTERN), stream, repetitions=1)
-    assert [row["generator"] for row in rows] == list(table["algorithm"])
+    assert [row["generator"] for row in rows] == list(table["generator"])
     for row, other in zip(rows, table.to_dict("records"), strict=True):
         for key in ("plan", "cost", "evaluator", "comparisons", "peak_bytes", "matches", "status"):
             assert row[key] == other[key]
@@ -319,7 +321,7 @@ def test_a_refusal_is_a_row(run, told, tmp_path) -> None:
     cardinalities = ", ".join(f'"{name}": 1' for name in names)
     file.write_text(f'{{"cardinalities": {{{cardinalities}}}}}')
     words = ["plan", pattern, "--statistics", str(file), "-g", "DP-LD"]
-    refused, made = told([*words, "-g", "GREEDY"])["plans"]
+    refused, made = told([*words, "-g", "GREEDY"])["plan_kind"]
     assert (refused["status"], refused["plan"], refused["nodes"]) == ("refused", None, [])
     assert made["status"] == "ok"
     assert "refused: DP-LD takes at most" in run([*words, "-g", "GREEDY"]).stdout
@@ -361,7 +363,7 @@ def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import cepbench as cep\n"
-        '@cep.plan_generator("MY-IDEA", plans="order", source="a dream")\n'
+        '@cep.plan_generator("MY-IDEA", kind="order", source="a dream")\n'
         "def my_idea(problem, rng):\n"
         "    return sorted(range(problem.n), key=problem.rate)\n"
     )
@@ -442,7 +444,7 @@ def test_only_the_first_days_of_a_data_set(told) -> None:
 
 
 COMMANDS = {
-    "plan": lambda told: told["plans"][0]["plan"],
+    "plan": lambda told: told["plan_kind"][0]["plan"],
     "run": lambda told: told["plan"],
     "explain": lambda told: told["plan"],
     "compare": lambda told: told["rows"][0]["plan"],
@@ -456,7 +458,7 @@ def test_a_seed_is_for_statistics_and_for_plans(
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import cepbench as cep\n"
-        '@cep.plan_generator("RANDOM", plans="order")\n'
+        '@cep.plan_generator("RANDOM", kind="order")\n'
         "def draw(problem, rng):\n"
         "    return rng.permutation(problem.n).tolist()\n"
     )
@@ -507,7 +509,7 @@ def test_what_a_branch_lacks_is_missing_in_csv_too(told, tmp_path, data) -> None
 @pytest.mark.parametrize("alpha", ["0", "2"])
 def test_an_explained_plan_weighs_latency_as_one_that_is_planned(alpha: str, told, data) -> None:
     words = [pattern_of("AND"), "--data", data, "--alpha", alpha, "-g", "DP-LD"]
-    (row,) = told(["plan", *words])["plans"]
+    (row,) = told(["plan", *words])["plan_kind"]
     explained = told(["explain", *words, "--no-run"])
     assert (explained["plan"], explained["cost"]) == (row["plan"], pytest.approx(row["cost"]))
 

@@ -173,12 +173,12 @@ def test_what_an_evaluator_of_ones_own_cannot_do_is_told() -> None:
 
 
 def test_an_evaluator_of_orders_refuses_trees() -> None:
-    registered(borrowed, plans="order")
+    registered(borrowed, kind="order")
     bushy = cep.TreePlan((("a", "b"), ("c", "d")))
     pattern = cep.parse("PATTERN SEQ(A a, B b, C c, D d) WITHIN 30 units")
     with pytest.raises(EvaluationError, match="takes up one event at a time"):
         cep.evaluate(pattern, check_stream(), bushy, evaluator="mine")
-    assert set(check_evaluator("mine", patterns=["sequence"]).table["algorithm"]) == {
+    assert set(check_evaluator("mine", patterns=["sequence"]).table["generator"]) == {
         "TRIVIAL", "DP-LD",
     }  # fmt: skip
 

@@ -28,9 +28,9 @@ from tests.generators import UNIVERSAL, affordable
 check_generator = cep.check_generator
 
 
-def report_on(function, plans="order", *, sizes=(1, 2, 3, 4), options=None, **others):
+def report_on(function, kind="order", *, sizes=(1, 2, 3, 4), options=None, **others):
     registry._GENERATORS.pop("MINE", None)
-    cep.plan_generator("MINE", plans=plans, **options or {})(function)
+    cep.plan_generator("MINE", kind=kind, **options or {})(function)
     return check_generator(function, sizes=sizes, **others)
 
 
@@ -114,7 +114,7 @@ def test_the_projects_own_generators_pass(name: str) -> None:
 def test_to_refuse_some_problems_is_no_fault(name: str) -> None:
     report = check_generator(name, sizes=[1, 3], time_limit=20)
     assert report.passed, report.describe()
-    own = report.table.set_index("algorithm").loc[name]
+    own = report.table.set_index("generator").loc[name]
     assert own["refused"] >= 1 and own["plans_made"] >= 2
     assert f"Refused {own['refused']} of 12 problems, such as" in report.describe()
     # Generators are compared on the problems that this one plans.
@@ -123,11 +123,11 @@ def test_to_refuse_some_problems_is_no_fault(name: str) -> None:
 
 
 def test_a_generator_is_named_in_three_ways() -> None:
-    cep.plan_generator("MINE", plans="order")(by_log_rate)
+    cep.plan_generator("MINE", kind="order")(by_log_rate)
     entry = cep.PLAN_GENERATORS["MINE"]
     for given in (by_log_rate, "mine", entry):
         assert check_generator(given, sizes=[2]).generator == "MINE"
-    with pytest.raises(PlanGeneratorError, match=r'@cep.plan_generator\("LEFT-DEEP", plans=') as e:
+    with pytest.raises(PlanGeneratorError, match=r'@cep.plan_generator\("LEFT-DEEP", kind=') as e:
         check_generator(left_deep)
     assert "left_deep is not registered" in str(e.value)
     with pytest.raises(PlanGeneratorError, match=r"did you mean GREEDY\?"):
@@ -163,24 +163,24 @@ def best_order(problem: PlanningProblem, rng) -> list[int]:
 def test_costs_are_held_against_those_of_all_orders() -> None:
     report = report_on(worst_order)
     assert report.passed
-    costs = report.costs[report.costs["algorithm"] == "MINE"].set_index("problem")
+    costs = report.costs[report.costs["generator"] == "MINE"].set_index("problem")
     distances = []
     for name, problem in check_problems(sizes=(1, 2, 3, 4)).items():
         every = [problem.log_order_cost(p) for p in itertools.permutations(range(problem.n))]
         distances.append(max(every) - min(every))
         assert costs["log_distance"][name] == pytest.approx(distances[-1], abs=1e-9), name
     table = report.table
-    own = table.set_index("algorithm").loc["MINE"]
-    assert table["algorithm"].iloc[-1] == "MINE"
+    own = table.set_index("generator").loc["MINE"]
+    assert table["generator"].iloc[-1] == "MINE"
     assert own["optimal"] == np.mean(np.array(distances) < 1e-9) < 0.5
     ranked = sorted(distances)
     assert np.log(own["median"]) == pytest.approx(ranked[len(ranked) // 2])
     assert own["worst"] == np.inf and own["worst_problem"] in costs.index
     assert "> 10^308" in report.describe()
-    assert set(table["algorithm"]) == {
+    assert set(table["generator"]) == {
         "MINE", "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",
     }  # fmt: skip
-    best = table.set_index("algorithm").loc["DP-LD"]
+    best = table.set_index("generator").loc["DP-LD"]
     assert best["optimal"] == best["worst"] == 1
 
 
@@ -201,7 +201,7 @@ def test_a_claim_to_the_least_cost_is_held_to() -> None:
 def test_beyond_dynamic_programming_there_is_no_least_cost() -> None:
     report = report_on(by_log_rate, sizes=[26], problems=["sequence"])
     assert report.passed
-    assert np.isnan(report.table.set_index("algorithm")["median"]["MINE"])
+    assert np.isnan(report.table.set_index("generator")["median"]["MINE"])
     assert "MINE" in report.describe()
 
 
@@ -295,7 +295,7 @@ BROKEN = {
                "plan; work on a copy, such as np.array(problem.log_cardinality)", "sequence-1"),
     renaming: ("problem", "changed problem.alpha", "sequence-1"),
     refusing: ("refusal", "refused all problems: MINE is not in the mood", "sequence-1"),
-    tree_of_all: ("plan", 'nested pairs are a tree, for plans="tree"', "conjunction-3"),
+    tree_of_all: ("plan", 'nested pairs are a tree, for kind="tree"', "conjunction-3"),
     wrong_on_three: ("plan", "2 ('v2') is missing", "sequence-3"),
 }  # fmt: skip
 
@@ -339,7 +339,7 @@ def report_imports(report) -> str:
 def test_a_flat_list_is_no_tree() -> None:
     report = report_on(by_log_rate, "tree", sizes=[3], problems=["equal"])
     message = report.findings[0].message
-    assert "[0, 1, 2] is no pair" in message and 'an order, for plans="order"' in message
+    assert "[0, 1, 2] is no pair" in message and 'an order, for kind="order"' in message
     assert report_on(lambda problem, rng: left_deep(by_log_rate(problem, rng)), "tree").passed
 
 
@@ -347,7 +347,7 @@ def test_the_costs_of_a_generator_without_a_plan_are_not_shown() -> None:
     report = report_on(lambda problem, rng: None, sizes=[2, 3])
     assert "on any problem" in report.describe()
     assert "least cost" not in report.describe() and "cep-distances" not in report._repr_html_()
-    assert report.table.set_index("algorithm")["plans_made"]["MINE"] == 0
+    assert report.table.set_index("generator")["plans_made"]["MINE"] == 0
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ def test_an_interrupt_of_the_user_passes_through() -> None:
 def test_the_check_of_the_seed_has_plans_to_differ() -> None:
     """A single plan of one event says nothing; of four there are 24."""
     problem = check_problem("sequence-4")
-    cep.plan_generator("MINE", plans="order")(lambda problem, rng: rng.permutation(problem.n))
+    cep.plan_generator("MINE", kind="order")(lambda problem, rng: rng.permutation(problem.n))
     made = {tuple(plan_problem(problem, "MINE", seed=seed).order) for seed in range(20)}
     assert len(made) > 5
     assert check_generator("MINE", sizes=[4]).passed

@@ -67,8 +67,8 @@ def test_every_pattern_of_a_library_has_matches_in_the_sample(name: str) -> None
     for key, pattern in dataset.patterns.items():
         statistics = cep.measure_statistics(pattern, stream)
         counts = set()
-        for algorithm in ("TRIVIAL", "DP-B"):
-            plan = cep.plan(pattern, statistics, algorithm=algorithm)
+        for generator in ("TRIVIAL", "DP-B"):
+            plan = cep.plan(pattern, statistics, generator=generator)
             counts.add(cep.evaluate(pattern, stream, plan, output="count").metrics.matches)
         assert len(counts) == 1 and counts.pop() > 0, key
         entry = dataset.patterns.entry(key)

@@ -110,7 +110,7 @@ def test_every_generators_plan(generator, alpha, time_selectivity) -> None:
     made = plan(pattern, STATISTICS, generator, alpha=alpha, time_selectivity=time_selectivity)
     found = explain(pattern, made, STATISTICS, time_selectivity=time_selectivity)
     assert found.nodes["cost"].sum() == pytest.approx(made.cost)
-    assert found.plan.tree == made.tree and found.plan.algorithm == generator
+    assert found.plan.tree == made.tree and found.plan.generator == generator
     assert not found.remarks
     assert made.describe().splitlines()[0].partition(", stopped")[0] in found.describe()
 

@@ -143,13 +143,13 @@ def test_the_picture_of_a_graph_tells_time_from_conditions() -> None:
 @pytest.mark.parametrize("pattern", [PLAIN, BRANCHED], ids=["sequence", "with OR"])
 def test_plans_are_those_of_the_plain_call(pattern: cep.Pattern) -> None:
     side = cep.plans_side_by_side(pattern, STATISTICS, seed=3)
-    assert list(side.table["algorithm"])[:9] == list(cep.PLAN_GENERATORS)[:9]
+    assert list(side.table["generator"])[:9] == list(cep.PLAN_GENERATORS)[:9]
     for row in side.table.itertuples():
-        alone = cep.plan(pattern, STATISTICS, row.algorithm, seed=3)
-        assert side.plans[row.algorithm] == alone
+        alone = cep.plan(pattern, STATISTICS, row.generator, seed=3)
+        assert side.plans[row.generator] == alone
         assert row.cost == pytest.approx(alone.cost)
         assert row.plan == plan_text(alone)
-    for _, same_kind in side.table.groupby("plans"):
+    for _, same_kind in side.table.groupby("plan_kind"):
         assert same_kind["relative_cost"].min() == 1
         least = same_kind["cost"].min()
         assert same_kind["relative_cost"].tolist() == pytest.approx(
@@ -157,7 +157,7 @@ def test_plans_are_those_of_the_plain_call(pattern: cep.Pattern) -> None:
         )
         for row in same_kind.itertuples():
             before = same_kind.loc[: row.Index - 1]
-            assert list(row.same_as) == list(before[before["plan"] == row.plan]["algorithm"])
+            assert list(row.same_as) == list(before[before["plan"] == row.plan]["generator"])
 
 
 def test_the_picture_of_plans_is_of_one_scale_and_says_what_is_equal() -> None:
@@ -187,7 +187,7 @@ def test_a_generator_that_refuses_says_why() -> None:
         selectivities={("a", "b"): 0.5, ("b", "c"): 0.4, ("a", "c"): 0.3},
     )
     side = cep.plans_side_by_side(cyclic, numbers, ["GREEDY", "IKKBZ"])
-    reason = side.table.set_index("algorithm").loc["IKKBZ", "reason"]
+    reason = side.table.set_index("generator").loc["IKKBZ", "reason"]
     assert "IKKBZ" in reason and set(side.plans) == {"GREEDY"}
     assert reason[:40] in read_page(side._repr_html_()).text
     with pytest.raises(PlanGeneratorError, match="did you mean GREEDY"):
@@ -209,9 +209,9 @@ def test_what_if_plans_by_the_changed_numbers() -> None:
     # What was put in by hand was not measured.
     assert found.statistics.standard_errors == statistics.standard_errors
     for row in found.table.itertuples():
-        new = cep.plan(pattern, statistics, row.algorithm, seed=2, alpha=0.5)
-        old = cep.plan(PLAIN, STATISTICS, row.algorithm, seed=2)
-        assert found.plans[row.algorithm] == new and row.cost == pytest.approx(new.cost)
+        new = cep.plan(pattern, statistics, row.generator, seed=2, alpha=0.5)
+        old = cep.plan(PLAIN, STATISTICS, row.generator, seed=2)
+        assert found.plans[row.generator] == new and row.cost == pytest.approx(new.cost)
         assert row.changed == (plan_text(new) != plan_text(old))
         kept = cep.explain(pattern, old, statistics, alpha=0.5).plan
         assert row.cost_kept == pytest.approx(kept.cost)

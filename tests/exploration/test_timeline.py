@@ -192,7 +192,7 @@ def test_bars_have_the_generators_colours_and_name_what_failed() -> None:
     chart = comparison_bars(table).to_dict()
     assert "TRIVIAL: limit" in chart["title"]["subtitle"]
     (rows,) = chart["datasets"].values()
-    assert [row["series"] for row in rows] == table["algorithm"].tolist()[1:]
+    assert [row["series"] for row in rows] == table["generator"].tolist()[1:]
     assert [row["peak_bytes"] for row in rows] == table["peak_bytes"].tolist()[1:]
     colours = chart["hconcat"][1]["encoding"]["color"]["scale"]["range"]
     assert colours[0] == style_of("EFREQ", "order").colour

@@ -66,7 +66,7 @@ def test_distances_are_those_of_cielab() -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_the_papers_generators_differ_in_colour(sight: str) -> None:
-    looks = {name: style_of(name, PLAN_GENERATORS[name].plans) for name in PAPER_GENERATORS}
+    looks = {name: style_of(name, PLAN_GENERATORS[name].kind) for name in PAPER_GENERATORS}
     assert len(looks) == 9
     for one, other in combinations(looks, 2):
         far = distance(looks[one].colour, looks[other].colour, SIGHT[sight])
@@ -87,7 +87,7 @@ def own_looks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Style]:
 def test_user_defined_generators_differ_in_colour_from_all(
     own: dict[str, Style], sight: str
 ) -> None:
-    built_in = {n: style_of(n, g.plans) for n, g in PLAN_GENERATORS.items() if g.is_builtin}
+    built_in = {n: style_of(n, g.kind) for n, g in PLAN_GENERATORS.items() if g.is_builtin}
     assert len(built_in) >= 18
     for (one, look), (other, its) in product(own.items(), [*own.items(), *built_in.items()]):
         if one != other:
@@ -96,7 +96,7 @@ def test_user_defined_generators_differ_in_colour_from_all(
 
 
 def test_user_defined_generators_have_marks_of_their_own(own: dict[str, Style]) -> None:
-    theirs = {style_of(n, g.plans).mark.vega for n, g in PLAN_GENERATORS.items() if g.is_builtin}
+    theirs = {style_of(n, g.kind).mark.vega for n, g in PLAN_GENERATORS.items() if g.is_builtin}
     marks = {look.mark.vega for look in own.values()}
     assert len(marks) == len(own) and not marks & theirs
     # The first of all keeps the look that its name gives; many more differ in mark or colour.

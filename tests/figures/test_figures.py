@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import cepbench.figures
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.summary import summarize
 from cepbench.errors import ExperimentError
 from cepbench.figures import interactive, static
@@ -26,7 +27,6 @@ from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.figures.rows import ends_of, log_ticks, rows_by_group
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.studies.kolchinsky2018.figure_data import cost_fit
 
 OURS = {"TRIVIAL": "order", "DP-LD": "order", "ZSTREAM": "tree", "DP-B": "tree"}
 MINE = {"MY-IDEA": "order", "my <tree>": "tree"}
@@ -40,15 +40,15 @@ def summary_of(
     rows = []
     for pattern_set in SETS:
         for size in (3, 4, None):
-            for rank, (algorithm, plans) in enumerate(generators.items()):
+            for rank, (generator, plans) in enumerate(generators.items()):
                 value = 100.0 + 10 * rank + (size or 0) + 1000 * SETS.index(pattern_set) / 10
                 value *= spread if rank == len(generators) - 1 else 1
                 rows.append(
                     {
                         "pattern_set": pattern_set,
                         "size": size,
-                        "algorithm": algorithm,
-                        "plans": plans,
+                        "generator": generator,
+                        "plan_kind": plans,
                         "evaluator": "tree" if plans == "tree" else "lazy-nfa",
                         "metric": metric,
                         "statistic": "median",
@@ -104,11 +104,11 @@ def test_static_bars_show_every_generator_with_its_values_and_colour(spread: flo
     figure = static.bars_by_group(summary, "events_per_second")
     shown = drawn(figure)
     assert set(shown) == set(generators)
-    for algorithm, plans in generators.items():
-        own = summary[(summary["algorithm"] == algorithm) & summary["size"].isna()]
-        heights, colour = shown[algorithm]
+    for generator, plans in generators.items():
+        own = summary[(summary["generator"] == generator) & summary["size"].isna()]
+        heights, colour = shown[generator]
         assert heights == pytest.approx(list(own["value"]))
-        assert colour == style_of(algorithm, plans).colour
+        assert colour == style_of(generator, plans).colour
     assert {axes.get_yscale() for axes in figure.axes} == {"log" if spread > 1 else "linear"}
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         "(a) order-based",
@@ -127,9 +127,9 @@ def test_static_lines_show_every_size_of_one_set(pattern_set: str) -> None:
     shown = drawn(figure)
     assert set(shown) == set(generators)
     of_set = summary[(summary["pattern_set"] == pattern_set) & summary["size"].notna()]
-    for algorithm in generators:
-        own = of_set[of_set["algorithm"] == algorithm]
-        assert shown[algorithm][0] == pytest.approx(list(own["value"]))
+    for generator in generators:
+        own = of_set[of_set["generator"] == generator]
+        assert shown[generator][0] == pytest.approx(list(own["value"]))
     assert pattern_set in figure.get_suptitle()
 
 
@@ -149,10 +149,10 @@ def test_interactive_charts_carry_the_summary_s_numbers(chart: str, spread: floa
         (row["pattern_set"], row["size"], row["series"]): (row["value"], row["low"], row["high"])
         for row in values_in(specification)
     }
-    columns = ["pattern_set", "size", "algorithm", "value", "low", "high"]
+    columns = ["pattern_set", "size", "generator", "value", "low", "high"]
     assert carried == {
-        (name, None if pd.isna(size) else size, algorithm): tuple(numbers)
-        for name, size, algorithm, *numbers in expected[columns].itertuples(index=False)
+        (name, None if pd.isna(size) else size, generator): tuple(numbers)
+        for name, size, generator, *numbers in expected[columns].itertuples(index=False)
     }
     scales = {encoding["scale"]["type"] for encoding in encodings_in(specification, "y")
               if "scale" in encoding}  # fmt: skip
@@ -223,7 +223,7 @@ def test_a_generator_keeps_its_look_whoever_else_is_there() -> None:
 
 
 def test_the_paper_s_generators_can_be_told_apart() -> None:
-    built_in = {name: g.plans for name, g in PLAN_GENERATORS.items() if g.is_builtin}
+    built_in = {name: g.kind for name, g in PLAN_GENERATORS.items() if g.is_builtin}
     assert len(built_in) >= 9
     looks = {name: style_of(name, plans) for name, plans in built_in.items()}
     assert len({look.colour for look in looks.values()}) == len(looks)
@@ -235,7 +235,7 @@ def test_the_paper_s_generators_can_be_told_apart() -> None:
 
 def test_a_generator_in_two_evaluators_is_two_series() -> None:
     one = summary_of({"GREEDY": "order", "DP-LD": "order"})
-    other = one[one["algorithm"] == "GREEDY"].assign(evaluator="tree", value=1.0, low=1.0, high=1.0)
+    other = one[one["generator"] == "GREEDY"].assign(evaluator="tree", value=1.0, low=1.0, high=1.0)
     both = pd.concat([one, other], ignore_index=True)
     assert set(series_labels(both)) == {"GREEDY in lazy-nfa", "GREEDY in tree", "DP-LD"}
     assert set(drawn(static.bars_by_group(both, "events_per_second"))) == set(series_labels(both))
@@ -243,7 +243,7 @@ def test_a_generator_in_two_evaluators_is_two_series() -> None:
 
 def test_missing_values_leave_a_gap_and_no_warning() -> None:
     summary = summary_of(OURS)
-    unfinished = (summary["algorithm"] == "TRIVIAL") & (summary["pattern_set"] == "sequence")
+    unfinished = (summary["generator"] == "TRIVIAL") & (summary["pattern_set"] == "sequence")
     summary.loc[unfinished, ["value", "low", "high"]] = float("nan")
     heights, _ = drawn(static.bars_by_group(summary, "events_per_second"))["TRIVIAL"]
     assert pd.isna(heights[0]) and heights[1] > 0
@@ -326,11 +326,11 @@ def plans_of(kinds: dict[str, str]) -> pd.DataFrame:
         [
             {
                 "pattern_set": "sequence", "size": 3, "pattern_id": f"p{number}", "plan": "a, b",
-                "algorithm": algorithm, "plans": plans, "evaluator": plans,
+                "generator": generator, "plan_kind": plans, "evaluator": plans,
                 "cost": 10.0**number, "log_cost": math.log(10.0**number),
                 "events_per_second": 1000 / 10.0**number, "peak_bytes": 64 * number, "missing": 0,
             }
-            for algorithm, plans in kinds.items()
+            for generator, plans in kinds.items()
             for number in range(4)
         ]
     )  # fmt: skip
@@ -351,7 +351,7 @@ def test_plans_by_cost_lie_on_the_fitted_line() -> None:
     specification = interactive.points_by_cost(points, fit, "events_per_second").to_dict()
     shown = [row for row in values_in(specification) if "series" in row]
     assert {(row["series"], row["cost"], row["value"]) for row in shown} == {
-        (p.algorithm, p.cost, p.events_per_second) for p in points.itertuples()
+        (p.generator, p.cost, p.events_per_second) for p in points.itertuples()
     }
 
 
@@ -386,14 +386,14 @@ def test_plans_without_memory_cannot_be_drawn_on_a_logarithmic_axis() -> None:
 def trade_offs() -> pd.DataFrame:
     """DP-LD trades throughput for latency; DP-B has the same plan for every α."""
     rows = []
-    for algorithm, plans in (("DP-LD", "order"), ("DP-B", "tree")):
+    for generator, plans in (("DP-LD", "order"), ("DP-B", "tree")):
         for alpha in (0.0, 0.5, 1.0):
-            factor = 1 + alpha if algorithm == "DP-LD" else 1.0
+            factor = 1 + alpha if generator == "DP-LD" else 1.0
             for statistic in ("mean", "geometric mean"):
                 throughput, latency = 1000.0 / factor, 0.004 / factor
                 rows.append(
                     {
-                        "algorithm": algorithm, "plans": plans, "evaluator": plans,
+                        "generator": generator, "plan_kind": plans, "evaluator": plans,
                         "alpha": alpha, "statistic": statistic,
                         "throughput": throughput, "latency": latency,
                         "throughput_low": throughput * 0.9, "throughput_high": throughput * 1.1,
@@ -444,10 +444,10 @@ def test_strategies_are_groups_too(draw: Any) -> None:
 def failed(summary: pd.DataFrame) -> pd.DataFrame:
     """DP-B without a median, for its failures in conjunctions; the others have one pattern less."""
     part = summary["pattern_set"] == "conjunction"
-    its = part & (summary["algorithm"] == "DP-B")
+    its = part & (summary["generator"] == "DP-B")
     found = summary.assign(missing=0)
     found.loc[part, ["patterns", "left_out"]] = [4, 1]
-    found.loc[part & (summary["algorithm"] == "TRIVIAL"), "missing"] = 1
+    found.loc[part & (summary["generator"] == "TRIVIAL"), "missing"] = 1
     found.loc[its, ["patterns", "left_out", "missing"]] = [0, 5, 3]
     found.loc[its, ["value", "low", "high"]] = float("nan")
     return found
@@ -481,13 +481,13 @@ def test_a_chart_says_what_its_averages_leave_out(library: Any) -> None:
 @pytest.mark.parametrize("library", [static, interactive])
 def test_plans_that_are_no_points_are_counted(library: Any) -> None:
     points = plans_of(OURS)
-    points.loc[points["algorithm"] == "GREEDY", "missing"] = 0
-    points.loc[points["algorithm"] == "DP-LD", "missing"] = 7
+    points.loc[points["generator"] == "GREEDY", "missing"] = 0
+    points.loc[points["generator"] == "DP-LD", "missing"] = 7
     fit = cost_fit(points, "peak_bytes", resamples=20)
     told = told_by(library.points_by_cost(points, fit, "peak_bytes"))
     assert "without a point, as a run did not end well: DP-LD 7." in told
     offs = trade_offs()
-    offs.loc[offs["algorithm"] == "DP-B", "missing"] = 2
+    offs.loc[offs["generator"] == "DP-B", "missing"] = 2
     told = told_by(library.throughput_against_latency(offs.assign(patterns=3, left_out=2)))
     assert "Over 3 of 5 patterns" in told and "of 5: DP-B 2." in told
 

@@ -25,7 +25,7 @@ def summary_of(factors: tuple[float, ...] = (1.0, 2.0, 100.0)) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "algorithm": name, "plans": plans, "factor": factor, "metric": "regret",
+                "generator": name, "plan_kind": plans, "factor": factor, "metric": "regret",
                 "statistic": statistic, "value": 1.0 + place * factor + rank / 10, "patterns": 7,
                 "left_out": 0, "missing": 0,
             }
@@ -38,7 +38,7 @@ def summary_of(factors: tuple[float, ...] = (1.0, 2.0, 100.0)) -> pd.DataFrame:
 
 def test_rows_are_orders_before_trees_without_the_right_numbers() -> None:
     rows = range_rows(summary_of(), "regret")
-    assert rows["algorithm"].tolist() == ["EFREQ", "MY-IDEA", "ZSTREAM"] * 2
+    assert rows["generator"].tolist() == ["EFREQ", "MY-IDEA", "ZSTREAM"] * 2
     assert rows["factor"].tolist() == [2.0] * 3 + [100.0] * 3
     assert rows.loc[0, list(MARKS)].tolist() == pytest.approx([1.1, 3.1, 5.1])
     with pytest.raises(ExperimentError, match="no distribution of 'slowdown'"):
@@ -63,8 +63,8 @@ def test_the_static_chart_marks_every_statistic_of_every_generator() -> None:
             if line.get_marker() not in ("None", "", None)
         }
         for row in rows[rows["factor"] == factor].to_dict("records"):
-            place = -names.index(row["algorithm"])
-            colour = style_of(row["algorithm"], row["plans"]).colour
+            place = -names.index(row["generator"])
+            colour = style_of(row["generator"], row["plan_kind"]).colour
             for statistic, mark in zip(MARKS, ("o", "|", "x"), strict=True):
                 line = marked[mark, place]
                 assert float(line.get_xdata()[0]) == row[statistic]
@@ -77,8 +77,8 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
     carried = pd.DataFrame(values_in(specification)).drop_duplicates()
     carried = carried.rename(columns={"p90": "90th percentile", "worst": "worst case"})
     pd.testing.assert_frame_equal(
-        carried.sort_values(["factor", "algorithm"])[rows.columns].reset_index(drop=True),
-        rows.sort_values(["factor", "algorithm"]).reset_index(drop=True),
+        carried.sort_values(["factor", "generator"])[rows.columns].reset_index(drop=True),
+        rows.sort_values(["factor", "generator"]).reset_index(drop=True),
         check_names=False,
     )
     for encoding in encodings_in(specification, "x"):
@@ -90,7 +90,7 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
 @pytest.mark.parametrize("library", [static_ranges, interactive_ranges])
 def test_generators_without_plans_are_named(library: Any) -> None:
     summary = summary_of().assign(patterns=5, left_out=2)
-    its = summary["algorithm"] == "EFREQ"
+    its = summary["generator"] == "EFREQ"
     summary.loc[its, ["patterns", "left_out", "missing"]] = [0, 7, 4]
     summary.loc[its, "value"] = float("nan")
     told = told_by(library.ranges_by_factor(summary, "regret"))
@@ -113,7 +113,7 @@ def by_size(sizes: list[int], metric: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "pattern_set": "sequence", "size": size, "algorithm": name, "plans": plans,
+                "pattern_set": "sequence", "size": size, "generator": name, "plan_kind": plans,
                 "metric": metric, "statistic": "median", "value": 1.0 + rank, "low": 1.0,
                 "high": 3.0 + rank, "patterns": 3, "left_out": 0,
             }
@@ -151,9 +151,9 @@ def test_named_sizes_keep_a_distance() -> None:
 def test_lines_that_hide_each_other_are_named(library: Any, metric: str) -> None:
     summary = by_size([3, 4, 5], metric)
     assert "On one line" not in told_by(library.lines_by_size(summary, metric, "sequence"))
-    near = summary[summary["algorithm"] == "EFREQ"].assign(algorithm="DP-LD")
+    near = summary[summary["generator"] == "EFREQ"].assign(generator="DP-LD")
     near["value"] *= 1.001
-    part = near.assign(algorithm="IDP")
+    part = near.assign(generator="IDP")
     part.loc[part["size"] == 5, "value"] *= 1.3
     told = told_by(library.lines_by_size(pd.concat([summary, near, part]), metric, "sequence"))
     assert "On one line: EFREQ, DP-LD." in told

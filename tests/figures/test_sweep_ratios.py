@@ -24,7 +24,7 @@ def made_up_ratios(**grouped: Any) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                **grouped, "algorithm": name, "plans": plans, "evaluator": "tree",
+                **grouped, "generator": name, "plan_kind": plans, "evaluator": "tree",
                 "strategy": strategy, "alpha": 0.0, "metric": "events_per_second",
                 "value": 0.8 + 0.2 * rank, "low": 0.7 + 0.2 * rank, "high": 0.95 + 0.2 * rank,
                 "common": 0.9 + rank / 10,
@@ -72,7 +72,7 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
         for line, row in zip(marks, own, strict=True):
             assert float(line.get_xdata()[0]) == row["value"]
             assert names[-round(float(line.get_ydata()[0]))] == row["label"]
-            colour = style_of(row["algorithm"], row["kind"]).colour
+            colour = style_of(row["generator"], row["kind"]).colour
             assert matplotlib.colors.to_hex(line.get_markeredgecolor()).upper() == colour
             filled = matplotlib.colors.to_hex(line.get_markerfacecolor()).upper()
             assert filled == (colour if row["real"] else "#FFFFFF")

@@ -84,9 +84,9 @@ def test_the_results_hold_every_generator_and_every_cell(
 ) -> None:
     results = pd.read_parquet(report / stem / "results.parquet")
     assert list(results.columns) == RESULT_SCHEMA.names
-    join_based = sweep_config("quick", "latency", "data").algorithms or ()
+    join_based = sweep_config("quick", "latency", "data").generators or ()
     expected = set(join_based if stem == "figure_8" else PAPER_GENERATORS)
-    assert set(results["algorithm"]) == expected
+    assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
     # A pattern of each of two sizes, run once.
     assert len(results) == len(expected) * len(sets) * 2 * variants
@@ -116,7 +116,7 @@ def test_the_tutorial_ends_with_a_figure_of_all_generators(
     report: Path, pages: dict[str, Page]
 ) -> None:
     results = pd.read_parquet(report / "tutorial" / "results.parquet")
-    assert set(results["algorithm"]) == set(PAPER_GENERATORS)
+    assert set(results["generator"]) == set(PAPER_GENERATORS)
     assert set(results["pattern_set"]) == {"sequence", "conjunction"}
     assert len(results) == len(PAPER_GENERATORS) * 4 and set(results["status"]) == {OK}
     charts = [a for _, a in pages["tutorial"].elements if a.get("class") == "chart"]
@@ -155,14 +155,14 @@ def test_figure_7_goes_on_with_every_generator(report: Path, pages: dict[str, Pa
     assert len([a for _, a in page.elements if a.get("class") == "chart"]) == 6
     costs = pd.read_parquet(report / "figure_7_extended" / "results.parquet")
     built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
-    assert set(costs["algorithm"]) == built_in
+    assert set(costs["generator"]) == built_in
     assert set(costs["pattern_set"]) == {"sequence", "acyclic"}
     # A pattern of each of two sizes and shapes; what could not be planned is a row as well.
     assert len(costs) == len(built_in) * 4
     assert {OK} <= set(costs["status"]) <= {OK, REFUSED, TIME_BUDGET}
     for name in built_in:
         assert name in page.text
-    exact = costs[costs["algorithm"].isin(["DP-LD", "DP-B"])]
+    exact = costs[costs["generator"].isin(["DP-LD", "DP-B"])]
     assert (exact["distance"] == 1).all() and (costs["distance"].dropna() >= 1 - 1e-9).all()
 
 
@@ -173,7 +173,7 @@ def test_plans_from_wrong_numbers_are_costed_and_run(report: Path, pages: dict[s
     measured = pd.read_parquet(report / "robustness" / "measured.parquet")
     built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
     for table in (planned, measured):
-        assert set(table["algorithm"]) == built_in
+        assert set(table["generator"]) == built_in
         assert set(table["status"]) <= {OK, REFUSED}
         assert set(table["factor"]) == {1, 2, 5, 10, 100}
     # Two patterns, run along every different plan of theirs, find the same matches by all.
@@ -285,7 +285,7 @@ def write_plugin(folder: Path) -> Path:
     path = folder / "my_generators.py"
     path.write_text(
         "import cepbench as cep\n"
-        "@cep.plan_generator('BACKWARDS', plans='order')\n"
+        "@cep.plan_generator('BACKWARDS', kind='order')\n"
         "def backwards(problem, rng):\n"
         "    return range(problem.n)[::-1]\n",
         encoding="utf-8",
@@ -375,8 +375,8 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
         own, alone = (
             pd.read_parquet(folder / stem / "results.parquet") for folder in (tmp_path, report)
         )
-        mine = own[own["algorithm"] == "BACKWARDS"]
-        assert len(mine) and set(own["algorithm"]) == {*alone["algorithm"], "BACKWARDS"}
+        mine = own[own["generator"] == "BACKWARDS"]
+        assert len(mine) and set(own["generator"]) == {*alone["generator"], "BACKWARDS"}
         assert len(own) == len(alone) + len(mine)  # Figure 6 draws as many plans of the others
         text = (tmp_path / f"{stem}.html").read_text(encoding="utf-8")
         assert "BACKWARDS" in text and "BACKWARDS came to the sweep" in text
@@ -392,7 +392,7 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     plugin = tmp_path / "my_generators.py"
     plugin.write_text(
         "import cepbench as cep\n"
-        "@cep.plan_generator('BALANCED', plans='tree')\n"
+        "@cep.plan_generator('BALANCED', kind='tree')\n"
         "def balanced(problem, rng):\n"
         "    def build(part):\n"
         "        half = len(part) // 2\n"
@@ -407,7 +407,7 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["algorithm"]) == {*PAPER_GENERATORS, "BALANCED"}
+    assert set(table["generator"]) == {*PAPER_GENERATORS, "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text

@@ -27,13 +27,13 @@ def other_sweep() -> list[dict[str, object]]:
     return [
         {
             "pattern_set": "own", "size": 2, "pattern_id": f"own-{name}", "pattern": text,
-            "algorithm": algorithm, "plans": plans, "evaluator": evaluator, "strategy": "any",
+            "generator": generator, "plan_kind": plans, "evaluator": evaluator, "strategy": "any",
             "alpha": 0.0, "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
             "peak_bytes": 1, "plan_seconds": 0.001, "plan_log_cost": 1.0, "matches": 1,
             "configuration": "{}",
         }
         for rank, (name, text) in enumerate(checked_patterns(PATTERNS))
-        for algorithm, (plans, evaluator) in GENERATORS.items()
+        for generator, (plans, evaluator) in GENERATORS.items()
     ]  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
     )  # fmt: skip
     results = pd.read_parquet(output / "results.parquet")
     assert len(results) == 2 * len(PATTERNS) * len(GENERATORS) and set(results["status"]) == {OK}
-    assert set(results["algorithm"]) == set(GENERATORS) and set(results["seed"]) == {3}
+    assert set(results["generator"]) == set(GENERATORS) and set(results["seed"]) == {3}
     assert set(results["pattern_id"]) == {f"own-{name}" for name in PATTERNS}
     compared = pd.read_parquet(output / "comparison.parquet")
     speeds = compared[compared["metric"] == "events_per_second"]

@@ -31,7 +31,7 @@ def test_rows_are_printed_and_written(bench, tmp_path, capsys) -> None:
     rows = pd.DataFrame(json.loads((tmp_path / "deeper" / "rows.json").read_text()))
     assert len(rows) == 2 * 2 * len(PLAN_GENERATORS)
     planned = rows[rows["refused"].isna()]
-    assert (planned["seconds"] > 0).all() and set(planned["algorithm"]) >= set(UNIVERSAL)
+    assert (planned["seconds"] > 0).all() and set(planned["generator"]) >= set(UNIVERSAL)
     for name in PLAN_GENERATORS:
         assert shown.count(f"  {name} ") == 2
     bench.main([*few, "--out", str(tmp_path / "rows.parquet")])
@@ -61,7 +61,7 @@ def test_other_cost_models_can_be_measured(bench) -> None:
 
 def test_the_large_sizes_of_exponential_generators_are_left_out(bench) -> None:
     rows = bench.measure(["GREEDY", "DP-B"], [25], 1, 0)
-    assert [row["algorithm"] for row in rows] == ["GREEDY"]
+    assert [row["generator"] for row in rows] == ["GREEDY"]
     assert "25  GREEDY" in bench.summary(rows)
 
 

@@ -44,7 +44,7 @@ def test_a_budget_in_numbers_that_kernels_take() -> None:
 
 
 def test_a_users_search_gets_its_budget_and_says_what_it_knows() -> None:
-    @plan_generator("MINE", plans="order", anytime=True)
+    @plan_generator("MINE", kind="order", anytime=True)
     def mine(problem, rng, budget):
         given.append(budget)
         return Found(range(problem.n), log_bound=bound, complete=False)
@@ -68,7 +68,7 @@ def test_others_take_no_notice() -> None:
 
 
 def test_branches_share_seconds_and_their_gaps_add_up() -> None:
-    @plan_generator("MINE", plans="order", anytime=True)
+    @plan_generator("MINE", kind="order", anytime=True)
     def mine(problem, rng, budget):
         given.append(budget)
         cost = problem.log_order_cost(range(problem.n))

@@ -261,8 +261,8 @@ def test_a_plan_fits_its_pattern_and_carries_its_estimates(name, operator, time_
     case = random_case(8, 6, operator, time_selectivity)
     made = found(case, name, seed=3)
     made.check(case.names)
-    assert made.kind == PLAN_GENERATORS[name].plans
-    assert (made.algorithm, made.seed) == (name, 3)
+    assert made.kind == PLAN_GENERATORS[name].kind
+    assert (made.generator, made.seed) == (name, 3)
     assert made.cost_model == f"{made.kind}-throughput"
     assert made.cost == pytest.approx(float(naive_cost(case, made)))
     assert len(made.estimates) == len(made.nodes())

@@ -37,7 +37,7 @@ def returning(value, plans: str = "order"):
 
 
 def test_a_users_generator_in_three_lines() -> None:
-    @plan_generator("MY-IDEA", plans="order")
+    @plan_generator("MY-IDEA", kind="order")
     def my_idea(problem, rng):
         """Rarest first.
 
@@ -47,7 +47,7 @@ def test_a_users_generator_in_three_lines() -> None:
 
     found = plan(CASE.pattern, CASE.statistics, "my-idea")
     assert found.order == plan(CASE.pattern, CASE.statistics, "EFREQ").order
-    assert (found.algorithm, found.cost_model) == ("MY-IDEA", "order-throughput")
+    assert (found.generator, found.cost_model) == ("MY-IDEA", "order-throughput")
     assert list(PLAN_GENERATORS)[-1] == "MY-IDEA"
     entry = PLAN_GENERATORS["MY-IDEA"]
     assert (
@@ -95,12 +95,12 @@ def test_the_seed_reaches_the_generator() -> None:
 
 def test_running_a_cell_again_replaces_the_function() -> None:
     def cell(order):
-        @plan_generator("MINE", plans="order")
+        @plan_generator("MINE", kind="order")
         def mine(problem, rng):
             return order
 
     cell([0, 1, 2])
-    plan_generator("OTHER", plans="order")(lambda problem, rng: [0, 1, 2])
+    plan_generator("OTHER", kind="order")(lambda problem, rng: [0, 1, 2])
     cell([2, 1, 0])
     assert list(PLAN_GENERATORS)[-2:] == ["MINE", "OTHER"]
     assert plan(CASE.pattern, CASE.statistics, "MINE").order == ["v2", "v1", "v0"]
@@ -110,14 +110,14 @@ def test_the_same_function_may_change_the_case_of_its_name() -> None:
     def mine(problem, rng):
         return [0, 1, 2]
 
-    plan_generator("MINE", plans="order")(mine)
-    plan_generator("Mine", plans="order")(mine)
+    plan_generator("MINE", kind="order")(mine)
+    plan_generator("Mine", kind="order")(mine)
     assert "MINE" not in PLAN_GENERATORS and find_generator("mINE").name == "Mine"
 
 
 def test_a_name_of_cepbench_is_refused() -> None:
     with pytest.raises(PlanGeneratorError, match="GREEDY is taken by cepbench itself"):
-        plan_generator("greedy", plans="order")(lambda problem, rng: [])
+        plan_generator("greedy", kind="order")(lambda problem, rng: [])
     assert PLAN_GENERATORS["GREEDY"].is_builtin
 
 
@@ -128,8 +128,8 @@ def test_another_function_of_the_same_name_replaces_a_faulty_one() -> None:
     def two(problem, rng):
         return [2, 1, 0]
 
-    plan_generator("MINE", plans="order")(one)
-    plan_generator("Mine", plans="order")(two)
+    plan_generator("MINE", kind="order")(one)
+    plan_generator("Mine", kind="order")(two)
     assert PLAN_GENERATORS["Mine"].function is two
     assert own_generators().count("Mine") == 1 and "MINE" not in own_generators()
 
@@ -137,7 +137,7 @@ def test_another_function_of_the_same_name_replaces_a_faulty_one() -> None:
 @pytest.mark.parametrize("name", ["", "  ", None, 3])
 def test_a_generator_needs_a_name(name) -> None:
     with pytest.raises(PlanGeneratorError, match="needs a name"):
-        plan_generator(name, plans="order")
+        plan_generator(name, kind="order")
 
 
 def test_a_generator_says_what_it_plans() -> None:
@@ -147,7 +147,7 @@ def test_a_generator_says_what_it_plans() -> None:
 
 def test_a_generator_can_be_called() -> None:
     with pytest.raises(PlanGeneratorError, match=r"MINE: .* is a function, not \[1\]"):
-        plan_generator("MINE", plans="order")([1])
+        plan_generator("MINE", kind="order")([1])
 
     class Reversed:
         def __call__(self, problem, rng):
@@ -201,7 +201,7 @@ def test_the_registry_cannot_be_written_past_the_decorator() -> None:
         ([True, False, 2], "True is no index"),
         (["v0", "v1", "v2"], r"'v0' is no index \(an index, not a name\)"),
         ([[0, 1], 2], r"\[0, 1\] is no index"),
-        (((0, 1), 2), r'\(0, 1\) is no index \(nested pairs are a tree, for plans="tree"\)'),
+        (((0, 1), 2), r'\(0, 1\) is no index \(nested pairs are a tree, for kind="tree"\)'),
         (np.zeros((3, 1)), "is no index"),
         (np.array(0), "MINE failed: TypeError"),
         (pd.DataFrame({"a": [0]}), "'a' is no index"),
@@ -231,7 +231,7 @@ HOLDS_ITSELF.append(HOLDS_ITSELF)
         ((0,), "is no pair"),
         (
             (0, 1, 2),
-            r'\(0, 1, 2\) is no pair; .*, and a list of indices an order, for plans="order"',
+            r'\(0, 1, 2\) is no pair; .*, and a list of indices an order, for kind="order"',
         ),
         (((0, 1), (2,)), r"\(2,\) is no pair"),
         ((0, 1), r"returned \(0, 1\) for 3 events: 2 \('v2'\) is missing; return each of range"),
@@ -304,7 +304,7 @@ def test_a_wrong_signature_is_an_error_of_the_generator() -> None:
 def test_a_number_that_fits_no_float_is_explained_to_the_generator() -> None:
     problem = random_case(0, 3).problem
     big = type(problem)(problem.names, problem.log_cardinality + 800, problem.log_selectivity)
-    plan_generator("MINE", plans="order")(lambda p, rng: sorted(range(p.n), key=p.rate))
+    plan_generator("MINE", kind="order")(lambda p, rng: sorted(range(p.n), key=p.rate))
     with pytest.raises(PlanGeneratorError, match=r"MINE failed: .*compare problem\.log_rate"):
         plan_problem(big, "MINE")
 
@@ -379,7 +379,7 @@ def test_a_wrong_plan_is_a_row_of_the_results_that_says_why() -> None:
 
     frame = pd.DataFrame({"type": ["V0", "V1", "V2"], "ts": range(3)})
     stream = EventStream.from_pandas(frame, type="type", time="ts")
-    plan_generator("MINE", plans="order")(lambda problem, rng: [2, 0, 2])
+    plan_generator("MINE", kind="order")(lambda problem, rng: [2, 0, 2])
     table = compare(
         CASE.pattern,
         stream,

@@ -50,7 +50,7 @@ def test_a_tree_plan() -> None:
 
 def test_plans_made_by_hand_have_no_notes() -> None:
     for plan in (OrderPlan(["a", "b"]), TreePlan(("a", "b"))):
-        assert plan.cost is plan.log_cost is plan.algorithm is plan.seed is plan.cost_model is None
+        assert plan.cost is plan.log_cost is plan.generator is plan.seed is plan.cost_model is None
         assert plan.estimates == ()
         assert plan.describe().splitlines()[0] == f"{plan.kind} plan by hand"
 
@@ -126,7 +126,7 @@ def test_describe_an_order() -> None:
         ["long", "a"],
         log_cost=math.log(12),
         cost_model="order-throughput",
-        algorithm="GREEDY",
+        generator="GREEDY",
         seed=3,
         estimates=(math.log(10), math.log(2)),
     )
@@ -205,7 +205,7 @@ def test_hostile_names_are_only_text(name) -> None:
             assert element.tag.rpartition("}")[2] in allowed
             assert not any(key.startswith("on") for key in element.keys())  # noqa: SIM118
         assert name in [e.text for e in parsed(shown).iter()]
-    hostile = OrderPlan(["a"], algorithm=HOSTILE, log_cost=1.0, cost_model=HOSTILE)
+    hostile = OrderPlan(["a"], generator=HOSTILE, log_cost=1.0, cost_model=HOSTILE)
     assert "<script" not in hostile._repr_html_()
     assert HOSTILE in "".join(parsed(hostile._repr_html_()).itertext())
 

@@ -52,8 +52,8 @@ def test_each_branch_is_planned_by_itself(name, alpha) -> None:
         for branch, last in zip(THREE.branches(), [None, "e", None], strict=True)
     ]
     assert made.parts == tuple(alone)
-    assert made.kind == PLAN_GENERATORS[name].plans
-    assert (made.algorithm, made.seed, made.alpha) == (name, 5, alpha)
+    assert made.kind == PLAN_GENERATORS[name].kind
+    assert (made.generator, made.seed, made.alpha) == (name, 5, alpha)
     assert made.cost_model == alone[0].cost_model
     assert set(made.names) == set(NAMES)
     throughput = sum(math.exp(part.log_throughput) for part in alone)
@@ -105,7 +105,7 @@ def test_what_a_union_is_made_of() -> None:
     assert union.names == ("a", "b", "c")
     assert eval(repr(union)) == union
     assert pickle.loads(pickle.dumps(union)) == union and len({union, union}) == 1
-    assert union.cost is union.log_cost is union.algorithm is union.seed is None
+    assert union.cost is union.log_cost is union.generator is union.seed is None
     assert union.describe().splitlines()[0] == "union of 2 order plans by hand"
     for wrong, message in (
         ([], "at least one"),
@@ -142,7 +142,7 @@ def test_a_union_is_shown_branch_by_branch(name) -> None:
     assert [e.text.split(":")[0] for e in root.iter("figcaption")][1:] == [
         f"branch {i}" for i in range(3)
     ]
-    hostile = UnionPlan([OrderPlan(["<b>"], algorithm="<script>")])
+    hostile = UnionPlan([OrderPlan(["<b>"], generator="<script>")])
     assert "<script" not in hostile._repr_html_() and "<b>" not in hostile._repr_html_()
 
 

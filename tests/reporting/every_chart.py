@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import cepbench as cep
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.exploration.charts import comparison_bars, rates_chart
 from cepbench.figures import (
     interactive,
@@ -17,7 +18,6 @@ from cepbench.figures import (
 )
 from cepbench.figures.q_error_rows import Axis
 from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.studies.kolchinsky2018.figure_data import cost_fit
 from tests.exploration.test_timeline import PATTERNS, found_in, stream_of
 from tests.figures.test_figures import OURS, failed, plans_of, summary_of, trade_offs
 from tests.figures.test_q_error_charts import LOOK, POINTS, SUMMARY
@@ -25,7 +25,7 @@ from tests.figures.test_ranges import by_size
 from tests.figures.test_ranges import summary_of as ranges_of
 from tests.figures.test_sweep_ratios import grouped_ratios
 
-EVERY = {name: one.plans for name, one in PLAN_GENERATORS.items() if one.is_builtin}
+EVERY = {name: one.kind for name, one in PLAN_GENERATORS.items() if one.is_builtin}
 
 
 def every_chart() -> dict[str, Any]:

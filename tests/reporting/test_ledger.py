@@ -54,13 +54,13 @@ def table_measuring(
                 noise = jitter * (-1) ** number
                 # The cost of one pattern's plans, which the checks of Figure 6 follow.
                 level = float(rng.normal())
-                for algorithm, alpha, strategy, log in runs(check, value, size, level, noise):
+                for generator, alpha, strategy, log in runs(check, value, size, level, noise):
                     rows.append(
                         {
                             "pattern_set": pattern_set,
                             "size": size,
                             "pattern_id": f"{pattern_set}-{size}-{number}",
-                            "algorithm": algorithm,
+                            "generator": generator,
                             "alpha": alpha,
                             "strategy": strategy,
                             "status": OK,
@@ -76,8 +76,8 @@ def runs(
     """Algorithm, alpha, strategy and the metric's logarithm, once for each run that is needed."""
     found: dict[tuple[str, float, str], float] = {}
     for rank, side in enumerate(sides(check)):
-        for algorithm in side.algorithms:
-            key = (algorithm, side.alpha or 0.0, side.strategy or "any")
+        for generator in side.generators:
+            key = (generator, side.alpha or 0.0, side.strategy or "any")
             found[key] = log_of(check, value, size, level, noise) if rank == 0 else 0.0
     return [(*key, log) for key, log in found.items()]
 
@@ -150,7 +150,7 @@ def test_a_claim_is_about_what_exists(claim: Claim) -> None:
     notebooks = Path(__file__).resolve().parents[2] / "notebooks"
     assert (notebooks / f"{claim.results}.ipynb").is_file()
     for side in sides(claim.check):
-        assert set(side.algorithms) <= set(PLAN_GENERATORS)
+        assert set(side.generators) <= set(PLAN_GENERATORS)
     assert set(claim.check.pattern_sets) <= set(PATTERN_SETS)
     assert claim.check.kind in KINDS
     assert claim.low < claim.high
@@ -177,8 +177,8 @@ def test_a_claim_is_left_open_where_nothing_was_measured(claim: Claim) -> None:
     table = table_measuring(claim, inside(claim))
     assert verdict_on(claim, None) == (OPEN, "its notebook did not run")
     of_plans = claim.check.kind in ("exponent", "rank_correlation")
-    absent = claim.check.over.algorithms[: None if of_plans else 1]
-    assert verdict_on(claim, table[~table["algorithm"].isin(absent)])[0] == OPEN
+    absent = claim.check.over.generators[: None if of_plans else 1]
+    assert verdict_on(claim, table[~table["generator"].isin(absent)])[0] == OPEN
     # Points of a fit have no status: they were all run.
     unfinished = {claim.check.metric: 0.0} if of_plans else {"status": LIMIT}
     assert verdict_on(claim, table.assign(**unfinished))[0] == OPEN
@@ -212,7 +212,7 @@ def results(ratios: list[float], **more: object) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"pattern_set": "sequence", "size": 3, "pattern_id": str(number), "status": OK,
-             "algorithm": name, "events_per_second": value, **more}
+             "generator": name, "events_per_second": value, **more}
             for number, ratio in enumerate(ratios)
             for name, value in (("EFREQ", 100.0), ("DP-LD", 100.0 * ratio))
         ]
@@ -241,7 +241,7 @@ def test_repetitions_count_once_and_one_that_failed_leaves_the_pattern_out() -> 
 
 def test_more_patterns_left_out_than_counted_decide_nothing() -> None:
     table = results([2.0] * 12)
-    slow = table["algorithm"] == "EFREQ"
+    slow = table["generator"] == "EFREQ"
     for failing in (6, 7):
         table.loc[slow & (table["pattern_id"].astype(int) < failing), "status"] = LIMIT
         measured = measure(GAIN, table)
@@ -270,7 +270,7 @@ def test_the_level_of_a_set_is_no_trend() -> None:
 
 def test_plans_that_cost_nearly_the_same_are_not_equal() -> None:
     rows = [
-        {"size": 5, "pattern_id": str(number), "algorithm": name, "status": OK,
+        {"size": 5, "pattern_id": str(number), "generator": name, "status": OK,
          "plan_log_cost": 7.0 + (by if name == "GREEDY" else 0.0)}
         for number, by in enumerate([0.0, 1e-12, 1e-3, 0.05] * 3)
         for name in ("GREEDY", "DP-LD")
@@ -293,7 +293,7 @@ def test_across_sets_the_highest_counts() -> None:
 def test_a_run_that_did_not_end_leaves_a_maximum_without_bound() -> None:
     table = pd.DataFrame(
         [
-            {"size": 22, "pattern_id": str(number), "algorithm": "DP-B", "plan_seconds": seconds,
+            {"size": 22, "pattern_id": str(number), "generator": "DP-B", "plan_seconds": seconds,
              "status": OK if seconds < 4 else "time_budget"}
             for number, seconds in enumerate([1.0, 2.0, 3.0, 4.0])
         ]
@@ -335,7 +335,7 @@ def test_fewer_partial_matches_are_shown_beside_throughput() -> None:
     claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
     made = table_measuring(claim, inside(claim))
     saving = made.assign(
-        partial_matches_created=[50.0 if name == "DP-LD" else 150.0 for name in made["algorithm"]]
+        partial_matches_created=[50.0 if name == "DP-LD" else 150.0 for name in made["generator"]]
     )
     table = ledger({claim.results: saving}).set_index("id")
     assert table.loc[claim.id, "saved"] == pytest.approx(3.0)
@@ -347,7 +347,7 @@ def test_the_interval_of_saved_partial_matches_is_that_of_the_ratio_s_inverse() 
     claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
     made = table_measuring(claim, inside(claim))
     factors = made["pattern_id"].rank(method="dense").to_numpy()
-    ours = (made["algorithm"] == "DP-LD").to_numpy()
+    ours = (made["generator"] == "DP-LD").to_numpy()
     made["partial_matches_created"] = np.where(ours, 100.0, 100.0 * (1 + factors / 10))
     row = ledger({claim.results: made}).set_index("id").loc[claim.id]
     expected = np.exp(np.mean(np.log(1 + factors[ours] / 10)))

@@ -179,8 +179,8 @@ def things_with_evil_names() -> dict[str, Any]:
     text = f"PATTERN SEQ({quoted[0]} a, {quoted[1]} b) WHERE a.x < b.x WITHIN 5 seconds"
     pattern = cep.parse(text)
     statistics = cep.measure_statistics(pattern, stream)
-    tree = cep.plan(pattern, statistics, algorithm="DP-B")
-    order = cep.plan(pattern, statistics, algorithm="DP-LD")
+    tree = cep.plan(pattern, statistics, generator="DP-B")
+    order = cep.plan(pattern, statistics, generator="DP-LD")
     result = cep.evaluate(pattern, stream, tree)
     return {
         "pattern": pattern,

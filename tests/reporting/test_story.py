@@ -14,7 +14,7 @@ NAN = float("nan")
 
 def distances(*rows: tuple[str, str, str, float, int]) -> pd.DataFrame:
     """Pattern set, kind of plan, generator, mean distance and the largest size planned."""
-    columns = ["pattern_set", "plans", "algorithm", "geometric_mean", "largest"]
+    columns = ["pattern_set", "plan_kind", "generator", "geometric_mean", "largest"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -45,7 +45,7 @@ def test_only_runs_that_ended_well_are_counted(tmp_path: Path) -> None:
     rows = pd.DataFrame(
         {
             "pattern": ["p", "p", "q", "q"],
-            "algorithm": ["A", "B", "A", "C"],
+            "generator": ["A", "B", "A", "C"],
             "status": [OK, LIMIT, OK, ERROR],
             "seconds": [1.0, 9.0, None, 2.0],  # a bound where a run came to its limit
             "events": [2_500_000, 7, 7, 7],

@@ -104,7 +104,7 @@ def test_generators_of_one_plan_share_its_figures(
     stream: cep.EventStream, generators: list[cep.PlanGenerator], ran: list[str]
 ) -> None:
     table = compare(PATTERN, stream, generators=generators, repetitions=1, seconds=0.3)
-    rows = table.set_index("algorithm")
+    rows = table.set_index("generator")
     measured = ["events_per_second", "events_per_second_q1", "events_per_second_q3", "runs"]
     assert rows.loc["FAST", measured].tolist() == rows.loc["SAME", measured].tolist()
     assert rows["events_per_second"].nunique() == 3
@@ -161,7 +161,7 @@ def test_plans_are_shared_within_an_evaluator_only(
         PATTERN, stream, generators=generators[1:3], evaluators=["lazy-nfa", "tree"],
         repetitions=1, seconds=0,
     )  # fmt: skip
-    rows = table.set_index(["algorithm", "evaluator"])
+    rows = table.set_index(["generator", "evaluator"])
     for evaluator in ("lazy-nfa", "tree"):
         assert rows.loc[("FAST", evaluator), "measured_with"] is None
         assert rows.loc[("SAME", evaluator), "measured_with"] == "FAST"

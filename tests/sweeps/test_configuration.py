@@ -38,7 +38,7 @@ def test_a_bound_can_be_lifted() -> None:
 
 def test_round_trip_through_json() -> None:
     for config in (
-        SweepConfig.from_dict({"data": "data", "seed": 3, "algorithms": ["DP-B"]}),
+        SweepConfig.from_dict({"data": "data", "seed": 3, "generators": ["DP-B"]}),
         SweepConfig.from_dict({"data": Path("data"), "evaluators": ("tree",)}),
         SweepConfig(data="data", strategies=("any", "consuming"), alphas=(0, 0.5), latency=True),
         SweepConfig(data="data", own_patterns={"mine": OWN_PATTERN}),  # type: ignore[arg-type]

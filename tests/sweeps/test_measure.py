@@ -72,13 +72,13 @@ def registered() -> Iterator[Callable[..., Any]]:
     _GENERATORS.update(before)
 
 
-def outcome(rows: pd.DataFrame, algorithm: str) -> pd.Series:
-    return rows[rows["algorithm"] == algorithm].iloc[0]
+def outcome(rows: pd.DataFrame, generator: str) -> pd.Series:
+    return rows[rows["generator"] == generator].iloc[0]
 
 
 def test_repetitions_are_the_outer_loop_and_rotate() -> None:
     cells = cells_of(["TRIVIAL", "DP-B", "DP-LD"], None, 3)
-    assert [(cell.algorithm, cell.repetition) for cell in cells] == [
+    assert [(cell.generator, cell.repetition) for cell in cells] == [
         ("TRIVIAL", 0),
         ("DP-B", 0),
         ("DP-LD", 0),
@@ -89,7 +89,7 @@ def test_repetitions_are_the_outer_loop_and_rotate() -> None:
         ("TRIVIAL", 2),
         ("DP-B", 2),
     ]
-    assert {cell.algorithm: cell.evaluator for cell in cells} == {
+    assert {cell.generator: cell.evaluator for cell in cells} == {
         "TRIVIAL": "lazy-nfa",
         "DP-LD": "lazy-nfa",
         "DP-B": "tree",
@@ -127,11 +127,11 @@ def test_strategies_and_weights_of_latency_make_cells() -> None:
 
 
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
-    algorithms = list(PAPER_GENERATORS)
+    generators = list(PAPER_GENERATORS)
     rows = list(
-        measure_pattern(SPEC, stream, statistics, algorithms, repetitions=2, dataset="made up")
+        measure_pattern(SPEC, stream, statistics, generators, repetitions=2, dataset="made up")
     )
-    assert [cell_of(row) for row in rows] == cells_of(algorithms, None, 2)
+    assert [cell_of(row) for row in rows] == cells_of(generators, None, 2)
     assert all(json.loads(json.dumps(row)) == row for row in rows)
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
@@ -177,11 +177,11 @@ def test_finished_cells_are_not_measured_again(
 def test_refusals_limits_and_failures_are_rows(
     stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
 ) -> None:
-    @registered("SMALL-ONLY", plans="order", max_size=2)
+    @registered("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    @registered("BROKEN", plans="tree")
+    @registered("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return ((0, 1), 1)
 
@@ -290,7 +290,7 @@ def test_equal_plans_run_once_if_asked(
         # One was run, the others say that they repeat it.
         assert rows["measured_with"].isna().sum() == 1 and rows["seconds"].nunique() == 1
         own = rows[rows["measured_with"].isna()].iloc[0]
-        assert set(rows["measured_with"].dropna()) <= {own["algorithm"]}
+        assert set(rows["measured_with"].dropna()) <= {own["generator"]}
     assert shared.groupby("plan")["seconds"].nunique().max() == 2  # repetitions are never shared
 
 
@@ -327,24 +327,24 @@ def test_other_failures_are_rows(
 def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
     stream: EventStream, registered: Callable[..., Any]
 ) -> None:
-    @registered("MY-IDEA", plans="order")
+    @registered("MY-IDEA", kind="order")
     def my_idea(problem: Any, rng: Any) -> Any:
         return sorted(range(problem.n), key=problem.rate)
 
     table = compare(SPEC.pattern, stream, repetitions=3)
-    assert list(table["algorithm"]) == [*PAPER_GENERATORS, "MY-IDEA"]
+    assert list(table["generator"]) == [*PAPER_GENERATORS, "MY-IDEA"]
     assert list(table.columns) == list(COLUMNS)
     assert (table["status"] == OK).all() and table["matches"].nunique() == 1
     assert (table["events_per_second_q1"] <= table["events_per_second"]).all()
     assert (table["events_per_second"] <= table["events_per_second_q3"]).all()
-    costs = table.set_index("algorithm")["cost"]
+    costs = table.set_index("generator")["cost"]
     assert costs["DP-B"] <= costs[["ZSTREAM", "ZSTREAM-ORD"]].min()
 
 
 def test_compare_shows_failures_beside_the_others(
     stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
 ) -> None:
-    @registered("SMALL-ONLY", plans="order", max_size=2)
+    @registered("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
@@ -386,7 +386,7 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
     rows = pd.DataFrame(
         {
             "pattern_id": "p", "pattern": "PATTERN …", "strategy": "any", "status": OK,
-            "algorithm": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
+            "generator": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
             "matches": [5, 5, 5],
         }
     )  # fmt: skip

@@ -32,29 +32,29 @@ from cepbench.planners.registry import (
 )
 from cepbench.spark import jobs
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps import spark_job as sweep
 from cepbench.sweeps.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.measure import cells_of
-from cepbench.sweeps.spark_job import run_sweep
+from cepbench.sweeps.on_spark import job as sweep
+from cepbench.sweeps.on_spark.job import run_sweep
 from cepbench.sweeps.store import ResultsStore, count_rows, read_configuration, read_results
 from cepbench.sweeps.user_parts import is_finished, read_with_own
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 
-IDENTITY = ["pattern_id", "algorithm", "evaluator", "repetition", "strategy", "alpha"]
+IDENTITY = ["pattern_id", "generator", "evaluator", "repetition", "strategy", "alpha"]
 
 # A user's script: a generator of its own in __main__, slow enough that the sweep can be killed.
 SLOW_SWEEP = """
 import sys, time
-import cepbench.sweeps.spark_job as sweep
+import cepbench.sweeps.on_spark.job as sweep
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.planners.registry import plan_generator
 from cepbench.spark.session import spark_session
 
 PAUSE = 0.05
 
-@plan_generator("SLOW", plans="order")
+@plan_generator("SLOW", kind="order")
 def slow(problem, rng):
     time.sleep(PAUSE)
     return sorted(range(problem.n), key=problem.rate)
@@ -63,7 +63,7 @@ if __name__ == "__main__":
     config = SweepConfig(
         data=sys.argv[1], pattern_sets=["sequence", "conjunction"], sizes=[3], patterns=4,
         repetitions=2, strategies=["any", "consuming"], alphas=[0, 0.5], latency=True,
-        algorithms=["SLOW", "DP-B"], window="1 minutes",
+        generators=["SLOW", "DP-B"], window="1 minutes",
     )
     spark = spark_session("local[2]", memory="1g", java_options="-XX:TieredStopAtLevel=1")
     sweep.run_sweep(spark, config, sys.argv[2], progress=False)
@@ -138,8 +138,8 @@ def assert_kept_and_completed(folder: Path, kept: dict[str, bytes], patterns: in
 def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
-    algorithms = default_generators()
-    expected = set(cells_of(algorithms, ["lazy-nfa", "tree"], 2))
+    generators = default_generators()
+    expected = set(cells_of(generators, ["lazy-nfa", "tree"], 2))
     for _, rows in results.groupby("pattern_id"):
         cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
         assert len(cells) == len(set(cells)) and set(cells) == expected
@@ -149,7 +149,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     missing = ["reason", "measured_with", "commit", *LATENCY]
     assert not results.drop(columns=missing).isna().any(axis=None)
     identity = read_configuration(tmp_path / "out")
-    assert identity["algorithms"] == algorithms
+    assert identity["generators"] == generators
     assert identity["data_made_from"]["events"] == 30 * 55
     assert results["configuration"].nunique() == 1
     # Complete: nothing runs again, not even with no Spark at hand.
@@ -159,7 +159,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
 
 def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
     data = write_events(tmp_path / "data", [6, 9, 12, 9, 6], seconds=90)
-    config = small(data, patterns=1, repetitions=1, algorithms=["GREEDY", "DP-B"])
+    config = small(data, patterns=1, repetitions=1, generators=["GREEDY", "DP-B"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     assert len(results) == 2 * 2 * 2
     stream = EventStream.from_parquet(data)
@@ -183,7 +183,7 @@ def test_every_pattern_set_strategy_and_weight(
         alphas=[0, 1],
         latency=True,
         share_equal_plans=True,
-        algorithms=["GREEDY", "DP-B"],
+        generators=["GREEDY", "DP-B"],
         repetitions=1,
     )
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
@@ -250,7 +250,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     assert_kept_and_completed(folder, kept, patterns=8)
     results = read_results(folder)
     assert set(results["strategy"]) == {"any", "consuming"} and set(results["alpha"]) == {0, 0.5}
-    assert (results["status"] == OK).all() and set(results["algorithm"]) == {"SLOW", "DP-B"}
+    assert (results["status"] == OK).all() and set(results["generator"]) == {"SLOW", "DP-B"}
 
 
 def test_every_option_of_a_sweep_reaches_its_patterns(
@@ -259,7 +259,7 @@ def test_every_option_of_a_sweep_reaches_its_patterns(
     """In the worker's function, called here: whatever a configuration and a measurement share."""
     config = SweepConfig(
         data="somewhere", pattern_sets=["sequence"], sizes=[3], repetitions=5, alphas=[0, 0.25],
-        algorithms=["GREEDY"], evaluators=["tree"], strategies=["consuming"], latency=True,
+        generators=["GREEDY"], evaluators=["tree"], strategies=["consuming"], latency=True,
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
     )  # fmt: skip
     shared = set(inspect.signature(sweep.measure_pattern).parameters) & {
@@ -295,7 +295,7 @@ def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
 def test_an_interrupted_sweep_goes_on(
     spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small(data, patterns=3, algorithms=["EFREQ", "DP-LD", "DP-B"])
+    config = small(data, patterns=3, generators=["EFREQ", "DP-LD", "DP-B"])
 
     def interrupting(path: Path, known: dict[str, tuple[int, int]]) -> int:
         rows = count_rows(path, known)
@@ -327,7 +327,7 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     cell = "def cheapest_first(problem, rng): return sorted(range(problem.n), key=problem.rate)"
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec(cell, notebook)
-    registered("NOTEBOOK", plans="order")(notebook["cheapest_first"])
+    registered("NOTEBOOK", kind="order")(notebook["cheapest_first"])
     # A module beside the notebook, which the workers cannot import, with a helper of its own.
     (tmp_path / "beside.py").write_text(
         "def helper(n):\n    return list(range(n))[::-1]\n"
@@ -336,11 +336,11 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     monkeypatch.syspath_prepend(tmp_path)
     import beside  # type: ignore[import-not-found]
 
-    registered("FILE", plans="order")(beside.backwards)
-    config = small(data, sizes=[3], algorithms=["EFREQ", "NOTEBOOK", "FILE"])
+    registered("FILE", kind="order")(beside.backwards)
+    config = small(data, sizes=[3], generators=["EFREQ", "NOTEBOOK", "FILE"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
-    plans = results.groupby(["algorithm", "pattern_id"], sort=False)["plan"].first()
+    plans = results.groupby(["generator", "pattern_id"], sort=False)["plan"].first()
     pd.testing.assert_series_equal(plans["NOTEBOOK"], plans["EFREQ"])
     assert set(plans["FILE"]) == {"c, b, a"}
 
@@ -350,11 +350,11 @@ def test_a_generator_may_fail_or_refuse_in_some_patterns(
 ) -> None:
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def picky(problem, rng): return range(problem.n) if problem.n == 3 else 1 / 0", notebook)
-    registered("PICKY", plans="order")(notebook["picky"])
-    registered("SMALL-ONLY", plans="order", max_size=3)(notebook["picky"])
-    config = small(data, algorithms=["PICKY", "SMALL-ONLY", "DP-LD"])
+    registered("PICKY", kind="order")(notebook["picky"])
+    registered("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
+    config = small(data, generators=["PICKY", "SMALL-ONLY", "DP-LD"])
     results = run_sweep(spark, config, tmp_path, progress=False)
-    by_size = results.groupby(["algorithm", "size"])["status"].unique().map(list)
+    by_size = results.groupby(["generator", "size"])["status"].unique().map(list)
     assert by_size["PICKY"].tolist() == [[OK], [ERROR]]
     assert by_size["SMALL-ONLY"].tolist() == [[OK], [REFUSED]]
     assert by_size["DP-LD"].tolist() == [[OK], [OK]]
@@ -364,12 +364,12 @@ def test_a_generator_may_fail_or_refuse_in_some_patterns(
 def test_an_edited_generator_or_configuration_needs_another_folder(
     spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
 ) -> None:
-    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["IDEA", "EFREQ"])
+    config = small(data, sizes=[3], patterns=1, repetitions=1, generators=["IDEA", "EFREQ"])
 
     def idea(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    registered("IDEA", plans="order")(idea)
+    registered("IDEA", kind="order")(idea)
     with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
@@ -379,7 +379,7 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
         return range(problem.n)[::-1]
 
-    registered("IDEA", plans="order")(idea)
+    registered("IDEA", kind="order")(idea)
     with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
         run_sweep(spark, config, tmp_path, progress=False)
 
@@ -389,7 +389,7 @@ def test_what_cannot_be_measured_is_told_with_its_pattern(
 ) -> None:
     with pytest.raises(DatasetError, match="no data set or Parquet file"):
         run_sweep(spark, small(tmp_path / "nothing"), tmp_path / "out", progress=False)
-    config = small(data, sizes=[3], patterns=1, repetitions=1, algorithms=["EFREQ"])
+    config = small(data, sizes=[3], patterns=1, repetitions=1, generators=["EFREQ"])
     with ResultsStore(tmp_path / "out", sweep.identity_of(config, [])) as store:
         # As if somebody had edited the file.
         broken = {"cardinalities": {"a": "many"}}
@@ -410,21 +410,21 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
 
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
-    registered("MINE", plans="order")(notebook["mine"])
+    registered("MINE", kind="order")(notebook["mine"])
     assert not is_finished(folder) and is_finished(folder, [])
     results = run_sweep(spark, config, folder, progress=False)
     assert is_finished(folder)
     for path, content in before.items():
         assert path.read_bytes() == content or path.name == "sweep.lock", path
-    own = results[results["algorithm"] == "MINE"]
-    others = results[results["algorithm"] != "MINE"]
+    own = results[results["generator"] == "MINE"]
+    others = results[results["generator"] != "MINE"]
     pd.testing.assert_frame_equal(
         others.sort_values(IDENTITY, ignore_index=True),
         alone.sort_values(IDENTITY, ignore_index=True),
     )
-    assert len(own) == len(alone) / alone["algorithm"].nunique() and (own["status"] == OK).all()
+    assert len(own) == len(alone) / alone["generator"].nunique() and (own["status"] == OK).all()
     # The same plans as EFREQ's: its runs count for both, and ratios are exactly 1.
-    efreq = others[others["algorithm"] == "EFREQ"].set_index(["pattern_id", "repetition"])
+    efreq = others[others["generator"] == "EFREQ"].set_index(["pattern_id", "repetition"])
     own = own.set_index(["pattern_id", "repetition"])
     pd.testing.assert_series_equal(own["plan"], efreq["plan"].loc[own.index])
     pd.testing.assert_series_equal(own["seconds"], efreq["seconds"].loc[own.index])

@@ -48,10 +48,10 @@ with ResultsStore(sys.argv[1], {"seed": 1}) as store:
 """
 
 
-def row(algorithm: str = "DP-B", repetition: int = 0, **more: object) -> dict[str, object]:
+def row(generator: str = "DP-B", repetition: int = 0, **more: object) -> dict[str, object]:
     return {
         "pattern_id": "sequence-3-0000",
-        "algorithm": algorithm,
+        "generator": generator,
         "evaluator": "tree",
         "repetition": repetition,
         "strategy": "any",
@@ -99,7 +99,7 @@ def test_two_kills_lose_no_row_and_repeat_none(tmp_path: Path) -> None:
             assert (tmp_path / "journals" / name).read_bytes().startswith(text)
     results = read_results(tmp_path)
     assert len(results) == 5 * 8
-    cells = results[["pattern_id", "algorithm", "evaluator", "repetition"]]
+    cells = results[["pattern_id", "generator", "evaluator", "repetition"]]
     assert not cells.duplicated().any()
     assert results["reason"].nunique() == 5 * 8
 
@@ -151,7 +151,7 @@ def test_a_cell_is_written_once(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.jsonl") as journal:
         journal.append(row())
         journal.append(row(repetition=1))
-        journal.append(row(algorithm="GREEDY"))
+        journal.append(row(generator="GREEDY"))
         with pytest.raises(ExperimentError, match="already has a row"):
             journal.append(row())
 
@@ -215,7 +215,7 @@ def test_results_can_be_read_at_any_time(tmp_path: Path) -> None:
         assert len(read_results(tmp_path)) == 0
         with Journal(store.journal_path("sequence-3-0000")) as journal:
             journal.append(row(seconds=0.25, matches=2**40, started_at="2026-01-01T00:00:00.5Z"))
-            journal.append(row(algorithm="GREEDY", matches=None))
+            journal.append(row(generator="GREEDY", matches=None))
         unfinished = read_results(tmp_path)
         assert not store.is_complete
         store.compact()

@@ -35,7 +35,7 @@ falling = "PATTERN SEQ(MSFT a, GOOG b, CSCO c) WHERE a.price > c.price WITHIN 20
 PLUGIN = """
 import cepbench as cep
 
-@cep.plan_generator("BACKWARDS", plans="order")
+@cep.plan_generator("BACKWARDS", kind="order")
 def backwards(problem, rng):
     return list(range(problem.n))[::-1]
 """
@@ -70,7 +70,7 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert (folder / "results.parquet").read_bytes() == before
     assert again[0]["rows"] == 12 and again[0]["statuses"] == {"ok": 12}
     assert Path(again[0]["results"]) == folder / "results.parquet"
-    of_one = {(row["algorithm"], row["alpha"]): row for row in again[0]["summary"]}
+    of_one = {(row["generator"], row["alpha"]): row for row in again[0]["summary"]}
     assert len(of_one) == 6 and of_one["DP-B", 0.5]["patterns"] == 2
     listed = json.loads(sweep("list", "--folder", tmp_path, "--json").stdout)
     assert [entry["name"] for entry in listed["sweeps"]][:3] == ["types", "latency", "strategies"]
@@ -99,7 +99,7 @@ def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_p
     text = " ".join(page.text.split())
     assert "Your pages Tiny" in text and "BACKWARDS" in text and "of its own" in text
     assert any(link.get("class") == "chart" for _, link in page.elements)
-    cells = results.set_index(["pattern_id", "algorithm"])
+    cells = results.set_index(["pattern_id", "generator"])
     assert len(cells) == 4 and cells.loc[("own-falling", "BACKWARDS"), "plan"] == "c, b, a"
     assert set(results["pattern_set"]) == {"own"} and set(results["size"]) == {2, 3}
     assert results["pattern"].str.startswith("PATTERN SEQ(MSFT a, GOOG b").all()

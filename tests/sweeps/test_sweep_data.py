@@ -10,7 +10,7 @@ import pytest
 import cepbench as cep
 from cepbench.errors import DatasetError
 from cepbench.sweeps import sweep_data as module
-from cepbench.sweeps.sweep_data import sweep_data
+from cepbench.sweeps.on_spark.data import sweep_data
 from cepbench.sweeps.sweep_file import read_sweep
 
 

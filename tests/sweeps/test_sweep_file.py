@@ -84,7 +84,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         alphas=(0, 0.5),
         latency=True,
         share_equal_plans=True,
-        algorithms=("GREEDY", "dp-b"),
+        generators=("GREEDY", "dp-b"),
         evaluators=("lazy-nfa", "tree"),
         repetitions=2,
         seed=8,
@@ -151,7 +151,7 @@ def test_the_papers_sweeps_are_files() -> None:
     [
         ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; did you mean 'sizes'"),
         (
-            "generators", "algorithms",
+            "generators", "generators",
             r"line 13: unknown key 'algorithms'; did you mean 'generators'",
         ),
         ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),

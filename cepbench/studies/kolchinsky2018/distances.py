@@ -19,19 +19,14 @@ from cepbench.analysis.summary import RESAMPLES, geometric_mean, with_interval
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.patterns.model import quoted_unless_plain
 from cepbench.patterns.parse import parse
+from cepbench.planners.registry import OPTIMAL, TOLERANCE
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, large_patterns
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.workload import PatternSpec
 
-#: Kind of plan -> the generator whose plans have the least cost of all.
-OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
-
 #: Every size up to the limit of dynamic programming, then far beyond it.
 SIZES = (*range(3, 25), 50, 100, 200)
-
-#: A plan within this part of the least cost has the least cost: sums in another order differ.
-TOLERANCE = 1e-9
 
 #: Name of a statistic -> how it is taken over the patterns of a size.
 _DISTANCES: dict[str, Callable[..., Any]] = {"geometric mean": geometric_mean, "worst case": np.max}
@@ -116,8 +111,8 @@ def with_distances(costs: pd.DataFrame) -> pd.DataFrame:
         not asked or has no plan.
     """
     ended_well = (costs["status"] == OK).to_numpy(bool)
-    exact = costs["algorithm"].to_numpy() == costs["plans"].map(OPTIMAL).to_numpy()
-    key = ["pattern_id", "plans"]
+    exact = costs["generator"].to_numpy() == costs["plan_kind"].map(OPTIMAL).to_numpy()
+    key = ["pattern_id", "plan_kind"]
     best = costs[ended_well & exact].set_index(key)["plan_log_cost"].astype(float)
     least = best.reindex(pd.MultiIndex.from_frame(costs[key])).to_numpy(float)
     log_distance = costs["plan_log_cost"].to_numpy(float) - least
@@ -149,7 +144,7 @@ def distance_summary(
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size``, ``algorithm``, ``plans``, ``metric``, ``statistic``,
+        Columns ``pattern_set``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic``,
         ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns; the value itself
         for a worst case, of which there is no resampling to speak of), ``patterns``, ``left_out``
         (the others of that size) and ``missing`` (those that this generator lacks and another
@@ -162,10 +157,10 @@ def distance_summary(
         ("search_seconds", "median", np.median),
         *(("distance", name, average) for name, average in _DISTANCES.items()),
     ]
-    by = ["pattern_set", "size", "algorithm", "plans"]
+    by = ["pattern_set", "size", "generator", "plan_kind"]
     costs = costs.reset_index(drop=True)
     common = {
-        metric: common_by(costs, metric, ["pattern_set", "size"], ["algorithm", "plans"])
+        metric: common_by(costs, metric, ["pattern_set", "size"], ["generator", "plan_kind"])
         for metric in dict.fromkeys(metric for metric, _, _ in wanted)
     }
     for key, group in costs.groupby(by, sort=False):
@@ -203,7 +198,7 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``plans``, ``algorithm``, ``geometric_mean`` and ``worst_case``
+        Columns ``pattern_set``, ``plan_kind``, ``generator``, ``geometric_mean`` and ``worst_case``
         of the distance, ``optimal`` (share of plans of least cost), ``patterns`` (that these three
         are taken over; 0 for a generator that lacks more than half, which has none of the three),
         ``plans_made`` (patterns with a plan whose least cost is known), ``least_known`` (patterns
@@ -211,19 +206,19 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
         cost known or not). Generators of one kind are in the order of the geometric mean.
     """
     costs = costs.reset_index(drop=True)
-    common = common_by(costs, "log_distance", ["pattern_set", "plans"], ["algorithm"])
+    common = common_by(costs, "log_distance", ["pattern_set", "plan_kind"], ["generator"])
     rows = []
-    known = costs[costs["log_distance"].notna()].groupby(["pattern_set", "plans"])["pattern_id"]
+    known = costs[costs["log_distance"].notna()].groupby(["pattern_set", "plan_kind"])["pattern_id"]
     least_known = known.nunique()
-    for key, group in costs.groupby(["pattern_set", "plans", "algorithm"], sort=False):
+    for key, group in costs.groupby(["pattern_set", "plan_kind", "generator"], sort=False):
         own = group[common.loc[group.index, "counted"]]
         distances = own["log_distance"].to_numpy(float)
         made = group[group["status"] == OK]
         rows.append(
             {
                 "pattern_set": key[0],
-                "plans": key[1],
-                "algorithm": key[2],
+                "plan_kind": key[1],
+                "generator": key[2],
                 "geometric_mean": math.exp(distances.mean()) if len(own) else math.nan,
                 "worst_case": math.exp(distances.max()) if len(own) else math.nan,
                 "optimal": float(own["is_optimal"].mean()) if len(own) else math.nan,
@@ -234,7 +229,7 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows).sort_values(
-        ["pattern_set", "plans", "geometric_mean"],
+        ["pattern_set", "plan_kind", "geometric_mean"],
         key=lambda column: column if column.name != "pattern_set" else _ranks(column),
         kind="stable",
     )
@@ -252,7 +247,7 @@ def left_out_table(costs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each ``pattern_set``, ``algorithm`` and ``status`` but ``ok``: ``patterns``, the
+        A row for each ``pattern_set``, ``generator`` and ``status`` but ``ok``: ``patterns``, the
         ``sizes`` that they have, as a text, and the ``reason`` of the first; empty if every
         generator planned every pattern.
     """
@@ -260,15 +255,15 @@ def left_out_table(costs: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {
             "pattern_set": key[0],
-            "algorithm": key[1],
+            "generator": key[1],
             "status": str(key[2]).replace("_", " "),
             "patterns": len(group),
             "sizes": _in_ranges(group["size"], costs["size"]),
             "reason": group["reason"].iloc[0],
         }
-        for key, group in missing.groupby(["pattern_set", "algorithm", "status"], sort=False)
+        for key, group in missing.groupby(["pattern_set", "generator", "status"], sort=False)
     ]
-    columns = ["pattern_set", "algorithm", "status", "patterns", "sizes", "reason"]
+    columns = ["pattern_set", "generator", "status", "patterns", "sizes", "reason"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -6,7 +6,7 @@ Figure 7 those of :mod:`cepbench.studies.kolchinsky2018.planning`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import pandas as pd
 
 from cepbench.analysis.common_patterns import common_by
 from cepbench.analysis.summary import (
-    CONFIDENCE,
     RESAMPLES,
     geometric_mean,
     per_pattern,
@@ -27,7 +26,6 @@ from cepbench.sweeps.cells import OK
 PLANS = 60
 
 _POINT_METRICS = ["events_per_second", "peak_bytes", "peak_partial_matches"]
-_STATISTICS = ("spearman", "exponent", "intercept")
 
 
 def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> pd.DataFrame:
@@ -49,7 +47,7 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     Returns
     -------
     DataFrame
-        One row a plan: ``pattern_set``, ``size``, ``pattern_id``, ``algorithm``, ``plans`` (order
+        One row a plan: ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind`` (order
         or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
         ``events_per_second``, ``peak_bytes`` and ``peak_partial_matches``, and ``missing``: on how
         many patterns the generator's runs did not end well, which are no points.
@@ -67,12 +65,12 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     medians = per_pattern(usual, [*_POINT_METRICS, "plan_log_cost"])
     medians = medians.rename(columns={"plan_log_cost": "log_cost"})
     ended_well = medians["events_per_second"].notna()
-    runs = ["algorithm", "evaluator"]
+    runs = ["generator", "evaluator"]
     medians["missing"] = (~ended_well).groupby([medians[name] for name in runs]).transform("sum")
     medians = medians[ended_well]
     if medians.empty:
         raise ExperimentError("there are no finished runs to take plans from")
-    run = ["pattern_id", "algorithm", "evaluator"]
+    run = ["pattern_id", "generator", "evaluator"]
     texts = usual[usual["status"] == OK].drop_duplicates(run)[[*run, "plan"]]
     found = medians.merge(texts, on=run)
     found["cost"] = np.exp(found["log_cost"])
@@ -80,64 +78,12 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     found = found.iloc[rng.permutation(len(found))]
     found = found.drop_duplicates(["pattern_id", "evaluator", "plan"])
     # The first of every stratum, then the second of every one, …
-    strata = ["plans", "pattern_set", "size"]
+    strata = ["plan_kind", "pattern_set", "size"]
     found = found.assign(turn=found.groupby(strata).cumcount()).sort_values("turn", kind="stable")
-    chosen = found.groupby("plans", sort=False).head(plans)
-    columns = ["pattern_set", "size", "pattern_id", "algorithm", "plans", "evaluator", "plan",
+    chosen = found.groupby("plan_kind", sort=False).head(plans)
+    columns = ["pattern_set", "size", "pattern_id", "generator", "plan_kind", "evaluator", "plan",
                "log_cost", "cost", *_POINT_METRICS, "missing"]  # fmt: skip
-    return chosen.sort_values([*strata, "pattern_id", "algorithm"])[columns].reset_index(drop=True)
-
-
-def cost_fit(
-    points: pd.DataFrame,
-    metric: str = "events_per_second",
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> pd.DataFrame:
-    """How well cost tells performance: rank correlation, and the exponent of a power law.
-
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cost_points` returns it.
-    metric : str
-        ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
-    seed : int
-        Of the resampling.
-    resamples : int
-
-    Returns
-    -------
-    DataFrame
-        One row a kind of plan: ``plans``, ``metric``; ``spearman``; ``exponent`` and
-        ``intercept`` of ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each
-        with ``…_low`` and ``…_high`` (95 % percentile bootstrap over patterns, whose plans go
-        together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0. The
-        paper's 1/x^c means ``exponent`` = -c for throughput, and 1 is linear for memory.
-
-    Notes
-    -----
-    Source: [kolchinsky2018]_, section 6.3, Figure 6.
-    """
-    rows = []
-    for kind, group in points.groupby("plans", sort=True):
-        usable = group[group[metric] > 0]
-        logs = usable[["log_cost", metric]].to_numpy(float)
-        logs[:, 1] = np.log(logs[:, 1])
-        of_pattern, patterns = pd.factorize(usable["pattern_id"])
-        members = [np.flatnonzero(of_pattern == k) for k in range(len(patterns))]
-        row: dict[str, Any] = {"plans": kind, "metric": metric}
-        estimates = _fit(logs)
-        spread = np.array(list(_resampled(logs, members, seed, resamples))).reshape(-1, 3)
-        tail = (1 - CONFIDENCE) / 2
-        for k, name in enumerate(_STATISTICS):
-            usual = spread[:, k][~np.isnan(spread[:, k])]
-            low, high = np.quantile(usual, [tail, 1 - tail]) if len(usual) else (np.nan, np.nan)
-            row |= {name: estimates[k], f"{name}_low": low, f"{name}_high": high}
-        row |= {"points": len(usable), "patterns": len(members)}
-        rows.append({**row, "left_out": len(group) - len(usable)})
-    return pd.DataFrame(rows)
+    return chosen.sort_values([*strata, "pattern_id", "generator"])[columns].reset_index(drop=True)
 
 
 def latency_points(
@@ -160,7 +106,7 @@ def latency_points(
     Returns
     -------
     DataFrame
-        One row a generator, weight and statistic: ``algorithm``, ``plans``, ``evaluator``,
+        One row a generator, weight and statistic: ``generator``, ``plan_kind``, ``evaluator``,
         ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
         (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``
         and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``; and, of
@@ -173,7 +119,7 @@ def latency_points(
     """
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
     observed = per_pattern(results, list(metrics.values()))
-    run = ["algorithm", "plans", "evaluator", "alpha"]
+    run = ["generator", "plan_kind", "evaluator", "alpha"]
     common = {metric: common_by(observed, metric, [], run) for metric in metrics.values()}
     rows = []
     for key, group in observed.groupby(run, sort=False):
@@ -207,30 +153,3 @@ _AVERAGES: dict[str, Callable[..., Any]] = {
     "geometric mean": geometric_mean,
     "median": np.median,
 }
-
-
-def _fit(logs: np.ndarray) -> tuple[float, float, float]:
-    """Spearman's rank correlation, slope and intercept; NaN where all costs are the same."""
-    if len(logs) < 2 or np.ptp(logs[:, 0]) == 0:
-        return (float("nan"),) * 3
-    cost, value = logs[:, 0], logs[:, 1]
-    centred = cost - cost.mean()
-    slope = float(centred @ value / (centred @ centred))
-    varies = np.ptp(value) > 0
-    spearman = float(np.corrcoef(_ranks(cost), _ranks(value))[0, 1]) if varies else float("nan")
-    return spearman, slope, float(value.mean() - slope * cost.mean())
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks, equal values sharing the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
-
-
-def _resampled(
-    logs: np.ndarray, members: list[np.ndarray], seed: int, resamples: int
-) -> Iterator[tuple[float, float, float]]:
-    rng = np.random.default_rng(seed)
-    for _ in range(resamples if members else 0):
-        picked = rng.integers(len(members), size=len(members))
-        yield _fit(logs[np.concatenate([members[k] for k in picked])])

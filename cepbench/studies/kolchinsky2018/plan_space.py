@@ -73,7 +73,7 @@ def time_every_plan(
     Returns
     -------
     DataFrame
-        One row a plan, orders first, the order as written before all others: ``plans``, ``plan``,
+        One row a plan, orders first, the order as written before all others: ``plan_kind``, ``plan``,
         ``adjacent``, ``exact`` and ``comparisons`` (what it costs, see :data:`COSTS`),
         ``seconds`` (the quickest run), ``median_seconds``, ``times_trivial`` (the quickest run
         over that of the order as written), ``pairs_compared``, ``partial_matches_created``,
@@ -108,7 +108,7 @@ def time_every_plan(
     rows: list[dict[str, Any]] = []
     for each in plans:
         indices = _indices(each.order if isinstance(each, OrderPlan) else each.tree, names)
-        row: dict[str, Any] = {"plans": each.kind, "plan": _written(each)}
+        row: dict[str, Any] = {"plan_kind": each.kind, "plan": _written(each)}
         for column, (reading, model) in COSTS.items():
             cost = COST_MODELS[f"{each.kind}-{model}"].log_cost(problems[reading], indices)
             row[column] = math.exp(cost)
@@ -147,17 +147,17 @@ def regrets(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a kind of plan and cost model: ``plans``, ``model``, ``plan`` (the cheapest),
+        One row a kind of plan and cost model: ``plan_kind``, ``model``, ``plan`` (the cheapest),
         ``times_quickest`` (its time over the shortest of the kind) and ``rank_correlation`` of
         cost and time over all plans of the kind.
     """
     rows = []
-    for kind, part in table.groupby("plans", sort=False):
+    for kind, part in table.groupby("plan_kind", sort=False):
         for model in COSTS:
             cheapest = part.loc[part[model].idxmin()]
             rows.append(
                 {
-                    "plans": kind,
+                    "plan_kind": kind,
                     "model": model,
                     "plan": cheapest["plan"],
                     "times_quickest": cheapest["seconds"] / part["seconds"].min(),

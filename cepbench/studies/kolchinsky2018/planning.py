@@ -39,7 +39,7 @@ BASELINE = "EFREQ"
 
 SIZES = tuple(range(3, 23))
 
-_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "algorithm", "plans", "plan_cost",
+_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "plan_cost",
             "plan_log_cost", "plan_seconds", "search_seconds", "complete", "status", "reason",
             "log_normalized", "normalized")  # fmt: skip
 
@@ -155,7 +155,7 @@ def large_patterns(
 
 def plan_costs(
     cases: Sequence[PlanningCase],
-    algorithms: Sequence[str] | None = None,
+    generators: Sequence[str] | None = None,
     *,
     seed: int = 0,
     budget_seconds: float = math.inf,
@@ -167,7 +167,7 @@ def plan_costs(
     Parameters
     ----------
     cases : sequence of PlanningCase
-    algorithms : sequence of str, optional
+    generators : sequence of str, optional
         Plan generators, the paper's nine and the users' own by default; :data:`BASELINE` is always one of them.
     seed : int
         Of the generators that draw at random.
@@ -185,7 +185,7 @@ def plan_costs(
     -------
     DataFrame
         One row a case and generator: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``,
-        ``algorithm``, ``plans``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
+        ``generator``, ``plan_kind``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
         ``search_seconds`` (without setting up the problem, which is the same for all),
         ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized``
         (ln of the cost of EFREQ's plan over that of this plan) and ``normalized``.
@@ -195,10 +195,10 @@ def plan_costs(
     -----
     Source: [kolchinsky2018]_, section 6.3, Figure 7.
     """
-    names = default_generators() if algorithms is None else list(algorithms)
-    generators = {find_generator(name).name: find_generator(name) for name in [*names, BASELINE]}
-    budgets = {name: _Budget(budget_seconds) for name in generators}
-    for generator in generators.values():
+    names = default_generators() if generators is None else list(generators)
+    entries = {find_generator(name).name: find_generator(name) for name in [*names, BASELINE]}
+    budgets = {name: _Budget(budget_seconds) for name in entries}
+    for generator in entries.values():
         load_kernels(generator)
     rows: list[dict[str, Any]] = []
     done = 0
@@ -206,20 +206,20 @@ def plan_costs(
     for size, group in groupby(by_size, key=lambda case: case.spec.size):
         some = list(group)
         asked = {name: budget.allows(len(some)) for name, budget in budgets.items()}
-        taken: dict[str, list[float]] = {name: [] for name in generators}
+        taken: dict[str, list[float]] = {name: [] for name in entries}
         for case in some:
             pattern = case.spec.pattern
             began = time.perf_counter()
             problem = PlanningProblem.from_pattern(pattern, case.statistics)
             setup = time.perf_counter() - began
-            for name, generator in generators.items():
+            for name, generator in entries.items():
                 row: dict[str, Any] = {
                     "pattern_set": case.spec.pattern_set,
                     "size": size,
                     "pattern_id": case.spec.pattern_id,
                     "pattern": case.spec.text,
-                    "algorithm": name,
-                    "plans": generator.plans,
+                    "generator": name,
+                    "plan_kind": generator.kind,
                     "status": TIME_BUDGET,
                     "reason": f"beyond {budget_seconds:g} s for all plans of {name}",
                 }
@@ -236,11 +236,11 @@ def plan_costs(
         done += len(some)
         told(done)
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    baseline = table[table["algorithm"] == BASELINE].set_index("pattern_id")["plan_log_cost"]
+    baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["plan_log_cost"]
     against = table["pattern_id"].map(baseline).astype(float)
     table["log_normalized"] = against - table["plan_log_cost"].astype(float)
     table["normalized"] = np.exp(table["log_normalized"])
-    table = table[table["algorithm"].isin([find_generator(name).name for name in names])]
+    table = table[table["generator"].isin([find_generator(name).name for name in names])]
     table = table.reset_index(drop=True)
     table.attrs["budget_seconds"] = budget_seconds
     return table
@@ -257,7 +257,7 @@ def planning_summary(
     Returns
     -------
     DataFrame
-        Columns ``size``, ``algorithm``, ``plans``, ``metric`` (``normalized`` or
+        Columns ``size``, ``generator``, ``plan_kind``, ``metric`` (``normalized`` or
         ``plan_seconds``), ``statistic`` (mean, as in the paper; median; geometric mean),
         ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns), ``patterns``,
         ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
@@ -269,11 +269,11 @@ def planning_summary(
         **{name: costs[name].where(costs["status"] == OK) for name in _SUMMARISED}
     )
     common = {
-        name: common_by(planned, name, ["size"], ["algorithm", "plans"]) for name in _SUMMARISED
+        name: common_by(planned, name, ["size"], ["generator", "plan_kind"]) for name in _SUMMARISED
     }
     rows = []
-    for (size, algorithm, plans), group in costs.groupby(
-        ["size", "algorithm", "plans"], sort=False
+    for (size, generator, plans), group in costs.groupby(
+        ["size", "generator", "plan_kind"], sort=False
     ):
         for metric in _SUMMARISED:
             its = common[metric].loc[group.index]
@@ -283,8 +283,8 @@ def planning_summary(
                 rows.append(
                     {
                         "size": size,
-                        "algorithm": algorithm,
-                        "plans": plans,
+                        "generator": generator,
+                        "plan_kind": plans,
                         "metric": metric,
                         "statistic": statistic,
                         **found,

@@ -59,11 +59,6 @@ def stream_parameters(profile: str, **changes: int) -> dict[str, int]:
     return {**(stream or {}), **{name: value for name, value in changes.items() if value}}
 
 
-def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
-    """Where the stream of these parameters is kept below a folder of data."""
-    return Path(root) / f"nasdaq-style-{stream['identifiers']}-{stream['days']}-{seed}"
-
-
 def sweep_config(profile: str, experiment: str, data: str | Path, **changes: Any) -> SweepConfig:
     """The configuration of one experiment's sweep, as its file says.
 

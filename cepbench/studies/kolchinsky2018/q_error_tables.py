@@ -130,12 +130,12 @@ def plan_regrets(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row a pattern, kind of plan and model: ``pattern_set``, ``size``, ``pattern_id``,
-        ``plans``, ``model``, ``plan`` (that of the least estimated sum over its nodes), and
+        ``plan_kind``, ``model``, ``plan`` (that of the least estimated sum over its nodes), and
         ``regret``: the measured sum over its nodes, divided by the least one of any plan that a
         generator made. A pattern is left out for all models if one of them chose a plan of which
         a node was not measured.
     """
-    key = ["pattern_set", "size", "pattern_id", "plans"]
+    key = ["pattern_set", "size", "pattern_id", "plan_kind"]
     parts = ["model", "plan", "branch", "node"]
     known = table.drop_duplicates([*key, *parts])
     plans = known.groupby([*key, "model", "plan"], sort=False)

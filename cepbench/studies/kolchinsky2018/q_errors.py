@@ -71,7 +71,7 @@ def plan_nodes(
     -------
     DataFrame
         One row a pattern, plan, node and model of :data:`MODELS`: ``pattern_set``, ``size``,
-        ``pattern_id``, ``pattern``, ``algorithm``, ``plans``, ``time_selectivity`` (with which
+        ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``time_selectivity`` (with which
         the plan was made), ``plan``, ``branch``, ``node`` (its number, prefixes or post-order),
         ``variables``, ``events`` (how many they are), ``conditions`` (variables and pairs of them
         that have any), ``linked`` (whether two of these share a variable), ``model``,
@@ -122,7 +122,7 @@ def plan_nodes(
 
 
 _COLUMNS = (
-    "pattern_set", "size", "pattern_id", "pattern", "algorithm", "plans", "time_selectivity", "plan",
+    "pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "time_selectivity", "plan",
     "branch", "node", "variables", "events", "conditions", "linked", "model", "estimated",
     "measured", "created", "matches", "least", "heaviest", "ratio", "q_error",
 )  # fmt: skip
@@ -200,8 +200,8 @@ def _plans(
             except (PlanningRefusedError, UnsupportedPatternError):
                 continue
             yield {
-                "algorithm": generator.name,
-                "plans": generator.plans,
+                "generator": generator.name,
+                "plan_kind": generator.kind,
                 "time_selectivity": time_selectivity,
                 "made": made,
             }

@@ -60,7 +60,7 @@ def regret_summary(
     Returns
     -------
     DataFrame
-        Columns ``algorithm``, ``plans``, ``factor``, ``metric``, ``statistic`` (geometric mean and
+        Columns ``generator``, ``plan_kind``, ``factor``, ``metric``, ``statistic`` (geometric mean and
         those of :data:`DISTRIBUTION`), ``value``, ``low``, ``high`` (95 % percentile bootstrap over
         patterns, whose draws stay together; the value itself for a worst case), ``patterns``,
         ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
@@ -68,10 +68,11 @@ def regret_summary(
     """
     table = table.reset_index(drop=True)
     common = {
-        metric: common_by(table, metric, [], ["plans", "algorithm", "factor"]) for metric in metrics
+        metric: common_by(table, metric, [], ["plan_kind", "generator", "factor"])
+        for metric in metrics
     }
     rows = []
-    for key, group in table.groupby(["plans", "algorithm", "factor"], sort=False):
+    for key, group in table.groupby(["plan_kind", "generator", "factor"], sort=False):
         for metric in metrics:
             its = common[metric].loc[group.index]
             whole = _by_pattern(group[its["counted"]], metric)
@@ -83,8 +84,8 @@ def regret_summary(
                     found = with_interval(whole, average, seed, resamples, key[2], metric)
                 rows.append(
                     {
-                        "algorithm": key[1],
-                        "plans": key[0],
+                        "generator": key[1],
+                        "plan_kind": key[0],
                         "factor": float(group["factor"].iloc[0]),
                         "metric": metric,
                         "statistic": statistic,
@@ -119,7 +120,7 @@ def regret_table(
     Returns
     -------
     DataFrame
-        Indexed by ``plans`` and ``algorithm``; column labels are texts, ready to be shown.
+        Indexed by ``plan_kind`` and ``generator``; column labels are texts, ready to be shown.
     """
     chosen = summary[
         (summary["metric"] == metric)
@@ -127,9 +128,11 @@ def regret_table(
         & summary["statistic"].isin(list(statistics))
     ]
     wide = chosen.pivot(
-        index=["plans", "algorithm"], columns=["factor", "statistic"], values="value"
+        index=["plan_kind", "generator"], columns=["factor", "statistic"], values="value"
     )
-    named = chosen[["plans", "algorithm"]].drop_duplicates().sort_values("plans", kind="stable")
+    named = (
+        chosen[["plan_kind", "generator"]].drop_duplicates().sort_values("plan_kind", kind="stable")
+    )
     pairs = [(f, name) for f in sorted(set(chosen["factor"])) for name in statistics]
     table = wide.reindex(index=pd.MultiIndex.from_frame(named), columns=pairs)
     labels = [(f"{factor:g}", _SHORT.get(name, name)) for factor, name in pairs]
@@ -142,15 +145,15 @@ def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
     missing = table[table["status"] != OK]
     rows = [
         {
-            "algorithm": algorithm,
+            "generator": generator,
             "status": str(status).replace("_", " "),
             "rows": len(group),
             "patterns": group["pattern_id"].nunique(),
             "reason": group["reason"].iloc[0],
         }
-        for (algorithm, status), group in missing.groupby(["algorithm", "status"], sort=False)
+        for (generator, status), group in missing.groupby(["generator", "status"], sort=False)
     ]
-    return pd.DataFrame(rows, columns=["algorithm", "status", "rows", "patterns", "reason"])
+    return pd.DataFrame(rows, columns=["generator", "status", "rows", "patterns", "reason"])
 
 
 def conclusions(summary: pd.DataFrame) -> list[str]:
@@ -251,7 +254,7 @@ def _by_pattern(group: pd.DataFrame, metric: str) -> np.ndarray:
 
 def _of_common_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The rows of generators that are compared, and sentences on the patterns left out."""
-    own = part[part["metric"] == "regret"].groupby("algorithm", sort=False)
+    own = part[part["metric"] == "regret"].groupby("generator", sort=False)
     counts = own.agg({"patterns": "min", "left_out": "max", "missing": "max"})
     compared = counts[counts["patterns"] > 0]
     found = []
@@ -265,7 +268,7 @@ def _of_common_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     others = counts.index[counts["patterns"] == 0].tolist()
     if others:
         found.append(f"Not compared, for lack of plans for most patterns: {_listed(others)}.")
-    return part[part["algorithm"].isin(compared.index)], found
+    return part[part["generator"].isin(compared.index)], found
 
 
 def _robust(regrets: dict[str, float]) -> str:
@@ -323,15 +326,15 @@ def _still_better(
 
 
 def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for kind in dict.fromkeys(summary["plans"].tolist()):
-        yield kind, summary[summary["plans"] == kind]
+    for kind in dict.fromkeys(summary["plan_kind"].tolist()):
+        yield kind, summary[summary["plan_kind"] == kind]
 
 
 def _values(part: pd.DataFrame, metric: str, statistic: str) -> dict[str, dict[float, float]]:
     """Generator -> factor -> value, in the order of the summary."""
     chosen = part[(part["metric"] == metric) & (part["statistic"] == statistic)]
     found: dict[str, dict[float, float]] = {}
-    for name, factor, value in chosen[["algorithm", "factor", "value"]].itertuples(index=False):
+    for name, factor, value in chosen[["generator", "factor", "value"]].itertuples(index=False):
         found.setdefault(name, {})[float(factor)] = float(value)
     return found
 

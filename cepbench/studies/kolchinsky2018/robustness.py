@@ -21,11 +21,10 @@ import pandas as pd
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
-from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.model import OrderPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.studies.kolchinsky2018.distances import OPTIMAL
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels, measure_pattern, plan_text
@@ -38,7 +37,7 @@ FACTORS = (2.0, 5.0, 10.0, 100.0)
 #: What is measured of plans, and whether more of it is better.
 _MEASURED = {"events_per_second": True, "partial_matches_created": False, "comparisons": False}
 
-_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "algorithm", "plans", "factor", "draw",
+_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "factor", "draw",
             "plan", "log_cost", "log_regret", "regret", "log_distance", "distance", "status",
             "reason")  # fmt: skip
 
@@ -130,7 +129,7 @@ def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Gener
 
 def planning_regrets(
     cases: Sequence[PlanningCase],
-    algorithms: Sequence[str] | None = None,
+    generators: Sequence[str] | None = None,
     *,
     factors: Sequence[float] = FACTORS,
     draws: int = 3,
@@ -142,7 +141,7 @@ def planning_regrets(
     ----------
     cases : sequence of PlanningCase
         With the right numbers; patterns without OR.
-    algorithms : sequence of str, optional
+    generators : sequence of str, optional
         Plan generators; by default all that are registered.
     factors : sequence of float
         See :func:`wrong_statistics`.
@@ -156,8 +155,8 @@ def planning_regrets(
     -------
     DataFrame
         One row a case, generator, factor and draw, beginning with factor 1 for the plan from the
-        right numbers: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``, ``algorithm``,
-        ``plans``, ``factor``, ``draw``, ``plan``, ``log_cost`` (under the right numbers),
+        right numbers: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``, ``generator``,
+        ``plan_kind``, ``factor``, ``draw``, ``plan``, ``log_cost`` (under the right numbers),
         ``regret`` (the cost over that of the plan that the same generator makes from the right
         numbers; below 1 where a heuristic was lucky), ``distance`` (the cost over the least cost
         of a plan of its kind), ``log_regret``, ``log_distance``, ``status`` and ``reason``.
@@ -169,15 +168,15 @@ def planning_regrets(
     PlanGeneratorError
         If a generator is unknown.
     """
-    generators = _generators(algorithms)
-    rows = [row for case in cases for row, _ in _attempts(case, generators, factors, draws, seed)]
+    entries = _generators(generators)
+    rows = [row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed)]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def measured_regrets(
     cases: Sequence[PlanningCase],
     streams: Callable[[PlanningCase], EventStream],
-    algorithms: Sequence[str] | None = None,
+    generators: Sequence[str] | None = None,
     *,
     factors: Sequence[float] = FACTORS,
     draws: int = 1,
@@ -192,7 +191,7 @@ def measured_regrets(
 
     Parameters
     ----------
-    cases, algorithms, factors, draws, seed
+    cases, generators, factors, draws, seed
         See :func:`planning_regrets`.
     streams : callable
         Case -> the events to run its plans on.
@@ -216,18 +215,18 @@ def measured_regrets(
         As :func:`planning_regrets`; or if two plans of a pattern found different numbers of
         matches.
     """
-    generators = _generators(algorithms)
+    entries = _generators(generators)
     parts = []
     for done, case in enumerate(cases, start=1):
-        attempts = list(_attempts(case, generators, factors, draws, seed))
+        attempts = list(_attempts(case, entries, factors, draws, seed))
         table = pd.DataFrame([row for row, _ in attempts], columns=list(_COLUMNS))
         fixed = {
-            (row["plans"], row["plan"]): _fixed(row["plans"], row["plan"], indices)
+            (row["plan_kind"], row["plan"]): _fixed(row["plan_kind"], row["plan"], indices)
             for row, indices in attempts
             if indices is not None
         }
         runs = _measured(case, streams(case), list(fixed.values()), repetitions, seed)
-        parts.append(table.merge(runs, on=["plans", "plan"], how="left"))
+        parts.append(table.merge(runs, on=["plan_kind", "plan"], how="left"))
         told(done)
     table = pd.concat(parts, ignore_index=True)
     failed = (table["status"] == OK) & table["run_status"].notna() & (table["run_status"] != OK)
@@ -236,12 +235,12 @@ def measured_regrets(
     return _against_right(table.drop(columns=["run_status", "run_reason"]))
 
 
-def _generators(algorithms: Sequence[str] | None) -> list[PlanGenerator]:
-    names = list(PLAN_GENERATORS) if algorithms is None else algorithms
-    generators = [find_generator(name) for name in names]
-    for generator in generators:
-        load_kernels(generator)
-    return generators
+def _generators(generators: Sequence[str] | None) -> list[PlanGenerator]:
+    names = list(PLAN_GENERATORS) if generators is None else generators
+    entries = [find_generator(name) for name in names]
+    for entry in entries:
+        load_kernels(entry)
+    return entries
 
 
 @dataclass(frozen=True)
@@ -284,14 +283,14 @@ def _attempts(
             if factor == 1 and draw == 0:
                 own = found.log_cost
             log_regret = found.log_cost - own
-            log_distance = found.log_cost - least[generator.plans]
+            log_distance = found.log_cost - least[generator.kind]
             row = {
                 "pattern_set": case.spec.pattern_set,
                 "size": case.spec.size,
                 "pattern_id": case.spec.pattern_id,
                 "pattern": case.spec.text,
-                "algorithm": generator.name,
-                "plans": generator.plans,
+                "generator": generator.name,
+                "plan_kind": generator.kind,
                 "factor": factor,
                 "draw": draw,
                 "plan": found.text,
@@ -353,7 +352,7 @@ def _measured(
     seed: int,
 ) -> pd.DataFrame:
     """A row for each of the plans, with medians over the repetitions."""
-    columns = ["plans", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
+    columns = ["plan_kind", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
     if not plans:
         return pd.DataFrame(columns=columns)
     runs = pd.DataFrame(
@@ -369,9 +368,9 @@ def _measured(
             f"{sorted(runs['matches'].dropna().unique())}; every plan must give the same"
         )
     rows = []
-    for (kind, text), group in runs.groupby(["plans", "plan"], sort=False):
+    for (kind, text), group in runs.groupby(["plan_kind", "plan"], sort=False):
         failed = group[group["status"] != OK]
-        row = {"plans": kind, "plan": text, "run_status": OK, "run_reason": None}
+        row = {"plan_kind": kind, "plan": text, "run_status": OK, "run_reason": None}
         if len(failed):
             row |= {"run_status": failed["status"].iloc[0], "run_reason": failed["reason"].iloc[0]}
         else:
@@ -382,7 +381,7 @@ def _measured(
 
 def _against_right(table: pd.DataFrame) -> pd.DataFrame:
     """Each row's measures against those of the plan from the right numbers."""
-    key = ["pattern_id", "algorithm"]
+    key = ["pattern_id", "generator"]
     right = table[table["factor"] == 1].set_index(key)
     index = pd.MultiIndex.from_frame(table[key])
     names = ("slowdown", "more_partial_matches", "more_comparisons")

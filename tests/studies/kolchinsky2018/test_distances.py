@@ -104,7 +104,7 @@ def test_distances_are_from_the_best_of_all_plans(shape: str) -> None:
             "tree": min(map(problem.tree_cost, all_trees(list(range(n))))),
         }
         for row in costs[costs["pattern_id"] == case.spec.pattern_id].to_dict("records"):
-            expected = row["plan_cost"] / least[row["plans"]]
+            expected = row["plan_cost"] / least[row["plan_kind"]]
             assert row["distance"] == pytest.approx(expected, rel=1e-9)
             assert row["distance"] >= 1 - 1e-9
             assert row["is_optimal"] == (expected <= 1 + 1e-9)
@@ -116,7 +116,7 @@ def made_up(rows: list[tuple[int, str, str, str, float]]) -> pd.DataFrame:
         [
             {
                 "pattern_set": "sequence", "size": size, "pattern_id": f"p{size}",
-                "algorithm": name, "plans": kind, "status": status, "reason": f"why {size}",
+                "generator": name, "plan_kind": kind, "status": status, "reason": f"why {size}",
                 "plan_log_cost": math.log(cost), "normalized": 8 / cost, "search_seconds": 0.25,
             }
             for size, name, kind, status, cost in rows
@@ -140,7 +140,7 @@ def test_where_the_optimum_is_not_known_there_is_no_distance() -> None:
     assert costs["distance"].round(9).tolist()[:4] == [3.0, 1.0, 1.0, 1.0]
     assert costs["distance"][4:].isna().all() and costs["is_optimal"][4:].isna().all()
     assert costs["is_optimal"][:4].tolist() == [False, True, True, True]
-    table = distance_table(costs).set_index("algorithm")
+    table = distance_table(costs).set_index("generator")
     greedy = table.loc["GREEDY"]
     assert greedy["geometric_mean"] == pytest.approx(math.sqrt(3))
     assert greedy["worst_case"] == pytest.approx(3)
@@ -150,7 +150,7 @@ def test_where_the_optimum_is_not_known_there_is_no_distance() -> None:
     assert pd.isna(table.loc["DP-B", "largest"])
     assert list(table.index[:2]) == ["DP-LD", "GREEDY"]
     left_out = left_out_table(costs)
-    assert left_out[["algorithm", "status", "patterns", "sizes"]].to_numpy().tolist() == [
+    assert left_out[["generator", "status", "patterns", "sizes"]].to_numpy().tolist() == [
         ["DP-LD", "time budget", 1, "9"],
         ["DP-B", "refused", 2, "3, 9"],
     ]
@@ -169,7 +169,7 @@ def test_means_of_one_kind_are_over_the_same_patterns() -> None:
         for size, value in zip((3, 4, 5, 6), values, strict=True)
     ]
     costs = with_distances(made_up(rows))
-    table = distance_table(costs).set_index("algorithm")
+    table = distance_table(costs).set_index("generator")
     # SOME would look better than GREEDY, had GREEDY to count the pattern that SOME has no plan for.
     assert table["geometric_mean"].to_dict() == pytest.approx(
         {"DP-LD": 1.0, "GREEDY": 2.0, "SOME": 4.0, "FEW": nan}, nan_ok=True
@@ -184,7 +184,7 @@ def test_means_of_one_kind_are_over_the_same_patterns() -> None:
     summary = distance_summary(same, resamples=20)
     part = summary[
         (summary["pattern_set"] == "other") & (summary["metric"] == "normalized")
-    ].set_index("algorithm")
+    ].set_index("generator")
     assert part["value"].to_dict() == pytest.approx(
         {"DP-LD": 8.0, "GREEDY": 4.0, "SOME": 2.0, "FEW": nan}, nan_ok=True
     )
@@ -208,7 +208,7 @@ def test_averages_over_the_patterns_of_a_size() -> None:
     summary = distance_summary(costs, resamples=200)
     assert len(summary) == 2 * len(GENERATORS) * 4
     for row in summary.to_dict("records"):
-        part = costs[(costs["algorithm"] == row["algorithm"]) & (costs["size"] == row["size"])]
+        part = costs[(costs["generator"] == row["generator"]) & (costs["size"] == row["size"])]
         values = part[row["metric"]].to_numpy(float)
         expected = {
             "geometric mean": math.prod(values) ** (1 / 5),
@@ -231,7 +231,7 @@ def test_searches_that_are_not_exact_go_on_beyond_their_budget() -> None:
     names = ["DP-LD", "II-RANDOM", "GREEDY"]
     for plan_seconds, status in {1e-6: OK, math.inf: TIME_BUDGET}.items():
         costs = plan_costs(cases, names, budget_seconds=1e-9, plan_seconds=plan_seconds)
-        last = costs[costs["size"] == 12].set_index("algorithm")
+        last = costs[costs["size"] == 12].set_index("generator")
         assert last["status"].to_dict() == {
             "DP-LD": TIME_BUDGET, "II-RANDOM": status, "GREEDY": TIME_BUDGET,
         }  # fmt: skip

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
-from cepbench.studies.kolchinsky2018.figure_data import cost_fit, cost_points, latency_points
+from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points
 from cepbench.sweeps.cells import LIMIT, OK, results_frame
 
 ORDERS = ("TRIVIAL", "GREEDY", "DP-LD")
@@ -25,8 +26,8 @@ def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> p
         for size in (3, 5):
             for number in range(12):
                 own = rng.lognormal(5)
-                for algorithm in (*ORDERS, *TREES):
-                    factor = 1 if algorithm in ("GREEDY", "DP-LD", "DP-B") else rng.uniform(1, 9)
+                for generator in (*ORDERS, *TREES):
+                    factor = 1 if generator in ("GREEDY", "DP-LD", "DP-B") else rng.uniform(1, 9)
                     for alpha in alphas:
                         for repetition in range(2):
                             cost = own * factor
@@ -35,9 +36,9 @@ def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> p
                                     "pattern_set": pattern_set,
                                     "size": size,
                                     "pattern_id": f"{pattern_set}-{size}-{number}",
-                                    "algorithm": algorithm,
-                                    "plans": "order" if algorithm in ORDERS else "tree",
-                                    "evaluator": "lazy-nfa" if algorithm in ORDERS else "tree",
+                                    "generator": generator,
+                                    "plan_kind": "order" if generator in ORDERS else "tree",
+                                    "evaluator": "lazy-nfa" if generator in ORDERS else "tree",
                                     "strategy": "any",
                                     "alpha": alpha,
                                     "repetition": repetition,
@@ -57,13 +58,13 @@ def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> p
 
 def test_plans_are_different_and_spread_over_sets_sizes_and_generators() -> None:
     points = cost_points(made_up_results(), plans=60)
-    assert points["plans"].value_counts().to_dict() == {"order": 60, "tree": 60}
+    assert points["plan_kind"].value_counts().to_dict() == {"order": 60, "tree": 60}
     assert not points.duplicated(["pattern_id", "plan", "evaluator"]).any()
-    per_stratum = points.groupby(["plans", "pattern_set", "size"]).size()
+    per_stratum = points.groupby(["plan_kind", "pattern_set", "size"]).size()
     assert per_stratum.min() == per_stratum.max() == 10
-    assert set(points["algorithm"]) == {*ORDERS, *TREES}
+    assert set(points["generator"]) == {*ORDERS, *TREES}
     # One of two equal plans stays, now of the one generator and now of the other.
-    assert points["algorithm"].isin(["GREEDY", "DP-LD"]).sum() > 10
+    assert points["generator"].isin(["GREEDY", "DP-LD"]).sum() > 10
     np.testing.assert_allclose(points["events_per_second"], 1e6 / points["cost"] ** 2)
     pd.testing.assert_frame_equal(points, cost_points(made_up_results(), plans=60))
     other = cost_points(made_up_results(), plans=60, seed=1)
@@ -72,15 +73,15 @@ def test_plans_are_different_and_spread_over_sets_sizes_and_generators() -> None
 
 def test_fewer_plans_than_wanted_are_all_taken() -> None:
     points = cost_points(made_up_results(), plans=1_000)
-    assert points["plans"].value_counts().to_dict() == {"order": 72 * 2, "tree": 72 * 2}
+    assert points["plan_kind"].value_counts().to_dict() == {"order": 72 * 2, "tree": 72 * 2}
 
 
 def test_only_finished_usual_runs_become_points() -> None:
     results = made_up_results(alphas=(0.0, 1.0))
-    results.loc[results["algorithm"] == "DP-B", "status"] = LIMIT
+    results.loc[results["generator"] == "DP-B", "status"] = LIMIT
     extra = results.assign(strategy="consuming")
     points = cost_points(pd.concat([results, extra], ignore_index=True), plans=1_000)
-    assert "DP-B" not in set(points["algorithm"])
+    assert "DP-B" not in set(points["generator"])
     pd.testing.assert_frame_equal(
         points, cost_points(results[results["alpha"] == 0].reset_index(drop=True), plans=1_000)
     )
@@ -89,7 +90,7 @@ def test_only_finished_usual_runs_become_points() -> None:
 
 
 def test_a_power_law_is_found_again() -> None:
-    fit = cost_fit(cost_points(made_up_results())).set_index("plans")
+    fit = cost_fit(cost_points(made_up_results())).set_index("plan_kind")
     assert list(fit.index) == ["order", "tree"]
     for name, value in (("spearman", -1), ("exponent", -2), ("intercept", math.log(1e6))):
         for column in (name, f"{name}_low", f"{name}_high"):
@@ -100,8 +101,8 @@ def test_a_power_law_is_found_again() -> None:
 
 def test_a_noisy_law_lies_in_its_interval_and_equals_loops() -> None:
     points = cost_points(made_up_results(noise=0.8), plans=40)
-    fit = cost_fit(points, seed=2).set_index("plans")
-    for kind, group in points.groupby("plans"):
+    fit = cost_fit(points, seed=2).set_index("plan_kind")
+    for kind, group in points.groupby("plan_kind"):
         row = fit.loc[kind]
         x, y = group["log_cost"].to_numpy(), np.log(group["events_per_second"].to_numpy(float))
         slope, intercept = np.polyfit(x, y, 1)
@@ -123,15 +124,15 @@ def test_ranks_of_ties_and_zeros_left_out() -> None:
     assert fit["spearman"].isna().all()  # all have the same value
     np.testing.assert_allclose(fit["exponent"], 0, atol=1e-12)
     tied = points.assign(events_per_second=np.ceil(points["events_per_second"] * 1e3))
-    for kind, group in tied.groupby("plans"):
+    for kind, group in tied.groupby("plan_kind"):
         ranks = [group[name].rank() for name in ("log_cost", "events_per_second")]
-        found = cost_fit(tied).set_index("plans").loc[kind, "spearman"]
+        found = cost_fit(tied).set_index("plan_kind").loc[kind, "spearman"]
         assert found == pytest.approx(ranks[0].corr(ranks[1]))
 
 
 def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
     results = made_up_results(noise=0.3, alphas=(0.0, 0.5))
-    failing = (results["pattern_id"] == "kleene-5-3") & (results["algorithm"] == "TRIVIAL")
+    failing = (results["pattern_id"] == "kleene-5-3") & (results["generator"] == "TRIVIAL")
     results.loc[failing & (results["alpha"] == 0.5), "status"] = LIMIT
     points = latency_points(results)
     assert len(points) == 5 * 2 * 3
@@ -140,7 +141,7 @@ def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
     assert (points["latency_patterns"] == 71 - 6).all()  # number 0 of each size has no match
     for row in points.to_dict("records"):
         mine = results[
-            (results["algorithm"] == row["algorithm"])
+            (results["generator"] == row["generator"])
             & (results["alpha"] == row["alpha"])
             & (results["pattern_id"] != "kleene-5-3")
         ]

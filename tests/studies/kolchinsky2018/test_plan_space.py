@@ -87,7 +87,7 @@ def test_the_case_that_partial_matches_do_not_explain(stream: EventStream) -> No
 def test_regrets_are_relative_to_the_quickest_of_the_kind() -> None:
     table = pd.DataFrame(
         {
-            "plans": ["order"] * 3,
+            "plan_kind": ["order"] * 3,
             "plan": ["a b", "b a", "c"],
             "seconds": [2.0, 1.0, 4.0],
             "adjacent": [1.0, 2.0, 3.0],

@@ -82,7 +82,7 @@ def test_costs_are_relative_to_the_baseline() -> None:
     costs = plan_costs(cases)
     assert len(costs) == 18 * len(PAPER_GENERATORS)
     assert (costs["status"] == OK).all() and (costs["plan_seconds"] > 0).all()
-    by_name = costs.pivot(index="pattern_id", columns="algorithm", values="log_normalized")
+    by_name = costs.pivot(index="pattern_id", columns="generator", values="log_normalized")
     np.testing.assert_allclose(by_name["EFREQ"], 0)
     assert (
         by_name["DP-LD"] >= by_name[["TRIVIAL", "GREEDY", "II-GREEDY"]].max(axis=1) - 1e-9
@@ -91,7 +91,7 @@ def test_costs_are_relative_to_the_baseline() -> None:
     np.testing.assert_allclose(np.log(costs["normalized"]), costs["log_normalized"], atol=1e-12)
     # The baseline is planned even if nobody asks to see it.
     some = plan_costs(cases, ["GREEDY"])
-    assert set(some["algorithm"]) == {"GREEDY"}
+    assert set(some["generator"]) == {"GREEDY"}
     np.testing.assert_allclose(some["log_normalized"], by_name["GREEDY"].loc[some["pattern_id"]])
 
 
@@ -100,7 +100,7 @@ def test_a_generator_that_takes_too_long_is_not_asked_again(
 ) -> None:
     asked: list[int] = []
 
-    @registered("SLOW", plans="order")
+    @registered("SLOW", kind="order")
     def slow(problem: Any, rng: Any) -> Any:
         asked.append(problem.n)
         time.sleep(0.002 * 4 ** (problem.n - 3))
@@ -108,49 +108,49 @@ def test_a_generator_that_takes_too_long_is_not_asked_again(
 
     cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=range(3, 10), patterns=3)
     costs = plan_costs(cases, ["SLOW", "GREEDY"], budget_seconds=0.6)
-    slow_rows = costs[costs["algorithm"] == "SLOW"]
+    slow_rows = costs[costs["generator"] == "SLOW"]
     # 6, 24, 96 and 384 ms for sizes 3 to 6; size 7 would take 1.5 s more.
     by_size = slow_rows.groupby("size")["status"].unique().map(list)
     assert by_size.loc[3:5].tolist() == [[OK]] * 3
     assert by_size.loc[7:].tolist() == [[TIME_BUDGET]] * 3
     assert max(asked) <= 6
     assert slow_rows[slow_rows["status"] == TIME_BUDGET]["reason"].str.contains(r"0\.6 s").all()
-    assert (costs[costs["algorithm"] == "GREEDY"]["status"] == OK).all()
+    assert (costs[costs["generator"] == "GREEDY"]["status"] == OK).all()
     assert costs.attrs["budget_seconds"] == 0.6
 
 
 def test_refusals_and_failures_are_rows(registered: Callable[..., Any]) -> None:
-    @registered("SMALL-ONLY", plans="tree", max_size=4)
+    @registered("SMALL-ONLY", kind="tree", max_size=4)
     def small_only(problem: Any, rng: Any) -> Any:
         tree: Any = 0
         for k in range(1, problem.n):
             tree = (tree, k)
         return tree
 
-    @registered("BROKEN", plans="order")
+    @registered("BROKEN", kind="order")
     def broken(problem: Any, rng: Any) -> Any:
         return [0]
 
     cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[4, 5], patterns=3)
     costs = plan_costs(cases, ["SMALL-ONLY", "BROKEN"])
-    by_size = costs.groupby(["algorithm", "size"])["status"].unique().map(list)
+    by_size = costs.groupby(["generator", "size"])["status"].unique().map(list)
     assert by_size["SMALL-ONLY"].tolist() == [[OK], [REFUSED]]
     assert by_size["BROKEN"].tolist() == [[ERROR], [ERROR]]
     assert costs["reason"].str.contains("at most 4 variables").any()
     summary = planning_summary(costs)
-    refused = summary[(summary["algorithm"] == "SMALL-ONLY") & (summary["size"] == 5)]
+    refused = summary[(summary["generator"] == "SMALL-ONLY") & (summary["size"] == 5)]
     assert refused["value"].isna().all() and (refused["left_out"] == 3).all()
 
 
 def test_averages_are_over_the_patterns_that_all_planned() -> None:
     cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[5], patterns=5)
     costs = plan_costs(cases, ["EFREQ", "GREEDY"])
-    gone = (costs["algorithm"] == "GREEDY") & (costs["pattern_id"] == cases[0].spec.pattern_id)
+    gone = (costs["generator"] == "GREEDY") & (costs["pattern_id"] == cases[0].spec.pattern_id)
     costs.loc[gone, "status"] = ERROR
-    costs.loc[costs["algorithm"] == "EFREQ", "plan_seconds"] = [1000.0, 1.0, 2.0, 3.0, 4.0]
+    costs.loc[costs["generator"] == "EFREQ", "plan_seconds"] = [1000.0, 1.0, 2.0, 3.0, 4.0]
     summary = planning_summary(costs)
     row = summary[
-        (summary["algorithm"] == "EFREQ") & (summary["metric"] == "plan_seconds")
+        (summary["generator"] == "EFREQ") & (summary["metric"] == "plan_seconds")
         & (summary["statistic"] == "mean")
     ].iloc[0]  # fmt: skip
     assert row["value"] == 2.5
@@ -163,7 +163,7 @@ def test_averages_over_the_patterns_of_a_size() -> None:
     summary = planning_summary(costs)
     assert len(summary) == 2 * 2 * 2 * 3
     for row in summary.to_dict("records"):
-        part = costs[(costs["algorithm"] == row["algorithm"]) & (costs["size"] == row["size"])]
+        part = costs[(costs["generator"] == row["generator"]) & (costs["size"] == row["size"])]
         values = part[row["metric"]].to_numpy(float)
         expected = {
             "mean": values.mean(),

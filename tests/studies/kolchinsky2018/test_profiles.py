@@ -12,7 +12,6 @@ from cepbench.studies.kolchinsky2018.profiles import (
     EXPERIMENTS,
     PROFILES,
     cost_model_parameters,
-    data_folder,
     planning_parameters,
     restrictions,
     stream_parameters,
@@ -20,7 +19,7 @@ from cepbench.studies.kolchinsky2018.profiles import (
     sweep_folder,
 )
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.sweep_file import read_sweep
+from cepbench.sweeps.sweep_file import data_folder, read_sweep
 from cepbench.sweeps.workload import PATTERN_SETS
 
 
@@ -32,8 +31,8 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
     assert types.max_partial_matches is None and types.strategies == ("any",)
     latency = sweep_config("full", "latency", "data")
     assert latency.alphas == (0, 0.5, 1) and latency.latency
-    assert latency.algorithms is not None and set(latency.algorithms) < set(PLAN_GENERATORS)
-    assert latency.algorithms == (
+    assert latency.generators is not None and set(latency.generators) < set(PLAN_GENERATORS)
+    assert latency.generators == (
         "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B",
     )  # fmt: skip
     for experiment in EXPERIMENTS:
@@ -53,7 +52,7 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
 def test_the_quick_profile_is_less_of_the_same(experiment: str) -> None:
     quick, full = (sweep_config(name, experiment, "data") for name in PROFILES)
     assert quick.patterns < full.patterns and quick.max_partial_matches is not None
-    for name in ("pattern_sets", "sizes", "strategies", "alphas", "latency", "algorithms"):
+    for name in ("pattern_sets", "sizes", "strategies", "alphas", "latency", "generators"):
         assert getattr(quick, name) == getattr(full, name)
 
 

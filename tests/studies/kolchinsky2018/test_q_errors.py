@@ -98,8 +98,8 @@ def test_every_node_of_every_plan_is_there(table: pd.DataFrame, poisson: EventSt
     for text, rows in table.groupby("pattern"):
         pattern = spec(str(text)).pattern
         statistics = measure_statistics(pattern, poisson, seed=0)
-        for (algorithm, reading), its in rows.groupby(["algorithm", "time_selectivity"]):
-            made = plan(pattern, statistics, str(algorithm), time_selectivity=str(reading))
+        for (generator, reading), its in rows.groupby(["generator", "time_selectivity"]):
+            made = plan(pattern, statistics, str(generator), time_selectivity=str(reading))
             said = its[its["model"] == reading]
             estimates = np.concatenate([part.estimates for part in made.parts])
             assert np.log(said["estimated"].to_numpy()) == pytest.approx(estimates)
@@ -160,7 +160,7 @@ def test_regret_is_that_of_the_plan_that_a_model_finds_cheapest() -> None:
     for plan_name, (estimate, real) in {"p": (1.0, 30.0), "q": (2.0, 10.0)}.items():
         for node in range(2):
             rows.append(("s", 2, "id", "order", "m", plan_name, 0, node, estimate, real / 2))
-    columns = ["pattern_set", "size", "pattern_id", "plans", "model", "plan", "branch", "node",
+    columns = ["pattern_set", "size", "pattern_id", "plan_kind", "model", "plan", "branch", "node",
                "estimated", "measured"]  # fmt: skip
     # Two generators with one plan are one plan.
     found = plan_regrets(pd.DataFrame([*rows, *rows[:2]], columns=columns))
@@ -177,7 +177,7 @@ def test_a_chosen_plan_with_an_unmeasured_node_has_no_regret_and_no_other_model_
         for name, nodes in plans.items()
         for node, (estimate, real) in enumerate(nodes)
     ]
-    columns = ["pattern_set", "size", "pattern_id", "plans", "model", "plan", "branch", "node",
+    columns = ["pattern_set", "size", "pattern_id", "plan_kind", "model", "plan", "branch", "node",
                "estimated", "measured"]  # fmt: skip
     table = pd.DataFrame(rows, columns=columns)
     # By m the plan p, whose second node has no number, is the cheapest; by n it is q.

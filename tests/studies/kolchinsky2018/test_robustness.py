@@ -126,12 +126,12 @@ def test_regrets_are_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     right = n["b"] + n["b"] * n["c"] / 2 + n["b"] * n["c"] * n["d"] * 0.9 / 4
     whole = n["a"] * n["b"] * n["c"] * n["d"] * 0.4 * 0.9 / 8
     misled = n["a"] + n["a"] * n["b"] / 2 + n["a"] * n["b"] * n["c"] * 0.4 / 4
-    efreq = table[table["algorithm"] == "EFREQ"].set_index("factor")
+    efreq = table[table["generator"] == "EFREQ"].set_index("factor")
     assert efreq.loc[1.0, "plan"] == "b, c, d, a" and efreq.loc[50.0, "plan"] == "a, b, c, d"
     assert efreq.loc[1.0, "regret"] == 1.0
     assert efreq.loc[50.0, "regret"] == pytest.approx((misled + whole) / (right + whole))
     assert efreq.loc[50.0, "log_cost"] == pytest.approx(math.log(misled + whole))
-    trivial = table[table["algorithm"] == "TRIVIAL"]
+    trivial = table[table["generator"] == "TRIVIAL"]
     assert trivial["regret"].tolist() == [1.0, 1.0]
     problem = PlanningProblem.from_pattern(SPEC.pattern, STATISTICS)
     least = min(map(problem.order_cost, all_orders(4)))
@@ -142,7 +142,7 @@ def test_regrets_are_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_factor_one_has_no_regret_and_no_generator_beats_the_optimum() -> None:
     table = planning_regrets([CASE], factors=[1.0, 3.0], draws=4, seed=2)
-    assert set(table["algorithm"]) == set(PLAN_GENERATORS)
+    assert set(table["generator"]) == set(PLAN_GENERATORS)
     assert len(table) == len(PLAN_GENERATORS) * 8  # factor 1, draw 0, is the plan from right ones
     made = table[table["status"] == OK]
     assert (made[made["factor"] == 1]["regret"] == 1).all()
@@ -153,7 +153,7 @@ def test_factor_one_has_no_regret_and_no_generator_beats_the_optimum() -> None:
         "DP-B": min(map(problem.tree_cost, all_trees([0, 1, 2, 3]))),
     }
     for name, least in best.items():
-        own = made[made["algorithm"] == name]
+        own = made[made["generator"] == name]
         assert math.exp(own["log_cost"].iloc[0]) == pytest.approx(least)
         assert (own["regret"] >= 1 - 1e-9).all()
         np.testing.assert_allclose(own["regret"], own["distance"])
@@ -177,17 +177,17 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
     for name in ("slowdown", "more_partial_matches", "more_comparisons"):
         assert (right[name] == 1).all()
     # Plans are what ran: equal ones share a run, and others are those of a sweep.
-    equal = table.groupby(["plans", "plan"])[["events_per_second", "comparisons"]].nunique()
+    equal = table.groupby(["plan_kind", "plan"])[["events_per_second", "comparisons"]].nunique()
     assert (equal == 1).all(axis=None)
     swept = results_frame(measure_pattern(SPEC, stream, case.statistics, names, repetitions=1))
     for row in swept.to_dict("records"):
-        own = right[right["algorithm"] == row["algorithm"]].iloc[0]
+        own = right[right["generator"] == row["generator"]].iloc[0]
         assert own["plan"] == row["plan"]
         for name in ("partial_matches_created", "comparisons", "matches"):
             assert own[name] == row[name]
-    base = right.set_index("algorithm")
+    base = right.set_index("generator")
     for row in table.to_dict("records"):
-        own = base.loc[row["algorithm"]]
+        own = base.loc[row["generator"]]
         assert row["slowdown"] == own["events_per_second"] / row["events_per_second"]
         assert row["more_comparisons"] == row["comparisons"] / own["comparisons"]
 
@@ -195,13 +195,13 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
 def test_refusals_and_failures_are_rows(
     registered: Callable[..., Any], stream: EventStream
 ) -> None:
-    @registered("PICKY", plans="order")
+    @registered("PICKY", kind="order")
     def picky(problem: Any, rng: Any) -> Any:
         if not math.isclose(problem.rate(0), 0.5):
             raise PlanningRefusedError("only exact numbers")
         return range(problem.n)
 
-    @registered("BROKEN", plans="tree")
+    @registered("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return 0
 
@@ -211,7 +211,7 @@ def test_refusals_and_failures_are_rows(
     assert table["status"].tolist() == [OK, REFUSED, ERROR, ERROR]
     assert table["regret"].isna().tolist() == [False, True, True, True]
     missing = missing_regrets(table)
-    assert missing[["algorithm", "status", "rows", "patterns"]].to_numpy().tolist() == [
+    assert missing[["generator", "status", "rows", "patterns"]].to_numpy().tolist() == [
         ["PICKY", "refused", 1, 1],
         ["BROKEN", "error", 2, 1],
     ]
@@ -227,7 +227,7 @@ def made_up(
     return pd.DataFrame(
         [
             {
-                "pattern_id": f"p{pattern}", "algorithm": name, "plans": kind, "factor": factor,
+                "pattern_id": f"p{pattern}", "generator": name, "plan_kind": kind, "factor": factor,
                 "draw": draw, "regret": value, "distance": 1.5 * value, "status": OK,
             }
             for name, by_factor in regrets.items()
@@ -326,7 +326,7 @@ def test_all_generators_are_compared_over_the_patterns_that_all_have() -> None:
     worst = summary[
         (summary["statistic"] == "worst case") & (summary["metric"] == "regret")
         & (summary["factor"] == 5)
-    ].set_index("algorithm")  # fmt: skip
+    ].set_index("generator")  # fmt: skip
     # Without its worst pattern, which PART has no plan for, and with FEW's at none.
     assert worst["value"].round(9).to_dict() == pytest.approx(
         {"X": 1.5, "PART": 1.2, "FEW": nan}, nan_ok=True

@@ -114,10 +114,10 @@ def run_sweep(
     the times.
     """
     if own is None:
-        own = own_generators() if config.algorithms is None else ()
+        own = own_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
     for name in own:
-        part = replace(config, algorithms=(name,))
+        part = replace(config, generators=(name,))
         _measured(spark, part, own_folder(path, name), beside=Path(path), progress=progress)
     results = read_with_own(path, own)
     check_agreement(results)
@@ -183,9 +183,9 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
 
     Where it names none they are the paper's nine; users' own are measured beside them.
     """
-    names = PAPER_GENERATORS if config.algorithms is None else config.algorithms
+    names = PAPER_GENERATORS if config.generators is None else config.generators
     generators = [find_generator(name) for name in names]
-    return replace(config, algorithms=tuple(entry.name for entry in generators)), generators
+    return replace(config, generators=tuple(entry.name for entry in generators)), generators
 
 
 def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:

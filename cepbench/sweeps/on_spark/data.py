@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import DatasetError
 from cepbench.spark.generate import generate_nasdaq_style
-from cepbench.studies.kolchinsky2018.profiles import data_folder
-from cepbench.sweeps.sweep_file import Sweep
+from cepbench.sweeps.sweep_file import Sweep, data_folder
 
 
 def sweep_data(

@@ -25,7 +25,7 @@ from cepbench.sweeps.estimate import (
     time_pattern,
     write_estimate,
 )
-from cepbench.sweeps.spark_job import (
+from cepbench.sweeps.on_spark.job import (
     SweepJob,
     cardinalities_of,
     of_own_types,
@@ -42,7 +42,7 @@ from cepbench.sweeps.workload import PatternSpec
 def estimate_sweep(
     spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
 ) -> pd.DataFrame:
-    """How long :func:`cepbench.sweeps.spark_job.run_sweep` of the same arguments will take.
+    """How long :func:`cepbench.sweeps.on_spark.job.run_sweep` of the same arguments will take.
 
     A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
     a time as there are cores. The result is kept in the folder of the sweep; if there is one
