@@ -21,7 +21,6 @@ from cepbench.plans.model import OrderPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
-from cepbench.sweeps.measure import plan_text
 
 #: What is tried, in the pattern language; a construct each, over the stream of :func:`check_stream`.
 PATTERNS = {
@@ -188,7 +187,7 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
             "pattern": name,
             "text": str(pattern),
             "generator": generator,
-            "plan": plan_text(plan),
+            "plan": plan.text,
             "matches": len(expected),
         }
         rows.append(row)

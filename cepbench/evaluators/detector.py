@@ -15,7 +15,6 @@ from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     PartialMatchLimitError,
-    PlanError,
     SnapshotError,
     StreamError,
     UnsupportedPatternError,
@@ -25,8 +24,6 @@ from cepbench.evaluators.joins.engine import Engine
 from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.snapshot import (
     pack,
-    plan_from_json,
-    plan_to_json,
     read_snapshot,
     sealed,
     unpack,
@@ -43,7 +40,8 @@ from cepbench.kernels.joins import tables
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
-from cepbench.plans.given import plan_from
+from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -104,7 +102,7 @@ class Detector:
         latency = flag(latency, "latency", EvaluationError)
         node_times = flag(node_times, "node_times", EvaluationError)
         branches = pattern.branches()
-        check_parts(plan, branches)
+        check_parts(plan, [branch.positive_names for branch in branches])
         if len(branches) > 1 and "branch" in pattern.positive_names:
             raise EvaluationError(
                 "under OR, the table of matches has a column 'branch' of its own; rename the "
@@ -419,25 +417,3 @@ class Detector:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError(f"this detector {self._ended}; make a new one")
-
-
-def check_parts(plan: Plan | UnionPlan, branches: Sequence[Pattern]) -> None:
-    """See that there is a plan for each branch, over its variables.
-
-    Raises
-    ------
-    PlanError
-        If not.
-    """
-    if len(plan.parts) != len(branches):
-        wanted = (
-            "a UnionPlan with a plan for each"
-            if len(branches) > 1
-            else "an OrderPlan or a TreePlan"
-        )
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; "
-            f"give {wanted}"
-        )
-    for part, branch in zip(plan.parts, branches, strict=True):
-        part.check(branch.positive_names)

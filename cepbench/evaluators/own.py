@@ -12,11 +12,12 @@ import pandas as pd
 
 from cepbench.arguments import choice
 from cepbench.errors import CepbenchError, EvaluationError
-from cepbench.evaluators.detector import OUTPUTS, check_parts
+from cepbench.evaluators.detector import OUTPUTS
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
 from cepbench.evaluators.registry import Evaluator
 from cepbench.evaluators.result import Metrics, Result
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.given import check_parts
 from cepbench.plans.model import Plan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 
@@ -49,7 +50,7 @@ def evaluated_by(
         If plan and pattern do not fit each other, it fails, or returns no matches.
     """
     branches = pattern.branches()
-    check_parts(plan, branches)
+    check_parts(plan, [branch.positive_names for branch in branches])
     output = choice(output, "output", OUTPUTS, EvaluationError)
     if watched:
         raise EvaluationError(

@@ -11,7 +11,8 @@ from cepbench.arguments import shown
 from cepbench.errors import EvaluationError, did_you_mean
 from cepbench.evaluators.joins.lazy_nfa import chain
 from cepbench.evaluators.joins.tree import tree_of_instances
-from cepbench.plans.model import OrderPlan, Plan, Tree, TreePlan, UnionPlan
+from cepbench.plans.model import Plan, UnionPlan
+from cepbench.plans.tree import Tree
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -35,7 +36,7 @@ class Evaluator:
 
     name: str
     plans: str
-    structure: Callable[[OrderPlan | TreePlan], Tree]
+    structure: Callable[[Plan], Tree[str]]
     source: str
     run: Callable[..., Any] | None = None
 

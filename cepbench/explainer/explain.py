@@ -12,10 +12,10 @@ from cepbench.evaluators.registry import evaluator_for
 from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.measured import measure
-from cepbench.explainer.nodes import ExplainedNode, check_parts, explained_nodes
+from cepbench.explainer.nodes import ExplainedNode, explained_nodes
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.plans.given import plan_from
+from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
@@ -86,7 +86,7 @@ def explain(
     statistics = statistics_from(statistics)
     if stream is not None:
         stream = stream_from(stream)
-    check_parts(pattern, plan)
+    check_parts(plan, [branch.positive_names for branch in pattern.branches()])
     chosen = evaluator_for(plan, evaluator)
     branches = pattern.branches()
     nodes = [

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepbench.errors import PlanError
 from cepbench.evaluators.joins.nodes import PlannedNodes
 from cepbench.evaluators.joins.partitions import with_partition
 from cepbench.evaluators.registry import Evaluator
 from cepbench.patterns.model import Kind, Pattern, Variable
-from cepbench.plans.model import AnyPlan, Plan, leaves, post_order
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import leaves, post_order
 
 
 @dataclass(frozen=True)
@@ -95,24 +95,6 @@ def explained_nodes(branch: Pattern, plan: Plan, evaluator: Evaluator) -> list[E
         )
         for v in branch.negated
     ]
-
-
-def check_parts(pattern: Pattern, plan: AnyPlan) -> None:
-    """See that a plan is one of this pattern.
-
-    Raises
-    ------
-    PlanError
-        If it is not one over the variables of each branch.
-    """
-    branches, parts = pattern.branches(), plan.parts
-    if len(parts) != len(branches):
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(parts)}; this is the plan "
-            "of another pattern"
-        )
-    for part, branch in zip(parts, branches, strict=True):
-        part.check(branch.positive_names)
 
 
 def _kind(variable: Variable) -> str:

@@ -28,7 +28,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.measure import WARM_UP_EVENTS, cells_of, plan_cells, plan_text
+from cepbench.sweeps.measure import WARM_UP_EVENTS, cells_of, plan_cells
 from cepbench.sweeps.workload import PatternSpec
 
 #: Probability with which the time is expected to lie between the bounds of an estimate.
@@ -185,7 +185,7 @@ def time_pattern(
         plan = planned[cell.generator, cell.strategy, cell.alpha].plan
         if plan is None:
             continue
-        same = (cell.evaluator, cell.strategy, plan_text(plan))
+        same = (cell.evaluator, cell.strategy, plan.text)
         if same not in runs:
             runs[same], ended = _seconds(
                 patterns[cell.strategy], stream, plan, cell, config, long_enough

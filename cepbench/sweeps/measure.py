@@ -264,7 +264,7 @@ def measure_pattern(
         }
         if entry.plan is not None:
             row |= {
-                "plan": plan_text(entry.plan),
+                "plan": entry.plan.text,
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
@@ -297,7 +297,7 @@ class _Alike:
         if not self._share:
             return (cell.generator, cell.evaluator, cell.strategy, cell.alpha)
         plan = self._planned[cell.generator, cell.strategy, cell.alpha].plan
-        return (cell.evaluator, cell.strategy, plan_text(plan))
+        return (cell.evaluator, cell.strategy, plan.text)
 
     def ran(self, cell: Cell, seconds: float, status: str) -> None:
         """A cell was run for so long; one that did not come to its end needs no further run."""
@@ -351,21 +351,6 @@ def plan_cells(
             (cell.generator, cell.strategy, cell.alpha) for cell in cells
         )
     }
-
-
-def plan_text(plan: Any) -> str:
-    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree.
-
-    With a bar between the plans of several branches.
-    """
-    return " | ".join(
-        ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
-        for part in plan.parts
-    )
-
-
-def _bracketed(tree: Any) -> str:
-    return tree if isinstance(tree, str) else f"({', '.join(map(_bracketed, tree))})"
 
 
 def _planned(

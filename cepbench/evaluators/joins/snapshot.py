@@ -17,7 +17,6 @@ from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import place_columns
-from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.streams.parquet_files import write_in_one_step
 
 _VERSION = 4
@@ -311,29 +310,3 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> NodeState:
     place_columns(nodes, kept.state, tables.INT_OFFSET, tables.INTS)
     place_columns(nodes, kept.state, tables.FLOAT_OFFSET, tables.FLOATS)
     return kept
-
-
-def plan_to_json(plan: Plan | UnionPlan) -> dict[str, Any]:
-    """A plan's kind and shape, for a snapshot's header."""
-    if isinstance(plan, UnionPlan):
-        return {"kind": "union", "shape": [plan_to_json(part) for part in plan.parts]}
-    return {"kind": plan.kind, "shape": plan.order if isinstance(plan, OrderPlan) else plan.tree}
-
-
-def plan_from_json(described: Mapping[str, Any]) -> Plan | UnionPlan:
-    """The plan that :func:`plan_to_json` was given.
-
-    Raises
-    ------
-    SnapshotError, PlanError
-        If it describes no plan.
-    """
-
-    match described:
-        case {"kind": "order", "shape": list() as order}:
-            return OrderPlan(order)
-        case {"kind": "tree", "shape": shape}:
-            return TreePlan(shape)
-        case {"kind": "union", "shape": list() as parts}:
-            return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
-    raise SnapshotError(f"the snapshot is damaged: {described!r} is no plan")

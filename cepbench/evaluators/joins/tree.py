@@ -10,9 +10,10 @@ columns. Matches are the same.
 
 from __future__ import annotations
 
-from cepbench.plans.model import OrderPlan, Tree, TreePlan
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import Tree
 
 
-def tree_of_instances(plan: OrderPlan | TreePlan) -> Tree:
+def tree_of_instances(plan: Plan) -> Tree[str]:
     """The tree along which instances are combined; an order plan is a left-deep one."""
     return plan.tree
