@@ -7,7 +7,6 @@ other patterns from the same set, and not how noisy the clock is.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import pandas as pd
 
 from cepbench.analysis.common_patterns import common_rows
 from cepbench.errors import ExperimentError
+from cepbench.seeds import rng_for
 from cepbench.sweeps.cells import METRICS, OK
 
 #: Columns of the results table that can be summarised.
@@ -304,7 +304,7 @@ def with_interval(
     ``group`` names what is averaged, for a random generator of its own.
     """
     # Seeded by the group's name: a figure does not move because another group was added.
-    rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
+    rng = rng_for(seed, repr(group))
     value = float(average(values)) if len(values) else float("nan")
     low, high = bootstrap(values, average, rng, resamples)
     return {"value": value, "low": low, "high": high}

@@ -8,14 +8,13 @@ is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cepbench.arguments import elements, flag, shown, whole
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import PlanGeneratorError, suggest
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -214,8 +213,8 @@ def find_generator(name: str) -> PlanGenerator:
     wanted = name.casefold() if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted[:200], by_name, n=1, cutoff=0.5)
-    hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
+    near = suggest(wanted, by_name, cutoff=0.5)
+    hint = f"; did you mean {by_name[near].name}?" if near else "."
     raise PlanGeneratorError(
         f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
     )

@@ -6,7 +6,6 @@ pattern may stand over several lines as it is, and comments may say why.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepbench.errors import CepbenchError, ExperimentError
+from cepbench.errors import CepbenchError, ExperimentError, did_you_mean
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.user_patterns import library_patterns
 
@@ -251,10 +250,9 @@ def find_sweep(source: str | Path) -> Path:
         return named[str(source)]
     if path.suffix == ".toml":
         raise ExperimentError(f"there is no file {path}; is the path right?")
-    near = difflib.get_close_matches(str(source), named, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(str(source), named, cutoff=0.5) or ";"
     raise ExperimentError(
-        f"unknown sweep {str(source)!r}: it is neither a file nor a name; {hint}"
+        f"unknown sweep {str(source)!r}: it is neither a file nor a name{hint} "
         f"Names are {', '.join(named)}"
     )
 
@@ -373,14 +371,14 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
     if not profiles:
         raise ExperimentError(f"{path} has no profiles; leave {asked!r} out")
     raise ExperimentError(
-        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}; "
-        f"did you mean {difflib.get_close_matches(asked, profiles, n=1, cutoff=0.0)[0]!r}?"
+        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
+        f"{did_you_mean(asked, profiles, cutoff=0.0)}"
     )
 
 
 def _unknown(key: Any, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
-    return f"unknown key {key!r}; did you mean {near!r}? Keys are {', '.join(known)}"
+    hint = did_you_mean(str(key), known, cutoff=0.0)
+    return f"unknown key {key!r}{hint} Keys are {', '.join(known)}"
 
 
 def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:

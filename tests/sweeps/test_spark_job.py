@@ -37,7 +37,7 @@ from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.measure import cells_of
 from cepbench.sweeps.on_spark import job as sweep
 from cepbench.sweeps.on_spark.job import run_sweep
-from cepbench.sweeps.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
 from cepbench.sweeps.user_parts import is_finished, read_with_own
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
@@ -148,7 +148,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert (results["status"] == OK).all()
     missing = ["reason", "measured_with", "commit", *LATENCY]
     assert not results.drop(columns=missing).isna().any(axis=None)
-    identity = read_configuration(tmp_path / "out")
+    identity = read_kept(tmp_path / "out", "sweep")
     assert identity["generators"] == generators
     assert identity["data_made_from"]["events"] == 30 * 55
     assert results["configuration"].nunique() == 1
@@ -241,7 +241,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     config = SweepConfig.from_dict(
         {
             name: value
-            for name, value in read_configuration(folder).items()
+            for name, value in read_kept(folder, "sweep").items()
             if name not in ("data_made_from", "user_generators")
         }
         | {"data": data}
@@ -415,7 +415,7 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
     results = run_sweep(spark, config, folder, progress=False)
     assert is_finished(folder)
     for path, content in before.items():
-        assert path.read_bytes() == content or path.name == "sweep.lock", path
+        assert path.read_bytes() == content or path.name == "sweep.pid", path
     own = results[results["generator"] == "MINE"]
     others = results[results["generator"] != "MINE"]
     pd.testing.assert_frame_equal(

@@ -151,8 +151,8 @@ def test_the_papers_sweeps_are_files() -> None:
     [
         ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; did you mean 'sizes'"),
         (
-            "generators", "generators",
-            r"line 13: unknown key 'algorithms'; did you mean 'generators'",
+            "generators", "generatrs",
+            r"line 13: unknown key 'generatrs'; did you mean 'generators'",
         ),
         ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),
         (
