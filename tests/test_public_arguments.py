@@ -232,7 +232,7 @@ CALLS: dict[str, Call] = {
     "to_pandas": Call(STREAM.to_pandas, {"rows": 3}),
     "OrderPlan": Call(cep.OrderPlan, {"names": ["a", "b"]}),
     "TreePlan": Call(cep.TreePlan, {"tree": ("a", "b")}),
-    "UnionPlan": Call(cep.UnionPlan, {"plan_kind": [PLAN]}),
+    "UnionPlan": Call(cep.UnionPlan, {"plans": [PLAN]}),
     "Budget": Call(Budget, {"seconds": 1, "steps": 10}),
     "NasdaqStyle": Call(
         NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
@@ -259,12 +259,12 @@ CALLS: dict[str, Call] = {
     ),
     "plan_generator": Call(
         decorated(cep.plan_generator),
-        {"function": len, "name": "MINE", "plan_kind": "order", "exact": False, "space": "",
+        {"function": len, "name": "MINE", "kind": "order", "exact": False, "space": "",
          "description": None, "source": "", "max_size": None, "anytime": False},
     ),
     "plan_evaluator": Call(
         decorated(cep.plan_evaluator),
-        {"function": len, "name": "mine", "plan_kind": "tree", "source": ""},
+        {"function": len, "name": "mine", "plans": "tree", "source": ""},
     ),
     "check_generator": Call(
         cep.check_generator,
