@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.analysis.averages import CONFIDENCE, RESAMPLES
 from cepbench.analysis.cost_fit import cost_fit
-from cepbench.analysis.summary import CONFIDENCE, RESAMPLES
 from cepbench.sweeps.cells import OK
 
 #: Resampling fewer patterns than this says nothing about others.
