@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.analysis.common_patterns import common_rows
+from cepbench.seeds import rng_for
 
 #: Resamples of a bootstrap.
 RESAMPLES = 2_000
