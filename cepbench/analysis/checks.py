@@ -370,7 +370,7 @@ def _fit_check(check: Check, table: pd.DataFrame, how: _Bootstrap) -> Measured:
     if points.empty:
         return Measured(problem=f"no plan of {check.over.generators[0]} was measured")
     fit = cost_fit(
-        points.assign(plans="all"), check.metric, seed=how.seed, resamples=how.resamples
+        points.assign(plan_kind="all"), check.metric, seed=how.seed, resamples=how.resamples
     ).iloc[0]
     left_out, patterns = int(fit["left_out"]), int(fit["patterns"])
     if patterns < FEWEST:
