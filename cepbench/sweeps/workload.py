@@ -134,7 +134,7 @@ def _disjunction(draw: Draw) -> str:
     return _text(draw, f"OR({', '.join(branches)})", conditions)
 
 
-#: Pattern set -> the function that draws one pattern's text, in the order of the paper's figures.
+#: Pattern set -> the function that draws one pattern's text, in the order of [kolchinsky2018]_'s figures.
 PATTERN_SETS: dict[str, Callable[[Draw], str]] = {
     "sequence": _sequence,
     "negation": _negation,
