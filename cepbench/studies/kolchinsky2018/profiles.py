@@ -8,8 +8,6 @@ that either goes on where the other stopped.
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,8 +89,7 @@ def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path
     Named by the configuration: another one is another sweep, an equal one goes on. Where the data
     lies is no part of the name.
     """
-    text = json.dumps({**config.to_dict(), "data": Path(config.data).name}, sort_keys=True)
-    return Path(root) / "sweeps" / f"{experiment}-{zlib.crc32(text.encode()):08x}"
+    return Path(root) / "sweeps" / config.folder_name(experiment)
 
 
 def planning_parameters(profile: str) -> dict[str, Any]:
@@ -169,8 +166,8 @@ def restrictions(config: SweepConfig, own: Sequence[str] = ()) -> list[str]:
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
     if config.pattern_sets:
         found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
-    if config.own_patterns:
-        number = len(config.own_patterns)
+    if config.user_patterns:
+        number = len(config.user_patterns)
         patterns = "1 pattern" if number == 1 else f"{number} patterns"
         found.append(f"{patterns} chosen by hand, each plan run {run}.")
     return found
