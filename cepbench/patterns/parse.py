@@ -64,12 +64,11 @@ _ABBREVIATIONS = {
 _UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
 _AMOUNT_AND_UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*\Z")
 
-#: The names that SASE+ [agrawal2008]_ gives to strategies, beside our own.
-_STRATEGY_NAMES = {
-    **{name: name for name in STRATEGIES},
-    "skip_till_any_match": "any",
-    "skip_till_next_match": "consuming",
-}
+#: Strategies by name; SASE+ [agrawal2008]_ has a longer one for the default.
+_STRATEGY_NAMES = {**{name: name for name in STRATEGIES}, "skip_till_any_match": "any"}
+
+#: Two papers give this name to two strategies, so it is no name of either.
+_AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
 def parse(
@@ -302,6 +301,15 @@ class _Reader:
 
     def _named_strategy(self, name: Token, attribute: str | None, place: Node | Token) -> Strategy:
         known = _STRATEGY_NAMES.get(name.lower())
+        if name.lower() == _AMBIGUOUS_STRATEGY:
+            self._source.fail(
+                PatternNameError,
+                f"{_AMBIGUOUS_STRATEGY} has two meanings: `consuming` (Kolchinsky & Schuster), an "
+                "event is in at most one match; `next` (SASE+), each run of the automaton takes "
+                "the next event that fits, which no engine here supports yet. For the first, "
+                "write STRATEGY consuming",
+                name,
+            )
         if known is None:
             self._source.fail(
                 PatternNameError,

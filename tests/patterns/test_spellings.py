@@ -167,9 +167,9 @@ PRINTED = [
         "AND(MSFTStock m, GOOGStock g, INTCStock i) WHERE m.difference < g.difference "
         "WITHIN 20 minutes",
     ),
-    # SASE+ 2008, Figure 1
+    # SASE+ 2008, Figure 1, with an unambiguous strategy in place of skip_till_next_match
     (
-        "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE skip_till_next_match(a, b, c) {\n"
+        "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE consuming(a, b, c) {\n"
         "a.tag_id = b.tag_id\nand\na.tag_id = c.tag_id\n/* equivalently, [tag_id] */ }\n"
         "WITHIN 12 hours",
         "SEQ(Shelf a, NOT(Register b), Exit c) WHERE a.tag_id = b.tag_id AND a.tag_id = c.tag_id "
@@ -183,7 +183,7 @@ PRINTED = [
         "b[i].from = b[i-1].to WITHIN 3 hours",
     ),
     (
-        "PATTERN SEQ(Stock+ a[], Stock b) WHERE skip_till_next_match(a[], b) {\n[symbol] and "
+        "PATTERN SEQ(Stock+ a[], Stock b) WHERE consuming(a[], b) {\n[symbol] and "
         "a[1].volume > 1000 and a[i].price > avg(a[..i-1].price) and "
         "b.volume < 80%*a[a.LEN].volume }\nWITHIN 1 hour",
         "SEQ(KL(Stock a), Stock b) WHERE b.symbol = a.symbol AND a[1].volume > 1000 AND "
@@ -270,7 +270,6 @@ def test_schematic_patterns_stand_for_none(text: str, words: str) -> None:
         ("STRATEGY partition_contiguity(x)", " STRATEGY partition_contiguity(x)"),
         ('STRATEGY partition_contiguity ("a b")', ' STRATEGY partition_contiguity("a b")'),
         ("STRATEGY skip_till_any_match", ""),
-        ("STRATEGY skip_till_next_match", " STRATEGY consuming"),
         ("WHERE skip_till_any_match(a, b) { a.x < 1 }", " WHERE a.x < 1"),
         ("WHERE skip_till_any_match { a.x < 1 ; b.x < 2 }", " WHERE a.x < 1 AND b.x < 2"),
         ("WHERE strict_contiguity(b, a) { true }", " STRATEGY strict_contiguity"),
@@ -284,6 +283,23 @@ def test_schematic_patterns_stand_for_none(text: str, words: str) -> None:
 def test_strategies(clause: str, meant: str) -> None:
     text = canonical(f"PATTERN SEQ(A a, B b) {clause} WITHIN 9 s")
     assert text == f"PATTERN SEQ(A a, B b){meant} WITHIN 9 seconds"
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "STRATEGY skip_till_next_match",
+        "STRATEGY Skip_Till_Next_Match",
+        "WHERE skip_till_next_match(a, b) { a.x < 1 }",
+        "WHERE skip_till_next_match { a.x < 1 }",
+    ],
+)
+def test_a_strategy_of_two_meanings_is_refused_with_both(clause: str) -> None:
+    with pytest.raises(PatternNameError, match="two meanings") as error:
+        parse(f"PATTERN SEQ(A a, B b) {clause} WITHIN 9 s")
+    message = str(error.value)
+    assert "`consuming`" in message and "`next`" in message
+    assert "STRATEGY consuming" in message and "line 1" in message
 
 
 @pytest.mark.parametrize(
