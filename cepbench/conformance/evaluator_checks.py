@@ -14,10 +14,10 @@ from cepbench.arguments import seed as seed_from
 from cepbench.arguments import shown, texts
 from cepbench.errors import ExperimentError, UnsupportedPatternError, did_you_mean
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import Evaluator, evaluator_for
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
-from cepbench.plans.model import OrderPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
@@ -141,7 +141,7 @@ def check_evaluator(
     >>> cep.check_evaluator("lazy-nfa", patterns=["sequence"]).passed
     True
     """
-    chosen = evaluator_for(OrderPlan(["a"]), evaluator)
+    chosen = evaluator_for(evaluator)
     wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
     seed = seed_from(seed, ExperimentError)
     for name in wanted:
@@ -182,7 +182,7 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
         pattern, stream, make_plan(pattern, statistics, "TRIVIAL"), evaluator=other
     ).matches
     rows = []
-    for generator in GENERATORS[chosen.plans]:
+    for generator in GENERATORS[next(iter(chosen.kinds))]:
         plan = make_plan(pattern, statistics, generator, seed=seed)
         row: dict[str, object] = {
             "pattern": name,

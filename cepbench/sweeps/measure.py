@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from cepbench.errors import ExperimentError, PartialMatchLimitError, PlanningRefusedError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import EVALUATORS
+from cepbench.evaluators.registry import default_evaluator, evaluator_for
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
 from cepbench.planners.registry import PlanGenerator, find_generator
@@ -90,22 +90,18 @@ def cells_of(
     """
     if repetitions < 1:
         raise ExperimentError(f"{repetitions} repetitions: at least one is needed")
-    for name in evaluators or ():
-        if name not in EVALUATORS:
-            raise ExperimentError(f"unknown evaluator {name!r}; there are {', '.join(EVALUATORS)}")
+    chosen = None if evaluators is None else [evaluator_for(name) for name in evaluators]
     pairs: list[tuple[str, str]] = []
     for generator in map(_resolved, generators):
-        plans = generator.kind
-        if evaluators is None:
-            fitting = [_made_for(plans)]
-        else:
-            fitting = [name for name in evaluators if _runs(name, plans)]
+        kind = generator.kind
+        fitting = [entry for entry in chosen or [default_evaluator(kind)] if kind in entry.kinds]
         if not fitting:
             raise ExperimentError(
-                f"{generator.name} makes {plans} plans, which none of the evaluators "
-                f"{', '.join(evaluators or ())} runs; add {_made_for(plans)!r}"
+                f"{generator.name} makes {kind} plans, which none of the evaluators "
+                f"{', '.join(entry.name for entry in chosen or ())} runs; add "
+                f"{default_evaluator(kind).name!r}"
             )
-        pairs.extend((generator.name, evaluator) for evaluator in fitting)
+        pairs.extend((generator.name, evaluator.name) for evaluator in fitting)
     runs = [
         (*pair, strategy, float(alpha))
         for strategy, alpha, pair in itertools.product(strategies, alphas, pairs)
@@ -123,15 +119,6 @@ def cells_of(
 
 def _resolved(generator: str | PlanGenerator) -> PlanGenerator:
     return find_generator(generator) if isinstance(generator, str) else generator
-
-
-def _made_for(plans: str) -> str:
-    return next(entry.name for entry in EVALUATORS.values() if entry.plans == plans)
-
-
-def _runs(evaluator: str, plans: str) -> bool:
-    # An evaluator of trees takes an order plan as a left-deep tree; one of orders takes no tree.
-    return plans == "order" or EVALUATORS[evaluator].plans == "tree"
 
 
 def measure_pattern(
