@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import kind_of
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -87,7 +88,8 @@ class Detector:
     all of whose events it is given, so a slice that is responsible for the matches whose last event
     it holds starts one window earlier and leaves out those that end before its own events. Where a
     NOT comes before the first item of a SEQ, or stands under AND, negated events up to one more
-    window earlier may rule a match out, so it starts two windows earlier. Strict contiguity
+    window earlier may rule a match out, so it starts two windows earlier; a match that waits for a
+    negated event behind it (:meth:`flush`) needs the events of one more window. Strict contiguity
     compares positions and partition contiguity differences of ranks within a partition; both hold
     wherever the slice starts, as long as no event within it is left out. Under ``STRATEGY
     consuming`` each match depends on all matches before it: only a detector from the beginning of
@@ -256,16 +258,17 @@ class Detector:
 
     def metrics(self) -> Metrics:
         """What the detection took so far; of several branches, all of them together."""
-        return replace(
-            self._run.metrics(),
-            seconds=self._seconds,
-            events=self._events,
-            matches=self._matches,
-        )
+        counted = self._guarded(self._run.metrics)
+        if not isinstance(counted, Metrics):
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} gave {kind_of(counted)} as its metrics; a run's "
+                "metrics() returns cepbench.evaluators.result.Metrics"
+            )
+        return replace(counted, seconds=self._seconds, events=self._events, matches=self._matches)
 
     def latency(self) -> Latency | None:
         """The distribution of latencies so far; None if they are not measured."""
-        return self._run.metrics().latency
+        return self.metrics().latency
 
     def node_metrics(self) -> pd.DataFrame:
         """What happened at each node of the plan.

@@ -109,6 +109,13 @@ def plan_evaluator(
                 f"{name}: an evaluator is a function or a class, not {shown(function)}"
             )
         if isinstance(function, type):
+            methods = ["push", "finish", "metrics", *["node_table"] * declared["node_times"]]
+            lacking = [method for method in methods if not hasattr(function, method)]
+            if lacking:
+                raise EvaluationError(
+                    f"{name}: objects of {function.__name__} are no runs, for they have no "
+                    f"{', '.join(lacking)}; see cepbench.evaluators.protocol.Run"
+                )
             snapshots = hasattr(function, "snapshot") and hasattr(function, "restore")
             entry = Evaluator(name, function, snapshots=snapshots, function=function, **declared)
         elif latency or node_times or "matches" not in declared["outputs"]:

@@ -55,6 +55,11 @@ class Metrics:
         When matches were reported, if that was measured.
     details : mapping of str to float
         What only one evaluator counts, by names of its own.
+
+    Raises
+    ------
+    EvaluationError
+        If a detail has the name of a metric.
     """
 
     seconds: float = 0.0
@@ -68,6 +73,13 @@ class Metrics:
     comparisons: int | float = nan
     latency: Latency | None = None
     details: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.details and (taken := self.details.keys() & replace(self, details={}).to_dict()):
+            raise EvaluationError(
+                f"details of metrics need other names than {', '.join(sorted(taken))}, which are "
+                "those of metrics"
+            )
 
     @property
     def events_per_second(self) -> float:

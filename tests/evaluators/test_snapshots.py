@@ -16,8 +16,8 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import SnapshotError
-from cepbench.evaluators.detector import Detector
 from cepbench.evaluators import snapshot as module
+from cepbench.evaluators.detector import Detector
 from cepbench.plans.model import OrderPlan, UnionPlan
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.snapshots import Snapshot

@@ -105,7 +105,7 @@ def test_named_evaluators_run_what_they_can() -> None:
     ]
     with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
         cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
-    with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
+    with pytest.raises(EvaluationError, match="no evaluator 'nfa'"):
         cells_of(["TRIVIAL"], ["nfa"], 1)
     with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
         cells_of(["TRIVAL"], None, 1)
