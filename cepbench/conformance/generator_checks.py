@@ -263,9 +263,7 @@ class _Trial:
             self._found("error", name, message)
         return text
 
-    def _check_problem(
-        self, name: str, problem: CostedProblem, before: Mapping[str, Any]
-    ) -> None:
+    def _check_problem(self, name: str, problem: CostedProblem, before: Mapping[str, Any]) -> None:
         for key in _changes(problem, before):
             self._found(
                 "problem",

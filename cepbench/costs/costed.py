@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ class CostedProblem(PlanningProblem):
         As for a :class:`PlanningProblem`, or if the cost needs a number that is missing.
     """
 
-    cost: CostModel = Throughput()
+    cost: CostModel = field(default_factory=Throughput)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -37,9 +37,7 @@ class Latency(CostModel):
         """ln of a plan's latency; minus infinity if nothing waits."""
         return float(np.logaddexp.reduce(log_waiting(problem, kind, tree_of(kind, plan))))
 
-    def log_node_costs(
-        self, problem: PlanningProblem, kind: str, tree: Tree[int]
-    ) -> np.ndarray:
+    def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
         """ln of what each node adds."""
         return log_waiting(problem, kind, tree)
 

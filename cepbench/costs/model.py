@@ -90,9 +90,7 @@ class CostModel:
         """
         raise NotImplementedError(f"the cost {self.name} is not known join by join")
 
-    def log_node_costs(
-        self, problem: PlanningProblem, kind: str, tree: Tree[int]
-    ) -> np.ndarray:
+    def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
         """ln of what each node of a plan's tree costs, in post-order, shape (2n − 1,)."""
         leaves, joins, left, right = [], [], [], []
         waiting: list[int] = []
@@ -148,7 +146,7 @@ class CostModel:
         if problem.n > MOST_JOINED:
             raise PlanningRefusedError(
                 f"the cost {self.name} takes at most {MOST_JOINED} variables, and the pattern has "
-                f"{problem.n}; choose cost=\"throughput\""
+                f'{problem.n}; choose cost="throughput"'
             )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.arguments import choice, flag, number, folded, shown
+from cepbench.arguments import choice, flag, folded, number, shown
 from cepbench.costs.comparisons import Comparisons
 from cepbench.costs.latency import Latency
 from cepbench.costs.model import CostModel, tree_of
@@ -186,7 +186,7 @@ def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
         return found
     if found != Throughput():
         raise StatisticsError(
-            f"alpha = {weighed.alpha:g} weighs latency in cost=\"throughput\"; the cost "
+            f'alpha = {weighed.alpha:g} weighs latency in cost="throughput"; the cost '
             f"{found.name} takes no such weight"
         )
     return weighed

@@ -80,9 +80,7 @@ class Throughput(CostModel):
         waiting = Latency().log_joins(problem, kind, left, right)
         return np.logaddexp(sizes, self.log_alpha + waiting)
 
-    def log_node_costs(
-        self, problem: PlanningProblem, kind: str, tree: Tree[int]
-    ) -> np.ndarray:
+    def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
         """ln of what each node costs; latency counts at the nodes that wait."""
         costs = problem.log_node_sizes("tree", tree)
         if kind == "order":

@@ -249,5 +249,5 @@ def _refuse_beyond(most: int, name: str, problem: CostedProblem) -> None:
     if problem.n > most:
         raise PlanningRefusedError(
             f"{name} takes at most {most} variables for the cost {problem.cost.name}, and the "
-            f"pattern has {problem.n}; choose ZSTREAM-ORD or SA, or cost=\"throughput\""
+            f'pattern has {problem.n}; choose ZSTREAM-ORD or SA, or cost="throughput"'
         )

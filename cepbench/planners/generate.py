@@ -14,7 +14,6 @@ from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
 from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.costs.costed import CostedProblem
 from cepbench.errors import (
     CepbenchError,
     PlanGeneratorError,

@@ -35,9 +35,7 @@ _IDLE = 4
     anytime=True,
     default=False,
 )
-def simulated_annealing(
-    problem: CostedProblem, rng: np.random.Generator, budget: Budget
-) -> Found:
+def simulated_annealing(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Simulated annealing that starts from the order of GREEDY and is never worse than it.
 
     At each temperature 16·n random neighbours are tried, 1,600 at most, swaps and 3-cycles of

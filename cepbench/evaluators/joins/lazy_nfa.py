@@ -12,8 +12,16 @@ keeps it until its window ends. Matches are the same.
 from __future__ import annotations
 
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import Tree, leaves, left_deep
+
+
+def open_lazy_nfa(task: Task) -> JoinRun:
+    """Run the chains of states that the plan's parts are, if they are chains."""
+    assert task.plan is not None
+    return JoinRun(task, [chain(part) for part in task.plan.parts])
 
 
 def chain(plan: Plan) -> Tree[str]:
@@ -39,3 +47,18 @@ def chain(plan: Plan) -> Tree[str]:
         tree = before
     order.append(tree)
     return left_deep(order[::-1])
+
+
+LAZY_NFA = Evaluator(
+    "lazy-nfa",
+    open_lazy_nfa,
+    kinds=("order",),
+    some_kinds=("tree",),
+    check_plan=chain,
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "nesting"),
+    strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
+    latency=True,
+    node_times=True,
+    snapshots=True,
+    source="[kolchinsky2018]_, section 2.2",
+)

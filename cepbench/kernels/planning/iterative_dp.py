@@ -107,7 +107,9 @@ def cheapest_block(
                     final[at] = members[q]
             if size == 1:
                 final[at] = members[0]
-            costs[at] = log_add(products[at] + least + terms.log_order_factor[len(taken) + size], before)
+            costs[at] = log_add(
+                products[at] + least + terms.log_order_factor[len(taken) + size], before
+            )
             _advance(members, size)
     return _collect(costs, final, choose, begin, left, length)
 
