@@ -11,6 +11,7 @@ from cepbench.commands.inputs import read_pattern, read_statistics, source_of
 from cepbench.commands.options import (
     COLUMNS,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     EvaluatorsOption,
@@ -62,6 +63,7 @@ def compare(
             help="How long each different plan is run at least, all its runs together.",
         ),
     ] = 0.3,
+    cost: CostOption = "throughput",
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
     days: DaysOption = None,
@@ -98,6 +100,7 @@ def compare(
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
+            cost=cost,
             on_progress=on_progress,
         )
     if json:
