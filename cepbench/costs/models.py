@@ -71,17 +71,9 @@ class UserCost(CostModel):
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """What the function says of each join; an order pays for what it takes up, too."""
-        found = np.array(
-            [
-                self._told(problem, _members(a), _members(b))
-                for a, b in zip(left.tolist(), right.tolist(), strict=True)
-            ]
-        )
-        if kind == "order":
-            added = self.log_leaves(problem, kind)
-            found = np.logaddexp(found, added[np.log2(right).astype(np.intp)])
-        return found
+        """What the function says of each join."""
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return np.array([self._told(problem, _members(a), _members(b)) for a, b in pairs])
 
     def _told(self, problem: PlanningProblem, *plan: Any) -> float:
         """ln of what the function returned, checked."""
