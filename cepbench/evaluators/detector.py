@@ -252,14 +252,14 @@ class Detector:
         created, lifetime, comparisons = 0, 0, 0
         peaks = np.zeros(tables.PEAKS, np.int64)
         for engine in self._engines:
-            counts = engine.kept.counts
+            counts = engine.state.counts
             nodes = engine.layout.plan.nodes
             is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
             inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
             created += int(inner[:, tables.CREATED].sum())
             lifetime += int(inner[:, tables.LIFETIME].sum())
             comparisons += int(counts[:, tables.COMPARED].sum())
-            peaks += engine.kept.peaks
+            peaks += engine.state.peaks
         return Metrics(
             seconds=self._seconds,
             events=self._position,
@@ -330,7 +330,7 @@ class Detector:
         }
         arrays = {"union": self._union.packed()}
         for number, engine in enumerate(self._engines):
-            packed = pack(engine.layout.plan.nodes, engine.kept)
+            packed = pack(engine.layout.plan.nodes, engine.state)
             packed["latencies"] = engine.latencies.copy()
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
         return sealed(header, arrays)
@@ -402,7 +402,7 @@ class Detector:
                 for name, array in arrays.items()
                 if name.startswith(f"{number}/")
             }
-            engine.kept = unpack(own, engine.layout.plan)
+            engine.state = unpack(own, engine.layout.plan)
             engine.restore_latencies(own)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(

@@ -7,6 +7,7 @@ import numpy as np
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins.tables import (
     CAPACITY,
+    COUNT_COLUMNS,
     EARLIEST,
     END,
     FLOAT_OFFSET,
@@ -15,84 +16,107 @@ from cepbench.kernels.joins.tables import (
     INT_OFFSET,
     INTS,
     LATEST,
+    PEAKS,
     SHIFT,
     START,
+    STATE_COLUMNS,
+    NodeState,
+    Plan,
 )
+
+#: Rows that each node has room for at first.
+_FIRST_ROOM = 1024
 
 
 @njit_in_place
-def has_room(node, extra, nodes, state, ints, floats):
+def has_room(node, extra, plan, state):
     """See that ``extra`` more rows fit at ``node``; False if they do not.
 
     Row numbers of ``node`` may change (START, END and FRESH move together).
     """
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    start, end, capacity = (
+        state.rows[node, START],
+        state.rows[node, END],
+        state.rows[node, CAPACITY],
+    )
     if end + extra <= capacity:
         return True
     if 2 * (end - start + extra) > capacity:
         return False
-    _move_to_front(node, nodes, state, ints, floats)
+    _move_to_front(node, plan, state)
     return True
 
 
 @njit_in_place
-def _move_to_front(node, nodes, state, ints, floats):
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    for column in range(nodes[node, INTS]):
-        base = state[node, INT_OFFSET] + column * capacity
+def _move_to_front(node, plan, state):
+    start, end, capacity = (
+        state.rows[node, START],
+        state.rows[node, END],
+        state.rows[node, CAPACITY],
+    )
+    for column in range(plan.nodes[node, INTS]):
+        base = state.rows[node, INT_OFFSET] + column * capacity
         for row in range(end - start):
-            ints[base + row] = ints[base + start + row]
-    for column in range(nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
+            state.ints[base + row] = state.ints[base + start + row]
+    for column in range(plan.nodes[node, FLOATS]):
+        base = state.rows[node, FLOAT_OFFSET] + column * capacity
         for row in range(end - start):
-            floats[base + row] = floats[base + start + row]
-    state[node, START] = 0
-    state[node, END] = end - start
-    state[node, FRESH] -= start
-    state[node, SHIFT] += start
+            state.floats[base + row] = state.floats[base + start + row]
+    state.rows[node, START] = 0
+    state.rows[node, END] = end - start
+    state.rows[node, FRESH] -= start
+    state.rows[node, SHIFT] += start
 
 
 @njit_in_place
-def expire(node, oldest, nodes, state, ints, floats):
+def expire(node, oldest, plan, state):
     """Forget rows whose earliest timestamp is before ``oldest``; gives how many live on.
 
     Expired rows may lie between others. They are squeezed out once they are more than the living,
     which keeps the cost per row constant and the memory within twice of what is needed.
     """
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
-    while start < end and ints[base + start] < oldest:
+    start, end, capacity = (
+        state.rows[node, START],
+        state.rows[node, END],
+        state.rows[node, CAPACITY],
+    )
+    base = state.rows[node, INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    while start < end and state.ints[base + start] < oldest:
         start += 1
-    state[node, START] = start
-    if nodes[node, EARLIEST] == nodes[node, LATEST]:
+    state.rows[node, START] = start
+    if plan.nodes[node, EARLIEST] == plan.nodes[node, LATEST]:
         # Events expire in the order in which they came.
-        state[node, FRESH] = end
+        state.rows[node, FRESH] = end
         return end - start
     live = 0
-    earliest = ints[base + start : base + end]
+    earliest = state.ints[base + start : base + end]
     for row in range(end - start):
         live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
-        _squeeze(node, oldest, live, nodes, state, ints, floats)
-    state[node, FRESH] = state[node, END]
+        _squeeze(node, oldest, live, plan, state)
+    state.rows[node, FRESH] = state.rows[node, END]
     return live
 
 
 @njit_in_place
-def _squeeze(node, oldest, live, nodes, state, ints, floats):
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    earliest = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
-    for column in range(nodes[node, INTS]):
-        if column != nodes[node, EARLIEST]:
-            base = state[node, INT_OFFSET] + column * capacity
-            _squeeze_column(ints, base, ints, earliest, start, end, oldest)
-    for column in range(nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
-        _squeeze_column(floats, base, ints, earliest, start, end, oldest)
+def _squeeze(node, oldest, live, plan, state):
+    start, end, capacity = (
+        state.rows[node, START],
+        state.rows[node, END],
+        state.rows[node, CAPACITY],
+    )
+    earliest = state.rows[node, INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    for column in range(plan.nodes[node, INTS]):
+        if column != plan.nodes[node, EARLIEST]:
+            base = state.rows[node, INT_OFFSET] + column * capacity
+            _squeeze_column(state.ints, base, state.ints, earliest, start, end, oldest)
+    for column in range(plan.nodes[node, FLOATS]):
+        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+        _squeeze_column(state.floats, base, state.ints, earliest, start, end, oldest)
     # Last of all, as it tells for the other columns which rows are kept.
-    _squeeze_column(ints, earliest, ints, earliest, start, end, oldest)
-    state[node, START] = 0
-    state[node, END] = live
+    _squeeze_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
+    state.rows[node, START] = 0
+    state.rows[node, END] = live
 
 
 @njit_in_place
@@ -104,42 +128,66 @@ def _squeeze_column(column, base, ints, earliest, start, end, oldest):
         kept += int(ints[earliest + row] >= oldest)
 
 
-def place_columns(nodes: np.ndarray, state: np.ndarray, offset: int, width: int) -> int:
-    """Place all nodes' columns in an arena by their capacities; gives how large that must be."""
-    sizes = state[:, CAPACITY] * nodes[:, width]
-    state[:, offset] = np.cumsum(sizes) - sizes
+def empty_state(plan: Plan) -> NodeState:
+    """Nothing stored, nothing counted, and some room for the rows of each node of a plan."""
+    nodes = plan.nodes
+    rows = np.zeros((len(nodes), STATE_COLUMNS), np.int64)
+    # Checks have no rows; rows of a root that is not stored are matches, which lie elsewhere.
+    has_rows = (nodes[:, INTS] > 0) & (plan.stored | (np.arange(len(nodes)) < len(nodes) - 1))
+    rows[has_rows, CAPACITY] = _FIRST_ROOM
+    return NodeState(
+        rows=rows,
+        counts=np.zeros((len(nodes), COUNT_COLUMNS), np.int64),
+        peaks=np.zeros(PEAKS, np.int64),
+        ints=np.empty(place_columns(nodes, rows, INT_OFFSET, INTS), np.int64),
+        floats=np.empty(place_columns(nodes, rows, FLOAT_OFFSET, FLOATS), np.float64),
+        members=np.empty((2, 64), np.int64),
+        used=np.zeros(1, np.int64),
+    )
+
+
+def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) -> int:
+    """Place all nodes' columns in an arena by their capacities; gives how large that must be.
+
+    Parameters
+    ----------
+    nodes : int64 array, shape (nodes, NODE_COLUMNS)
+    rows : int64 array, shape (nodes, STATE_COLUMNS)
+        Its column ``offset`` is written.
+    offset, width : int
+        ``INT_OFFSET`` and ``INTS``, or ``FLOAT_OFFSET`` and ``FLOATS``.
+    """
+    sizes = rows[:, CAPACITY] * nodes[:, width]
+    rows[:, offset] = np.cumsum(sizes) - sizes
     return int(sizes.sum())
 
 
-def make_room(
-    grown: int,
-    extra: int,
-    nodes: np.ndarray,
-    state: np.ndarray,
-    ints: np.ndarray,
-    floats: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Both arenas laid out anew, with room for ``extra`` more rows at one node.
+def make_room(grown: int, extra: int, plan: Plan, state: NodeState) -> NodeState:
+    """Both arenas laid out anew, with room for ``extra`` more rows at the node ``grown``.
 
     Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
     of the node, and no others, move to the front.
     """
-    old = state.copy()
+    nodes, rows, old = plan.nodes, state.rows, state.rows.copy()
     live = old[grown, END] - old[grown, START]
-    state[grown, CAPACITY] = 2 * (live + extra)
-    state[grown, [START, END, FRESH]] -= old[grown, START]
-    state[grown, SHIFT] += old[grown, START]
-    arenas = []
-    for arena, offset, width in ((ints, INT_OFFSET, INTS), (floats, FLOAT_OFFSET, FLOATS)):
-        larger = np.empty(place_columns(nodes, state, offset, width), arena.dtype)
+    rows[grown, CAPACITY] = 2 * (live + extra)
+    rows[grown, [START, END, FRESH]] -= old[grown, START]
+    rows[grown, SHIFT] += old[grown, START]
+
+    def laid_out(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
+        larger = np.empty(place_columns(nodes, rows, offset, width), arena.dtype)
         for node in range(len(nodes)):
             if old[node, CAPACITY] == 0:
                 continue  # no rows, or matches, which lie elsewhere
             for column in range(nodes[node, width]):
                 source = old[node, offset] + column * old[node, CAPACITY]
-                target = state[node, offset] + column * state[node, CAPACITY]
-                larger[target + state[node, START] : target + state[node, END]] = arena[
+                target = rows[node, offset] + column * rows[node, CAPACITY]
+                larger[target + rows[node, START] : target + rows[node, END]] = arena[
                     source + old[node, START] : source + old[node, END]
                 ]
-        arenas.append(larger)
-    return arenas[0], arenas[1]
+        return larger
+
+    return state._replace(
+        ints=laid_out(state.ints, INT_OFFSET, INTS),
+        floats=laid_out(state.floats, FLOAT_OFFSET, FLOATS),
+    )

@@ -54,7 +54,7 @@ def is_exact(node, side, plan):
 
 
 @njit_in_place
-def set_bounds(node, side, first, outers, plan, state, ints, low, high):
+def set_bounds(node, side, first, outers, plan, state, low, high):
     """What outer rows say about timestamps of inner rows: ``low[column] <= t < high[column]``.
 
     For ``outers`` rows from ``first`` on.
@@ -66,8 +66,8 @@ def set_bounds(node, side, first, outers, plan, state, ints, low, high):
         high[plan.rules[rule, 1], :outers] = HIGHEST
     for rule in rules:
         bounded, shift = plan.rules[rule, 1], plan.rules[rule, 3]
-        begin = state[x, INT_OFFSET] + plan.rules[rule, 2] * state[x, CAPACITY] + first
-        column = ints[begin : begin + outers]
+        begin = state.rows[x, INT_OFFSET] + plan.rules[rule, 2] * state.rows[x, CAPACITY] + first
+        column = state.ints[begin : begin + outers]
         lowest, highest = low[bounded, :outers], high[bounded, :outers]
         if plan.rules[rule, 0] == LOWER:
             for row in range(outers):
@@ -84,7 +84,7 @@ def inner_range(rectangle, first, last):
 
 
 @njit_in_place
-def find_ranges(node, side, outers, plan, state, ints, scratch):
+def find_ranges(node, side, outers, plan, state, scratch):
     """For each outer row the inner rows that may join it, as far as they are sorted by time."""
     starts, stops = scratch.starts, scratch.stops
     first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
@@ -94,8 +94,8 @@ def find_ranges(node, side, outers, plan, state, ints, scratch):
         stops[:outers] = last
         return
     latest = plan.nodes[y, LATEST]
-    base = state[y, INT_OFFSET] + latest * state[y, CAPACITY]
-    column = ints[base + first : base + last]
+    base = state.rows[y, INT_OFFSET] + latest * state.rows[y, CAPACITY]
+    column = state.ints[base + first : base + last]
     first_at_least(column, first, scratch.low[latest], starts, outers, scratch.guide)
     first_at_least(column, first, scratch.high[latest], stops, outers, scratch.guide)
 
@@ -173,7 +173,7 @@ def total_length(starts, stops, outers):
 
 
 @njit_in_place
-def test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch):
+def test(node, side, outer, row, begin, size, plan, state, scratch):
     """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join.
 
     ``row`` is the outer row's place in its block.
@@ -181,35 +181,44 @@ def test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
-    x_capacity, y_capacity = state[x, CAPACITY], state[y, CAPACITY]
-    x_ints, y_ints = state[x, INT_OFFSET] + outer, state[y, INT_OFFSET] + begin
-    x_floats, y_floats = state[x, FLOAT_OFFSET] + outer, state[y, FLOAT_OFFSET] + begin
+    x_capacity, y_capacity = state.rows[x, CAPACITY], state.rows[y, CAPACITY]
+    x_ints, y_ints = state.rows[x, INT_OFFSET] + outer, state.rows[y, INT_OFFSET] + begin
+    x_floats, y_floats = state.rows[x, FLOAT_OFFSET] + outer, state.rows[y, FLOAT_OFFSET] + begin
     mask[:] = 1
     for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
         column = rules[rule, 0]
         first = y_ints + column * y_capacity
         low, high = scratch.low[column, row], scratch.high[column, row]
-        keep_between(mask, ints[first : first + size], low, high)
+        keep_between(mask, state.ints[first : first + size], low, high)
     for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
         mine, its = rules[rule, side], rules[rule, 1 - side]
         first = y_ints + its * y_capacity
-        keep_other(mask, ints[first : first + size], ints[x_ints + mine * x_capacity])
+        keep_other(mask, state.ints[first : first + size], state.ints[x_ints + mine * x_capacity])
     for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
         mine, its, operator = rules[rule, side], rules[rule, 1 - side], rules[rule, 2]
         if side == 1:
             operator = FLIPPED[operator]
         first = y_floats + its * y_capacity
-        value = floats[x_floats + mine * x_capacity]
-        keep_compared(mask, operator, value, floats[first : first + size])
+        value = state.floats[x_floats + mine * x_capacity]
+        keep_compared(mask, operator, value, state.floats[first : first + size])
     if spans[node, PROGRAM] < spans[node, PROGRAM + 1]:
         run_program(
-            mask, plan, spans[node, PROGRAM], spans[node, PROGRAM + 1], scratch.stack, side == 0,
-            floats, x_floats, x_capacity, y_floats, y_capacity,
-        )  # fmt: skip
+            mask,
+            plan,
+            spans[node, PROGRAM],
+            spans[node, PROGRAM + 1],
+            scratch.stack,
+            side == 0,
+            state.floats,
+            x_floats,
+            x_capacity,
+            y_floats,
+            y_capacity,
+        )
 
 
 @njit_in_place
-def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats, scratch):
+def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
     """How many of the inner rows ``start..stop`` join an outer row, if not all of them do.
 
     ``row`` is the outer row's place in its block.
@@ -224,26 +233,30 @@ def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats
     if others == 0 and comparisons == 0 and bounds <= 2:
         column, second = rules[bounded, 0], rules[last_bounded - 1, 0]
         low, high = scratch.low[column, row], scratch.high[column, row]
-        first = state[y, INT_OFFSET] + column * state[y, CAPACITY]
+        first = state.rows[y, INT_OFFSET] + column * state.rows[y, CAPACITY]
         if bounds == 1:
-            return count_between(ints[first + start : first + stop], low, high)
-        also = state[y, INT_OFFSET] + second * state[y, CAPACITY]
+            return count_between(state.ints[first + start : first + stop], low, high)
+        also = state.rows[y, INT_OFFSET] + second * state.rows[y, CAPACITY]
         return count_between_both(
-            ints[first + start : first + stop], low, high,
-            ints[also + start : also + stop], scratch.low[second, row], scratch.high[second, row],
-        )  # fmt: skip
+            state.ints[first + start : first + stop],
+            low,
+            high,
+            state.ints[also + start : also + stop],
+            scratch.low[second, row],
+            scratch.high[second, row],
+        )
     if others == 0 and comparisons == 1 and bounds == 0:
         mine, its, operator = rules[compared, side], rules[compared, 1 - side], rules[compared, 2]
         if side == 1:
             operator = FLIPPED[operator]
         x = plan.nodes[node, LEFT + side]
-        value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
-        first = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
-        return count_compared(operator, value, floats[first + start : first + stop])
+        value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
+        first = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
+        return count_compared(operator, value, state.floats[first + start : first + stop])
     total = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
-        test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+        test(node, side, outer, row, begin, size, plan, state, scratch)
         for place in range(size):
             total += int(scratch.mask[place])
     return total

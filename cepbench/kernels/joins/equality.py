@@ -47,7 +47,7 @@ def index_rule(node, plan, rectangle):
 
 
 @njit_in_place
-def make_index(rule, node, side, plan, state, floats, scratch):
+def make_index(rule, node, side, plan, state, scratch):
     """Index the inner rows of ``scratch.rectangle``: chains of rows in ascending order.
 
     Gives the number of buckets, a power of two.
@@ -60,9 +60,9 @@ def make_index(rule, node, side, plan, state, floats, scratch):
     for bucket in range(buckets):
         heads[bucket] = -1
     y = plan.nodes[node, RIGHT - side]
-    begin = state[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state[y, CAPACITY]
+    begin = state.rows[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state.rows[y, CAPACITY]
     for row in range(last - 1, first - 1, -1):
-        bucket = _bucket(floats[begin + row], buckets)
+        bucket = _bucket(state.floats[begin + row], buckets)
         chain[row - first] = heads[bucket]
         heads[bucket] = row
     return buckets
@@ -77,9 +77,7 @@ def _bucket(value, buckets):
 
 
 @njit_in_place
-def choose_equal(
-    rule, buckets, node, side, outer, row, begin, stop, plan, state, ints, floats, scratch
-):  # fmt: skip
+def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state, scratch):
     """Put the inner rows ``begin..stop`` that join an outer row into ``scratch.chosen``.
 
     ``row`` is the outer row's place in its block.
@@ -95,17 +93,17 @@ def choose_equal(
     """
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
     mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
-    value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
-    values = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
+    value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
+    values = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
     first, chain = scratch.rectangle[INNER_FIRST], scratch.chain
     found = compared = 0
     at = scratch.heads[_bucket(value, buckets)]
     while at >= 0 and at < begin:
         at = chain[at - first]
     while at >= 0 and at < stop and found < BLOCK:
-        if floats[values + at] == value:
+        if state.floats[values + at] == value:
             compared += 1
-            test(node, side, outer, row, at, _ONE, plan, state, ints, floats, scratch)
+            test(node, side, outer, row, at, _ONE, plan, state, scratch)
             scratch.chosen[found] = at
             found += int(scratch.mask[0])
         at = chain[at - first]
@@ -113,14 +111,12 @@ def choose_equal(
 
 
 @njit_in_place
-def count_equal(
-    rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
-):  # fmt: skip
+def count_equal(rule, buckets, node, side, outer, row, start, stop, plan, state, scratch):
     """How many of the inner rows ``start..stop`` join an outer row, and how many had its value."""
     total = equal = 0
     while start < stop:
         found, compared, start = choose_equal(
-            rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
+            rule, buckets, node, side, outer, row, start, stop, plan, state, scratch
         )
         total += found
         equal += compared

@@ -37,6 +37,34 @@ class Plan(NamedTuple):
     consuming: bool  #: whether an event may be in one match only; roots are stored then
 
 
+class NodeState(NamedTuple):
+    """What is stored at the nodes of a plan, and what has been counted there.
+
+    Kernels write into the arrays; room for more rows or members means new arenas or a new pool.
+    """
+
+    rows: np.ndarray  #: int64 (nodes, STATE_COLUMNS), where the rows of each node lie
+    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS)
+    peaks: np.ndarray  #: int64 (PEAKS,)
+    ints: np.ndarray  #: int64 (size,), arena of all nodes' integer columns
+    floats: np.ndarray  #: float64 (size,), arena of all nodes' float columns
+    members: np.ndarray  #: int64 (2, capacity), pool of the members of sets
+    used: np.ndarray  #: int64 (1,), how much of the pool is taken
+
+
+class Batch(NamedTuple):
+    """Events that arrive together, those of a type once for each leaf that takes it."""
+
+    events: (
+        np.ndarray
+    )  #: int64 (2 or 3, m): timestamps, positions and maybe ranks, leaf after leaf,
+    #: in order of arrival within a leaf
+    starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
+    values: np.ndarray  #: float64 (size,); column c of leaf l starts at
+    #: value_starts[l] + c * (number of its events)
+    value_starts: np.ndarray  #: int64 (leaves,)
+
+
 class Pace(NamedTuple):
     """How events are taken; see :mod:`cepbench.kernels.joins.steps`."""
 
@@ -132,7 +160,7 @@ RULE_COLUMNS = 4
 LOWER = 0
 UPPER = 1
 
-# What changes: STATE[node, ...].
+# Where rows lie: ROWS[node, ...] of a NodeState.
 INT_OFFSET = 0
 FLOAT_OFFSET = 1
 CAPACITY = 2
