@@ -71,8 +71,8 @@ def advance(
     """Take in a batch of events and find the matches that they complete.
 
     Within a step every node joins all that is new before its parent does, and each pair of rows
-    meets once. The length of the step does not change what is found, only how soon rows are
-    forgotten, and so how many are still looked at in vain.
+    meets once. The length of a step does not change what is found, only how soon rows are evicted,
+    and so how many are tested in vain.
 
     Parameters
     ----------

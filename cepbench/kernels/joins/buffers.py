@@ -1,4 +1,4 @@
-"""Room for rows: one growing arena of columns for all nodes, and the removal of expired rows."""
+"""Room for rows: growing arenas of columns for all nodes, and the eviction of expired rows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,15 @@ _FIRST_ROOM = 1024
 
 @njit_in_place
 def has_room(node, extra, plan, state):
-    """See that ``extra`` more rows fit at ``node``; False if they do not.
+    """Whether more rows fit at a node, which are moved to the front of its columns if that helps.
 
-    Row numbers of ``node`` may change (START, END and FRESH move together).
+    Row numbers of the node may change (``START``, ``END`` and ``FRESH`` move together).
+
+    Parameters
+    ----------
+    node, extra : int
+        The node, and how many more rows.
+    plan, state : Plan, NodeState
     """
     start, end, capacity = (
         state.rows[node, START],
@@ -70,10 +76,15 @@ def _move_to_front(node, plan, state):
 
 @njit_in_place
 def expire(node, oldest, plan, state):
-    """Forget rows whose earliest timestamp is before ``oldest``; gives how many live on.
+    """Evict rows whose earliest timestamp is before ``oldest``; gives how many are left.
 
-    Expired rows may lie between others. They are squeezed out once they are more than the living,
+    Expired rows may lie between others. They are compacted once they are more than the live ones,
     which keeps the cost per row constant and the memory within twice of what is needed.
+
+    Parameters
+    ----------
+    node, oldest : int
+    plan, state : Plan, NodeState
     """
     start, end, capacity = (
         state.rows[node, START],
@@ -93,13 +104,13 @@ def expire(node, oldest, plan, state):
     for row in range(end - start):
         live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
-        _squeeze(node, oldest, live, plan, state)
+        _compact(node, oldest, live, plan, state)
     state.rows[node, FRESH] = state.rows[node, END]
     return live
 
 
 @njit_in_place
-def _squeeze(node, oldest, live, plan, state):
+def _compact(node, oldest, live, plan, state):
     start, end, capacity = (
         state.rows[node, START],
         state.rows[node, END],
@@ -109,18 +120,18 @@ def _squeeze(node, oldest, live, plan, state):
     for column in range(plan.nodes[node, INTS]):
         if column != plan.nodes[node, EARLIEST]:
             base = state.rows[node, INT_OFFSET] + column * capacity
-            _squeeze_column(state.ints, base, state.ints, earliest, start, end, oldest)
+            _compact_column(state.ints, base, state.ints, earliest, start, end, oldest)
     for column in range(plan.nodes[node, FLOATS]):
         base = state.rows[node, FLOAT_OFFSET] + column * capacity
-        _squeeze_column(state.floats, base, state.ints, earliest, start, end, oldest)
-    # Last of all, as it tells for the other columns which rows are kept.
-    _squeeze_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
+        _compact_column(state.floats, base, state.ints, earliest, start, end, oldest)
+    # Last of all, since it decides for the other columns which rows are kept.
+    _compact_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
     state.rows[node, START] = 0
     state.rows[node, END] = live
 
 
 @njit_in_place
-def _squeeze_column(column, base, ints, earliest, start, end, oldest):
+def _compact_column(column, base, ints, earliest, start, end, oldest):
     kept = base
     for row in range(start, end):
         # Always written, kept only if it lives: no branch to mispredict.
@@ -163,10 +174,22 @@ def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) 
 
 
 def make_room(grown: int, extra: int, plan: Plan, state: NodeState) -> NodeState:
-    """Both arenas laid out anew, with room for ``extra`` more rows at the node ``grown``.
+    """Both arenas laid out anew, with room for more rows at one node.
 
     Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
     of the node, and no others, move to the front.
+
+    Parameters
+    ----------
+    grown, extra : int
+        The node, and how many more rows.
+    plan, state : Plan, NodeState
+        ``state.rows`` is written in place.
+
+    Returns
+    -------
+    NodeState
+        With the new arenas.
     """
     nodes, rows, old = plan.nodes, state.rows, state.rows.copy()
     live = old[grown, END] - old[grown, START]

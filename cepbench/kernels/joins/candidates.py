@@ -1,7 +1,7 @@
 """Which inner rows may join an outer row: a range of them by time, then tests column by column.
 
-Shared by joins, sets and checks. Outer rows are looked at in blocks, so that what is found of many
-of them at once lies in columns too.
+Shared by joins, sets and checks. Outer rows are taken in blocks, so that their bounds and ranges lie
+in columns too.
 """
 
 from __future__ import annotations
@@ -41,24 +41,38 @@ from cepbench.kernels.joins.tables import (
 #: Outer rows whose bounds are found together.
 OUTER_BLOCK = 256
 
-#: Parts of time that a guide to a sorted column tells apart.
+#: Parts of time in a guide to a sorted column.
 GUIDE = 1024
 
 
 @njit_in_place
 def is_exact(node, side, plan):
-    """Whether all inner rows in the range join an outer row of ``side``: none needs a test."""
+    """Whether every inner row in the range of an outer row joins it: none needs a test.
+
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    plan : Plan
+    """
     spans = plan.spans
     tested = spans[node, TESTED_LEFT + side + 1] - spans[node, TESTED_LEFT + side]
     return tested == 0 and spans[node, DISTINCT] == spans[node, PROGRAM + 1]
 
 
 @njit_in_place
-def set_bounds(node, side, first, outers, plan, state, low, high):
-    """What outer rows say about timestamps of inner rows: ``low[column] <= t < high[column]``.
+def set_bounds(node, side, first, outers, plan, state, scratch):
+    """Bound the timestamps of inner rows: ``low[column] <= t < high[column]`` of ``scratch``.
 
-    For ``outers`` rows from ``first`` on.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    first, outers : int
+        The first outer row, and how many there are, at most ``OUTER_BLOCK``.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
+    low, high = scratch.low, scratch.high
     x = plan.nodes[node, LEFT + side]
     rules = range(plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1])
     for rule in rules:
@@ -79,13 +93,29 @@ def set_bounds(node, side, first, outers, plan, state, low, high):
 
 @njit_in_place
 def inner_range(rectangle, first, last):
-    """Let :func:`find_ranges` look at the inner rows from ``first`` to before ``last``."""
+    """Let :func:`find_ranges` search the inner rows from ``first`` to before ``last``.
+
+    Parameters
+    ----------
+    rectangle : int64 array, shape (RECTANGLE,)
+        Written in place.
+    first, last : int
+    """
     rectangle[INNER_FIRST], rectangle[INNER_LAST] = first, last
 
 
 @njit_in_place
 def find_ranges(node, side, outers, plan, state, scratch):
-    """For each outer row the inner rows that may join it, as far as they are sorted by time."""
+    """For each outer row the inner rows that may join it, as far as they are sorted by time.
+
+    Parameters
+    ----------
+    node, side, outers : int
+        The node, the side of the outer rows, and how many there are, whose bounds are set.
+    plan, state : Plan, NodeState
+    scratch : Scratch
+        ``starts`` and ``stops`` are written.
+    """
     starts, stops = scratch.starts, scratch.stops
     first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
     y = plan.nodes[node, RIGHT - side]
@@ -102,14 +132,25 @@ def find_ranges(node, side, outers, plan, state, scratch):
 
 @njit_in_place
 def first_at_least(column, offset, values, found, count, guide):
-    """For each of ``count`` values the first row of a sorted column that is not smaller.
+    """For each of some values the first row of a sorted column that is not smaller.
 
-    ``offset`` is added to the numbers of rows that are ``found``; it is ``offset + len(column)``
-    where all are smaller.
+    Where there are enough values, rising ones are found by a merge scan of both columns. For others
+    the time that the column spans is cut into parts of equal length, and ``guide`` holds the first
+    row of each of them, which leaves a row or two to search.
 
-    Where there are enough values for it, those that rise are found in one walk along the column.
-    For others the time that the column spans is cut into parts of equal length, and ``guide`` tells
-    which rows each of them has: the search is left with a row or two.
+    Parameters
+    ----------
+    column : int64 array, shape (rows,)
+        Ascending.
+    offset : int
+        Added to what is found; ``offset + rows`` is found where all rows are smaller.
+    values : int64 array, shape (at least count,)
+    found : int64 array, shape (at least count,)
+        Written in place.
+    count : int
+        How many values.
+    guide : int64 array, shape (GUIDE + 1,)
+        Working space.
     """
     rows = len(column)
     if rows == 0 or count == 0:
@@ -165,7 +206,13 @@ def _never_falls(values):
 
 @njit_in_place
 def total_length(starts, stops, outers):
-    """How many rows lie in all ranges together."""
+    """How many rows lie in all ranges together.
+
+    Parameters
+    ----------
+    starts, stops : int64 arrays, shape (at least outers,)
+    outers : int
+    """
     total = 0
     for row in range(outers):
         total += max(0, stops[row] - starts[row])
@@ -174,9 +221,17 @@ def total_length(starts, stops, outers):
 
 @njit_in_place
 def test(node, side, outer, row, begin, size, plan, state, scratch):
-    """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join.
+    """Leave in ``scratch.mask`` which of a block of inner rows join an outer row.
 
-    ``row`` is the outer row's place in its block.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer row.
+    outer, row : int
+        The outer row, and its place in its block.
+    begin, size : int
+        The first inner row, and how many there are, at most ``BLOCK``.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
@@ -221,7 +276,12 @@ def test(node, side, outer, row, begin, size, plan, state, scratch):
 def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
     """How many of the inner rows ``start..stop`` join an outer row, if not all of them do.
 
-    ``row`` is the outer row's place in its block.
+    Parameters
+    ----------
+    node, side, outer, row : int
+        As for :func:`test`.
+    start, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     rules, spans = plan.rules, plan.spans
     bounded, last_bounded = spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]
@@ -264,7 +324,16 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
 
 @njit_in_place
 def choose(begin, size, mask, chosen):
-    """Put those of ``size`` rows from ``begin`` on that join into ``chosen``; gives their number."""
+    """List those of a block of rows that join; gives their number.
+
+    Parameters
+    ----------
+    begin, size : int
+        The first row, and how many there are.
+    mask : uint8 array, shape (at least size,)
+    chosen : int64 array, shape (at least size,)
+        Written in place.
+    """
     found = 0
     for row in range(size):
         # Always written, kept only if it joins: no branch to mispredict.

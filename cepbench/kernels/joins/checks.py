@@ -1,4 +1,4 @@
-"""Rows that have come into being, and what else they must stand: clauses on sets, and negation."""
+"""Tests of rows that have come into being: clauses on sets, and negation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ _NONE, _ZERO = np.int64(-1), np.int64(0)
 
 @njit_in_place
 def has_checks(node, plan):
-    """Whether rows of a node must stand anything after they have come into being."""
+    """Whether new rows of a node are tested for clauses on sets or for negation.
+
+    Parameters
+    ----------
+    node : int
+    plan : Plan
+    """
     return (
         plan.spans[node, ROW] < plan.spans[node, ROW + 1]
         or plan.nodes[node, FIRST_CHECK] < plan.nodes[node, LAST_CHECK]
@@ -43,7 +49,13 @@ def has_checks(node, plan):
 
 @njit_in_place
 def sift(node, plan, state, scratch):
-    """Remove those of the fresh rows of ``node`` that break a clause, or that an event negates."""
+    """Remove those of the fresh rows of a node that break a clause, or that an event negates.
+
+    Parameters
+    ----------
+    node : int
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
     kept = row = state.rows[node, FRESH]
     while row < state.rows[node, END]:
         outers = min(OUTER_BLOCK, state.rows[node, END] - row)
@@ -63,23 +75,12 @@ def sift(node, plan, state, scratch):
 
 @njit_in_place
 def _reject_broken(node, first, outers, plan, state, scratch):
-    rules, last_rule = plan.spans[node, ROW], plan.spans[node, ROW + 1]
-    if rules == last_rule:
+    rules, end = plan.spans[node, ROW], plan.spans[node, ROW + 1]
+    if rules == end:
         return
     for place in range(outers):
         if scratch.alive[place] == 1 and not clauses_hold(
-            rules,
-            last_rule,
-            _ZERO,
-            node,
-            first + place,
-            _NONE,
-            _NONE,
-            _NONE,
-            _ZERO,
-            plan,
-            state,
-            scratch,
+            rules, end, _ZERO, node, first + place, _NONE, _NONE, _ZERO, plan, state, scratch
         ):
             scratch.alive[place] = 0
 
@@ -90,12 +91,18 @@ def reject_negated(check, first, outers, plan, state, scratch):
 
     Rows are those of the left child of ``check``, its right child is the leaf of the negated
     variable; events there are tested as if they were to be joined.
+
+    Parameters
+    ----------
+    check, first, outers : int
+        At most ``OUTER_BLOCK`` rows.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     negated = plan.nodes[check, RIGHT]
     if state.rows[negated, START] == state.rows[negated, END]:
         return
     inner_range(scratch.rectangle, state.rows[negated, START], state.rows[negated, END])
-    set_bounds(check, _ZERO, first, outers, plan, state, scratch.low, scratch.high)
+    set_bounds(check, _ZERO, first, outers, plan, state, scratch)
     find_ranges(check, _ZERO, outers, plan, state, scratch)
     exact = is_exact(check, _ZERO, plan) and plan.spans[check, ROW] == plan.spans[check, ROW + 1]
     for place in range(outers):
@@ -110,25 +117,14 @@ def reject_negated(check, first, outers, plan, state, scratch):
 def _any_holds(check, row, place, start, stop, plan, state, scratch):
     """Whether any of the negated events ``start..stop`` could be added to a row."""
     node, negated = plan.nodes[check, RIGHT - 1], plan.nodes[check, RIGHT]
-    rules, last_rule = plan.spans[check, ROW], plan.spans[check, ROW + 1]
+    rules, end = plan.spans[check, ROW], plan.spans[check, ROW + 1]
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         test(check, _ZERO, row, place, begin, size, plan, state, scratch)
         state.counts[check, COMPARED] += size
         for event in range(size):
             if scratch.mask[event] == 1 and clauses_hold(
-                rules,
-                last_rule,
-                _ZERO,
-                node,
-                row,
-                negated,
-                begin + event,
-                _NONE,
-                _ZERO,
-                plan,
-                state,
-                scratch,
+                rules, end, _ZERO, node, row, negated, begin + event, _ZERO, plan, state, scratch
             ):
                 return True
     return False

@@ -53,25 +53,21 @@ SLOT_COLUMNS = 5
 
 
 @njit_in_place
-def clauses_hold(
-    first, last, newest, node, row, other_node, other, tail, tail_size, plan, state, scratch
-):
+def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, state, scratch):
     """Whether all clauses in ``plan.rules[first:last]`` hold.
 
     Parameters
     ----------
     first, last : int
     newest : int
-        1 to look at the newest member of the set that is being made only, else 0.
+        1 to test the newest member of the set that is being made only, else 0.
     node, row : int
         The row, or -1 for none.
     other_node, other : int
         The other row, or -1.
-    tail, tail_size : int
-        Where in the pool the set that is being made lies, and its size.
-    plan : Plan
-    state, ints, floats, members : arrays
-    scratch : Scratch
+    size : int
+        Of the set that is being made, which lies behind the used part of the pool; else 0.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     at = first
     slots = scratch.slots
@@ -84,7 +80,7 @@ def clauses_hold(
             slots[slot, _LEAF] = plan.rules[rule, 1]
             slots[slot, _LOOPS] = plan.rules[rule, 3]
             if plan.rules[rule, 2] < 0:
-                slots[slot, _BEGIN], slots[slot, _SIZE] = tail, tail_size
+                slots[slot, _BEGIN], slots[slot, _SIZE] = state.used[0], size
             else:
                 column = (
                     state.rows[node, INT_OFFSET]

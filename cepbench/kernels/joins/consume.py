@@ -30,16 +30,13 @@ from cepbench.kernels.joins.tables import (
 
 @njit
 def choose_disjoint(plan, state):
-    """Bring those of the roots' rows that are due to the front that are matches.
+    """Move those of the roots' rows that are due and are matches to the front.
 
     Parameters
     ----------
     plan : Plan
-    state : int64 array, shape (nodes, STATE_COLUMNS)
+    state : NodeState
         Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes how many are matches.
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
     """
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
@@ -88,14 +85,11 @@ def choose_disjoint(plan, state):
 
 @njit
 def consume(plan, state):
-    """Evict what holds an event of a match that :func:`choose_disjoint` has brought to the front.
+    """Evict what holds an event of a match that :func:`choose_disjoint` has moved to the front.
 
     Parameters
     ----------
-    plan : Plan
-    state : int64 array, shape (nodes, STATE_COLUMNS)
-    ints, floats : 1-d arrays
-    members : int64 array, shape (2, capacity)
+    plan, state : Plan, NodeState
     """
     number = 0
     for root in range(plan.inner, len(plan.nodes)):

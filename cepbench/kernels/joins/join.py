@@ -61,7 +61,13 @@ _OUTER_COST = 32
 
 @njit_in_place
 def has_drivers(node, plan, state):
-    """Whether any row has come into being that may drive the join at ``node``."""
+    """Whether any row has come into being that may drive the join at a node.
+
+    Parameters
+    ----------
+    node : int
+    plan, state : Plan, NodeState
+    """
     for side in range(2):
         child = plan.nodes[node, LEFT + side]
         if (
@@ -76,8 +82,8 @@ def has_drivers(node, plan, state):
 def join_node(node, counting, limit, plan, state, scratch, matches):
     """Join the fresh rows of both children of an inner node, into rows of its own.
 
-    Rows of the root are matches: they go to ``matches``, or are just counted. Where there is no
-    room for more rows, it stops, and goes on from there when called again.
+    Rows of the root are matches: they are written to ``matches``, or only counted. Where there is
+    no room for more rows, it stops, and resumes when called again.
 
     Parameters
     ----------
@@ -86,10 +92,7 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
         Whether to count rows instead of storing them; only at the root.
     limit : int
         How many rows may be stored.
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
+    plan, state : Plan, NodeState
     scratch : Scratch
         ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
     matches : int64 array, shape (columns of the root, capacity)
@@ -165,7 +168,7 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
         buckets = make_index(equality, node, side, plan, state, scratch)
     for first in range(rectangle[OUTER], rectangle[OUTER_LAST], OUTER_BLOCK):
         outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
-        set_bounds(node, side, first, outers, plan, state, scratch.low, scratch.high)
+        set_bounds(node, side, first, outers, plan, state, scratch)
         find_ranges(node, side, outers, plan, state, scratch)
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[INNER] >= 0

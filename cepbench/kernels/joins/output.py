@@ -1,7 +1,7 @@
-"""Rows of roots that are stored: which of them are matches, and when they may be given out.
+"""Rows of roots that are stored: which of them are matches, and when they are given out.
 
-They are stored if more has to be seen of them or of the stream: a negated event that may still
-come, a condition on a set, or, where an event may be in one match only, the matches before.
+They are stored if they cannot be decided at once: a negated event may still come, a set has a
+condition, or, where an event may be in one match only, the matches before are not known yet.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cepbench.kernels.joins.tables import (
 
 @njit_in_place
 def give_out(now, reported, positions, plan, state, scratch, matches):
-    """Give out the rows of all roots whose time has come.
+    """Give out the rows of all roots that are due.
 
     Parameters
     ----------
@@ -45,12 +45,7 @@ def give_out(now, reported, positions, plan, state, scratch, matches):
         How many matches are in ``matches`` already.
     positions : bool
         Whether to write them (else they are only counted).
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
-    scratch : Scratch
+    plan, state, scratch : Plan, NodeState, Scratch
     matches : int64 array, shape (columns, capacity)
 
     Returns
@@ -93,7 +88,7 @@ def give_out(now, reported, positions, plan, state, scratch, matches):
 
 @njit_in_place
 def _write(root, place, plan, state, matches):
-    """Write the rows of a root that are given out to the columns of the matches from ``place`` on."""
+    """Write the rows of a root that are given out to the matches from column ``place`` on."""
     given, branch = state.rows[root, GIVEN], plan.nodes[root, BRANCH]
     if branch >= 0:
         for row in range(given):
@@ -108,7 +103,7 @@ def _write(root, place, plan, state, matches):
 
 @njit_in_place
 def _gather_due(root, now, plan, state, scratch):
-    """Bring the rows whose time has come to the front, negated ones removed; gives their number."""
+    """Move the rows that are due to the front and remove negated ones; gives how many are left."""
     first, end = state.rows[root, START], state.rows[root, END]
     if plan.waits == WAITS_NOT:
         return end - first
@@ -119,7 +114,7 @@ def _gather_due(root, now, plan, state, scratch):
         if state.ints[base + row] + plan.window < now:
             swap_rows(root, first + due, row, plan, state)
             due += 1
-    # Those that stand all late checks to the very front; the rest leave a gap, closed from the end.
+    # Those that pass all late checks move to the very front; the gap is closed from the end.
     kept = 0
     for begin in range(0, due, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, due - begin)

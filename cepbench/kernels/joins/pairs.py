@@ -1,7 +1,6 @@
 """Outer rows with few inner rows each: all their pairs are listed, and tested together.
 
-What a test costs by itself is then shared by a block of outer rows, where otherwise each of them
-would pay it.
+A block of outer rows then shares the fixed cost of a test, which otherwise each of them would pay.
 """
 
 from __future__ import annotations
@@ -35,7 +34,13 @@ MOST_PAIRS = FEW * OUTER_BLOCK
 
 @njit_in_place
 def lists_pairs(node, pairs, outers, plan):
-    """Whether so many pairs of so many outer rows are better tested together."""
+    """Whether so few pairs of so many outer rows are better tested together.
+
+    Parameters
+    ----------
+    node, pairs, outers : int
+    plan : Plan
+    """
     return pairs <= FEW * outers and plan.spans[node, PROGRAM] == plan.spans[node, PROGRAM + 1]
 
 
@@ -43,7 +48,17 @@ def lists_pairs(node, pairs, outers, plan):
 def list_pairs(outers, scratch):
     """List each outer row's place in its block with all inner rows of its range.
 
-    Leaves them in ``scratch.outer_of`` and ``scratch.inner_of``; gives how many pairs there are.
+    Parameters
+    ----------
+    outers : int
+        How many outer rows, of the ranges ``scratch.starts`` and ``scratch.stops``.
+    scratch : Scratch
+        ``outer_of`` and ``inner_of`` are written.
+
+    Returns
+    -------
+    int
+        How many pairs there are.
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     pairs = 0
@@ -59,7 +74,13 @@ def list_pairs(outers, scratch):
 def keep_pairs(node, side, first, pairs, plan, state, scratch):
     """Keep those of the listed pairs that join; gives how many are left.
 
-    ``first`` is the first outer row of the block.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    first, pairs : int
+        The first outer row of the block, and how many pairs are listed.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     rules, spans = plan.rules, plan.spans
@@ -103,7 +124,14 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
 
 @njit_in_place
 def append_pairs(node, side, first, pairs, plan, state, scratch):
-    """Write a row for each of the listed pairs after the last one of ``node``."""
+    """Write a row for each of the listed pairs after the last one of a node.
+
+    Parameters
+    ----------
+    node, side, first, pairs : int
+        As for :func:`keep_pairs`.
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
     nodes, spans = plan.nodes, plan.spans
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
@@ -143,7 +171,18 @@ def append_pairs(node, side, first, pairs, plan, state, scratch):
 
 @njit_in_place
 def copy_pairs(rule, node, side, first, plan, state, scratch, column):
-    """Fill ``column`` as the rule says: from the listed outer rows, or from the inner ones."""
+    """Fill a column as a rule says: from the listed outer rows, or from the inner ones.
+
+    Parameters
+    ----------
+    rule : int
+        Number of a rule of the kind ``COPY_INT``.
+    node, side, first : int
+        As for :func:`keep_pairs`.
+    plan, state, scratch : Plan, NodeState, Scratch
+    column : int64 array, shape (pairs,)
+        Written in place.
+    """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, LEFT + side]

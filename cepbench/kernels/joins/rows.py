@@ -22,10 +22,20 @@ from cepbench.kernels.joins.tables import (
 
 @njit_in_place
 def append(found, node, side, outer, exact, begin, chosen, plan, state):
-    """Write ``found`` rows after the last one of ``node``: a row ``outer`` with inner rows.
+    """Write rows after the last one of a node: each of an outer row and one inner row.
 
-    ``side`` is the side of the outer row, 0 for the left child of ``node``, 1 for the right one.
-    The inner rows are those in ``chosen``, or if they are ``exact`` those from ``begin`` on.
+    Parameters
+    ----------
+    found : int
+        How many rows.
+    node, side, outer : int
+        The node, the side of the outer row (0 for the left child, 1 for the right one), and its
+        number.
+    exact : bool
+        Whether the inner rows are those from ``begin`` on, else those in ``chosen``.
+    begin : int
+    chosen : int64 array, shape (BLOCK,)
+    plan, state : Plan, NodeState
     """
     nodes, spans = plan.nodes, plan.spans
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
@@ -66,7 +76,18 @@ def append(found, node, side, outer, exact, begin, chosen, plan, state):
 
 @njit_in_place
 def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column):
-    """Fill ``column`` as the rule says: from the outer row, or from the inner ones."""
+    """Fill a column as a rule says: from the outer row, or from the inner ones.
+
+    Parameters
+    ----------
+    rule : int
+        Number of a rule of the kind ``COPY_INT``.
+    node, side, outer, exact, begin, chosen
+        As for :func:`append`.
+    plan, state : Plan, NodeState
+    column : int64 array, shape (rows,)
+        Written in place.
+    """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, LEFT + side]
@@ -90,7 +111,13 @@ def _gather(arena, source, exact, begin, chosen, column):
 
 @njit_in_place
 def spans_of_fresh(node, plan, state):
-    """The sum over fresh rows of latest minus earliest timestamp."""
+    """The sum over a node's fresh rows of latest minus earliest timestamp.
+
+    Parameters
+    ----------
+    node : int
+    plan, state : Plan, NodeState
+    """
     capacity, fresh = state.rows[node, CAPACITY], state.rows[node, END] - state.rows[node, FRESH]
     base = state.rows[node, INT_OFFSET] + state.rows[node, FRESH]
     first = base + plan.nodes[node, EARLIEST] * capacity
@@ -104,7 +131,13 @@ def spans_of_fresh(node, plan, state):
 
 @njit_in_place
 def move_row(node, source, target, plan, state):
-    """Write row ``source`` over row ``target``."""
+    """Overwrite row ``target`` of a node with row ``source``.
+
+    Parameters
+    ----------
+    node, source, target : int
+    plan, state : Plan, NodeState
+    """
     if source == target:
         return
     capacity = state.rows[node, CAPACITY]
@@ -118,7 +151,13 @@ def move_row(node, source, target, plan, state):
 
 @njit_in_place
 def swap_rows(node, one, other, plan, state):
-    """Let two rows change places."""
+    """Swap two rows of a node.
+
+    Parameters
+    ----------
+    node, one, other : int
+    plan, state : Plan, NodeState
+    """
     if one == other:
         return
     capacity = state.rows[node, CAPACITY]

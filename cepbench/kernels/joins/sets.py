@@ -82,13 +82,7 @@ def join_sets(node, counting, limit, plan, state, scratch, matches):
         Whether to count rows instead of storing them; only at the root.
     limit : int
         How many rows may be stored.
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
-        The pool of members, of which ``used[0]`` are taken.
-    used : int64 array, shape (1,)
+    plan, state : Plan, NodeState
     scratch : Scratch
         ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
     matches : int64 array, shape (columns of the root, capacity)
@@ -116,7 +110,7 @@ def join_sets(node, counting, limit, plan, state, scratch, matches):
         if x < 0:
             scratch.starts[0], scratch.stops[0] = state.rows[y, START], state.rows[y, END]
         else:
-            set_bounds(node, _ZERO, first, outers, plan, state, scratch.low, scratch.high)
+            set_bounds(node, _ZERO, first, outers, plan, state, scratch)
             find_ranges(node, _ZERO, outers, plan, state, scratch)
         for row in range(outers):
             start, stop = scratch.starts[row], scratch.stops[row]
@@ -166,22 +160,23 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
 @njit_in_place
 def _candidates(node, outer, row, plan, state, scratch):
     """Write the leaf's rows that fit a row one by one to the end of the pool; gives their number."""
+    members = state.members
     start, stop = scratch.starts[row], scratch.stops[row]
-    front = state.members.shape[1] - (stop - start)
+    front = members.shape[1] - (stop - start)
     exact = plan.nodes[node, LEFT] < 0 or is_exact(node, _ZERO, plan)
     number = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         if exact:
             for place in range(size):
-                state.members[0, front + number + place] = begin + place
+                members[0, front + number + place] = begin + place
             number += size
             continue
         test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
         state.counts[node, COMPARED] += size
         found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
-            state.members[0, front + number + place] = scratch.chosen[place]
+            members[0, front + number + place] = scratch.chosen[place]
         number += found
     return _not_consumed(front, number, plan.nodes[node, RIGHT], state)
 
@@ -211,20 +206,21 @@ def _earliest_of(node, outer, plan, state):
 @njit_in_place
 def _count_sets(node, outer, is_new, front, number, plan, state):
     """How many new sets there are if only the window bounds them; -1 for more than 2^62."""
+    members = state.members
     y = plan.nodes[node, RIGHT]
     earliest = _earliest_of(node, outer, plan, state)
     total = 0
     beyond = 0  # the first candidate that is too late for the present first member
     olds = 0
-    while olds < number and state.members[0, front + olds] < state.rows[y, FRESH]:
+    while olds < number and members[0, front + olds] < state.rows[y, FRESH]:
         olds += 1
     for first in range(number):
-        timestamp = state.ints[state.rows[y, INT_OFFSET] + state.members[0, front + first]]
+        timestamp = state.ints[state.rows[y, INT_OFFSET] + members[0, front + first]]
         latest = min(earliest, timestamp) + plan.window
         beyond = max(beyond, first + 1)
         while (
             beyond < number
-            and state.ints[state.rows[y, INT_OFFSET] + state.members[0, front + beyond]] <= latest
+            and state.ints[state.rows[y, INT_OFFSET] + members[0, front + beyond]] <= latest
         ):
             beyond += 1
         if beyond - first - 1 >= _MOST_COUNTED:
@@ -240,6 +236,7 @@ def _count_sets(node, outer, is_new, front, number, plan, state):
 
 @njit_in_place
 def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches):
+    ints, members = state.ints, state.members
     x, y = plan.nodes[node, LEFT], plan.nodes[node, RIGHT]
     is_root = node == len(plan.nodes) - 1 and not plan.stored
     first_step, last_step = plan.spans[node, STEP], plan.spans[node, STEP + 1]
@@ -258,10 +255,10 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             if depth == 0:
                 break
             depth -= 1
-            at = state.members[1, front + depth] + 1
+            at = members[1, front + depth] + 1
             continue
-        event = state.members[0, front + at]
-        timestamp = state.ints[times + event]
+        event = members[0, front + at]
+        timestamp = ints[times + event]
         if depth == 0:
             latest = min(earliest, timestamp) + plan.window
         if timestamp > latest:
@@ -271,35 +268,24 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         # Room for the set with this member, and for the next one beside it.
         if tail + 2 * (depth + 1) > front:
             _take_back(node, made, counting, began, state)
-            needed = state.members.shape[1] - front + tail - began + 2 * (depth + 1)
+            needed = members.shape[1] - front + tail - began + 2 * (depth + 1)
             scratch.rectangle[FOUND] = 2 * needed
             return NO_MEMBERS
-        state.members[0, tail + depth] = event + state.rows[y, SHIFT]
+        members[0, tail + depth] = event + state.rows[y, SHIFT]
         if step_column >= 0 and depth > 0:
-            before = state.members[0, tail + depth - 1] - state.rows[y, SHIFT]
-            if state.ints[steps + event] - state.ints[steps + before] != 1:
+            before = members[0, tail + depth - 1] - state.rows[y, SHIFT]
+            if ints[steps + event] - ints[steps + before] != 1:
                 at += 1
                 continue
-        state.members[1, tail + depth] = state.ints[positions + event]
+        members[1, tail + depth] = ints[positions + event]
         if depth > 0 and first_step < last_step:
             state.counts[node, COMPARED] += 1
             if not clauses_hold(
-                first_step,
-                last_step,
-                _ONE,
-                x,
-                outer,
-                _NONE,
-                _NONE,
-                tail,
-                depth + 1,
-                plan,
-                state,
-                scratch,
+                first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
             ):
                 at += 1
                 continue
-        state.members[1, front + depth] = at
+        members[1, front + depth] = at
         depth += 1
         at += 1
         visited += 1
@@ -317,8 +303,8 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
                 return NO_ROOM
             _write(node, outer, tail, depth, plan, state, matches)
             for place in range(depth):
-                state.members[0, tail + depth + place] = state.members[0, tail + place]
-                state.members[1, tail + depth + place] = state.members[1, tail + place]
+                members[0, tail + depth + place] = members[0, tail + place]
+                members[1, tail + depth + place] = members[1, tail + place]
             state.used[0] = tail + depth
         made += 1
         state.counts[node, CREATED] += 1
@@ -327,7 +313,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
 
 @njit_in_place
 def _take_back(node, made, counting, began, state):
-    """Forget the rows that were made for a row of the left child; it will be done again."""
+    """Remove the rows that were made for a row of the left child, which is joined again later."""
     state.counts[node, CREATED] -= made
     state.used[0] = began
     if not counting:
@@ -337,6 +323,7 @@ def _take_back(node, made, counting, began, state):
 @njit_in_place
 def _write(node, outer, begin, size, plan, state, matches):
     """Append the row of a row of the left child and the set ``members[:, begin : begin + size]``."""
+    ints = state.ints
     nodes, spans = plan.nodes, plan.spans
     x, y = nodes[node, LEFT], nodes[node, RIGHT]
     end = state.rows[node, END]
@@ -345,33 +332,33 @@ def _write(node, outer, begin, size, plan, state, matches):
     if node == len(nodes) - 1 and not plan.stored:
         for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
             source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
-            matches[plan.rules[rule, 2], end] = state.ints[source]
+            matches[plan.rules[rule, 2], end] = ints[source]
         if nodes[node, SET] >= 0:
             matches[nodes[node, SET], end] = begin
             matches[nodes[node, SET] + 1, end] = size
         return
     capacity = state.rows[node, CAPACITY]
     base = state.rows[node, INT_OFFSET] + end
-    earliest = state.ints[state.rows[y, INT_OFFSET] + y_row]
-    latest = state.ints[
+    earliest = ints[state.rows[y, INT_OFFSET] + y_row]
+    latest = ints[
         state.rows[y, INT_OFFSET] + state.members[0, begin + size - 1] - state.rows[y, SHIFT]
     ]
     if nodes[node, SET_EARLIEST] >= 0:
-        state.ints[base + nodes[node, SET_EARLIEST] * capacity] = earliest
+        ints[base + nodes[node, SET_EARLIEST] * capacity] = earliest
     if nodes[node, SET_LATEST] >= 0:
-        state.ints[base + nodes[node, SET_LATEST] * capacity] = latest
+        ints[base + nodes[node, SET_LATEST] * capacity] = latest
     if nodes[node, SET] >= 0:
-        state.ints[base + nodes[node, SET] * capacity] = begin
-        state.ints[base + (nodes[node, SET] + 1) * capacity] = size
+        ints[base + nodes[node, SET] * capacity] = begin
+        ints[base + (nodes[node, SET] + 1) * capacity] = size
     if x >= 0:
         x_ints = state.rows[x, INT_OFFSET] + outer
-        earliest = min(earliest, state.ints[x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]])
-        latest = max(latest, state.ints[x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]])
-    state.ints[base + nodes[node, EARLIEST] * capacity] = earliest
-    state.ints[base + nodes[node, LATEST] * capacity] = latest
+        earliest = min(earliest, ints[x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]])
+        latest = max(latest, ints[x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]])
+    ints[base + nodes[node, EARLIEST] * capacity] = earliest
+    ints[base + nodes[node, LATEST] * capacity] = latest
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
         source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
-        state.ints[base + plan.rules[rule, 2] * capacity] = state.ints[source]
+        ints[base + plan.rules[rule, 2] * capacity] = ints[source]
     base = state.rows[node, FLOAT_OFFSET] + end
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
         source = _source(rule, x, outer, y, y_row, FLOAT_OFFSET, plan, state)

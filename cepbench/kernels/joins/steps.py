@@ -1,13 +1,12 @@
-"""Steps of time: which events are taken together, and what is counted and forgotten at the end.
+"""Steps of time: which events are taken together, and what is counted and evicted at the end.
 
 A step is made of moments. A moment begins with the first event not yet taken and is a small part of
 the window long; its time is that of its last event. Where events are rare, a step has many moments,
-so that what a step costs by itself is shared; where there are many, each moment is a step, so that
-what has expired is soon forgotten. What can still be extended is counted at every moment, however
-they were put together.
+which share its fixed cost; where they are frequent, each moment is a step, so that expired rows are
+evicted soon. What can still be extended is counted at every moment, however many a step has.
 
 Where an event may be in one match only, a step has a few events, however many share a timestamp:
-what a match uses up is gone before the next events are joined with it.
+what a match consumes is evicted before the next events are joined with it.
 """
 
 from __future__ import annotations
@@ -120,7 +119,17 @@ def _lay_out_capped(pace, batch, scratch):
 
 @njit_in_place
 def take_back(reached, leaves, plan, state, taken, scratch):
-    """Undo a step that has come to the inner node ``reached``."""
+    """Undo a step that has come to the inner node ``reached``.
+
+    Parameters
+    ----------
+    reached, leaves : int
+        That node, and the number of leaves.
+    plan, state : Plan, NodeState
+    taken : int64 array, shape (leaves,)
+        The next event of each leaf; written in place.
+    scratch : Scratch
+    """
     for leaf in range(leaves):
         taken[leaf] -= state.rows[leaf, END] - state.rows[leaf, FRESH]
         state.rows[leaf, END] = state.rows[leaf, FRESH]
@@ -131,7 +140,12 @@ def take_back(reached, leaves, plan, state, taken, scratch):
 
 @njit_in_place
 def copy_counts(source, target):
-    """Write one table of counts over another."""
+    """Overwrite one table of counts with another.
+
+    Parameters
+    ----------
+    source, target : int64 arrays, shape (nodes, COUNT_COLUMNS)
+    """
     for node in range(source.shape[0]):
         for column in range(source.shape[1]):
             target[node, column] = source[node, column]
@@ -139,7 +153,14 @@ def copy_counts(source, target):
 
 @njit_in_place
 def finish_step(moments, leaves, plan, state, scratch):
-    """Count what is stored, then forget what no event still to come can extend."""
+    """Count what is stored, then evict what no later event can extend.
+
+    Parameters
+    ----------
+    moments, leaves : int
+        How many moments the step has, and how many leaves the plan.
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
     _count_live(moments - 1, leaves, plan, state, scratch)
     now = scratch.moments[moments - 1]
     events = rows = size = 0
