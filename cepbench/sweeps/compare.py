@@ -113,8 +113,8 @@ def compare(
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and
-        a user's own.
+        Such as names in ``cep.PLAN_GENERATORS``; by default those of
+        :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
         See :func:`cepbench.sweeps.measure.cells_of`.
     repetitions : int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import inspect
 import math
@@ -15,8 +14,13 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
 from cepbench.costs.problem import TIME_SELECTIVITIES
+<<<<<<< HEAD
 from cepbench.errors import DatasetError, ExperimentError, PatternError
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+=======
+from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
+from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+>>>>>>> main
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration
@@ -149,9 +153,8 @@ class SweepConfig:
         known = [each.name for each in fields(cls)]
         for key in values:
             if key not in known:
-                near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)
                 raise ExperimentError(
-                    f"unknown key {key!r} in a sweep; did you mean {near[0]!r}? "
+                    f"unknown key {key!r} in a sweep{did_you_mean(str(key), known, cutoff=0.0)} "
                     f"Keys are {', '.join(known)}"
                 )
         if "data" not in values:

@@ -50,7 +50,7 @@ def test_round_trip_through_json() -> None:
     ("values", "message"),
     [
         ({"data": "x", "repetition": 3}, "unknown key 'repetition'.*did you mean 'repetitions'"),
-        ({"data": "x", "generators": []}, "unknown key 'generators'"),
+        ({"data": "x", "algorithms": []}, "unknown key 'algorithms'"),
         ({"seed": 1}, "needs 'data'"),
         ({"data": "x", "sizes": "3"}, "must be a list"),
         ({"data": "x", "sizes": [3, 3]}, "names something twice"),

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP, measure_statistics
 from cepbench.statistics.model import Statistics
@@ -34,7 +35,7 @@ from cepbench.sweeps.on_spark.job import (
     resolved,
     workload_of,
 )
-from cepbench.sweeps.store import ResultsStore, write_whole
+from cepbench.sweeps.store import ResultsStore
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.sweeps.workload import PatternSpec
 
@@ -125,5 +126,6 @@ def _time_one(job: SweepJob, kept: Path, task: tuple[PatternSpec, dict[str, Any]
         job.config,
         reading=reading,
     )
-    write_whole(path, json.dumps(asdict(timing)).encode())
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(asdict(timing)), encoding="utf-8")
     return timing
