@@ -423,7 +423,11 @@ def _in_words(check: ClaimCheck, entry: Mapping[str, Any], study: Study) -> str:
         return _side(given, len(study.generators))
 
     metric = _METRICS.get(check.metric, check.metric.replace("_", " "))
-    kind = "geometric mean" if check.kind == "ratio" and "under" not in entry else CHECK_KINDS[check.kind].words
+    kind = (
+        "geometric mean"
+        if check.kind == "ratio" and "under" not in entry
+        else CHECK_KINDS[check.kind].words
+    )
     what = f"{kind}: {metric}, {side(entry['over'])}"
     if "under" in entry:
         what += f" / {side(entry['under'])}"

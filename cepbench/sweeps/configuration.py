@@ -14,13 +14,8 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
 from cepbench.costs.problem import TIME_SELECTIVITIES
-<<<<<<< HEAD
-from cepbench.errors import DatasetError, ExperimentError, PatternError
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
-=======
 from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
->>>>>>> main
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration
