@@ -67,12 +67,15 @@ class PatternSpec:
         """The parsed pattern."""
         return _parsed(self.text)
 
-    def under(self, strategy: str) -> PatternSpec:
-        """The same pattern under a selection strategy, as the language writes it after STRATEGY."""
-        if strategy == "any":
-            return self
-        before, _, window = self.text.rpartition(" WITHIN ")
-        return replace(self, text=f"{before} STRATEGY {strategy} WITHIN {window}")
+    def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
+        """The same pattern under a selection strategy and a window, both as the language has them.
+
+        Without a window, under its own.
+        """
+        before, _, own = self.text.rpartition(" WITHIN ")
+        if strategy != "any":
+            before += f" STRATEGY {strategy}"
+        return replace(self, text=f"{before} WITHIN {window or own}")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""

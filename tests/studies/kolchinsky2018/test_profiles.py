@@ -99,7 +99,7 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert all("counts for each of them" in text for text in told.values())
     once = restrictions(sweep_config("full", "types", "data", repetitions=1))
     assert once[-1].endswith("each plan run once.")
-    own = SweepConfig(data="x", own_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
+    own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
     assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
 
 
