@@ -15,6 +15,7 @@ from typing import Any
 
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -312,7 +313,7 @@ def _run(
     try:
         result = evaluate(pattern, stream, plan, **how)
         measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
-        if grid.latency:
+        if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
             found = _known(timed.metrics.to_dict())
             measured |= {k: found[k] for k in LATENCY}
@@ -324,8 +325,8 @@ def _run(
 
 
 def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
-    return {k: v if v == v else None for k, v in metrics.items()}
+    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
+    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
 
 
 def _reason(error: BaseException) -> str:
