@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cepbench.errors import PlanGeneratorError
-from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, own_generators
+from cepbench.planners.registry import PLAN_GENERATORS, own_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.user_parts import own_folder
@@ -23,14 +22,6 @@ def helper(n):
 def mine(problem, rng):
     return helper(problem.n)
 """
-
-
-@pytest.fixture(autouse=True)
-def undone() -> Iterator[None]:
-    before = dict(_GENERATORS)
-    yield
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 def write(folder: Path, stem: str, name: str = "MINE", turned: str = "") -> Path:

@@ -14,8 +14,8 @@ EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
 def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List the plan generators, with their sources.
 
-    Those marked are compared where nothing else is said: the nine of Kolchinsky and Schuster, and
-    your own.
+    Those marked as default are compared where no generator is named; user-defined ones are among
+    them.
     """
     with progress("loading plan generators"):
         from cepbench.planners.generate import plan  # noqa: F401  registers them

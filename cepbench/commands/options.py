@@ -120,7 +120,7 @@ GeneratorsOption = Annotated[
         "-g",
         metavar="NAME",
         autocompletion=complete_generators,
-        help="Plan generator; may be repeated. Without it: the paper's nine, and your own.",
+        help="Plan generator; may be repeated. Without it: those marked in `cepbench generators`.",
     ),
 ]
 EvaluatorOption = Annotated[

@@ -102,8 +102,8 @@ def run(
     if estimate:
         _estimate_all(spark, ready, folder)
     from cepbench.planners.registry import own_generators
-    from cepbench.studies.kolchinsky2018.profiles import sweep_folder
     from cepbench.sweeps.on_spark.job import run_sweep
+    from cepbench.sweeps.sweep_file import sweep_folder
     from cepbench.sweeps.user_parts import own_folder
 
     finished = []
@@ -170,11 +170,11 @@ def estimate(
 
 @app.command("list", epilog=examples("cepbench sweep list"))
 def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
-    """The sweeps that come with cepbench, and those whose results are in the folder."""
+    """The sweeps of the studies, and those whose results are in the folder."""
     from cepbench.sweeps.store import COMPLETE, count_rows
     from cepbench.sweeps.sweep_file import named_sweeps, read_sweep
 
-    known = [read_sweep(name) for name in named_sweeps()]
+    known = {name: read_sweep(name) for name in named_sweeps()}
     there = [
         {
             "folder": str(path.parent),
@@ -185,14 +185,14 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
     ]
     if json:
         sweeps = [
-            {"name": sweep.name, "title": sweep.title, "profiles": sweep.profiles,
+            {"name": name, "title": sweep.title, "profiles": sweep.profiles,
              "file": str(sweep.path)}
-            for sweep in known
+            for name, sweep in known.items()
         ]  # fmt: skip
         write_json({"sweeps": sweeps, "results": there})
         return
     write_table(
-        ([sweep.name, ", ".join(sweep.profiles), sweep.title] for sweep in known),
+        ([name, ", ".join(sweep.profiles), sweep.title] for name, sweep in known.items()),
         ["name", "profiles", "title"],
         shrink=2,
     )
@@ -372,9 +372,10 @@ def _estimate_all(
     spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, say: Any = remark
 ) -> list[pd.DataFrame]:
     """Tell the estimate of every sweep, and of all together."""
-    from cepbench.studies.kolchinsky2018.profiles import restrictions, sweep_folder
     from cepbench.sweeps.estimate import describe_estimate
     from cepbench.sweeps.on_spark.estimate import estimate_sweep
+    from cepbench.sweeps.restrictions import restrictions
+    from cepbench.sweeps.sweep_file import sweep_folder
 
     cores = spark.sparkContext.defaultParallelism
     tables = []

@@ -1,20 +1,20 @@
 """A folder that is filled beside its later place, and does not outlive the process that fills it.
 
-Its owner holds a lock on it, which is the operating system's and goes with the process, however it
-ends; so what a killed process left is known from what a living one is at work on, whatever numbers
-processes get. (Not loaded before something is made: the locks are those of POSIX.)
+Its owner holds a lock on a file beside it, which is the operating system's and goes with the
+process, however it ends; so what a killed process left is known from what a living one is at work
+on, whatever numbers processes get.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock
 
 
 @contextmanager
@@ -34,43 +34,28 @@ def folder_beside(path: Path) -> Iterator[Path]:
         If nothing can be written there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    left = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{32}}|\d+)")
-    for other in path.parent.iterdir():
-        if left.fullmatch(other.name):
-            _remove_if_left(other)
-    folder, handle = _locked_folder(path)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
-
-
-def _locked_folder(path: Path) -> tuple[Path, int]:
-    while True:
-        folder = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        folder.mkdir()
-        # Until it is locked, another process may take it for one that was left.
-        try:
-            handle = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:
-            continue
+    left = re.compile(rf"(\.{re.escape(path.name)}\.(?:[0-9a-f]{{32}}|\d+))(?:\.lock)?")
+    names = {found[1] for each in path.parent.iterdir() if (found := left.fullmatch(each.name))}
+    for name in names:
+        # If somebody is at work there, or nobody can tell, it stays.
+        with suppress(OSError), _removed_in_the_end(path.with_name(name)):
+            pass
+    folder = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with ExitStack() as held:
         with suppress(OSError):  # a file system without locks: then nobody removes it either
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        if folder.exists():
-            return folder, handle
-        os.close(handle)
+            held.enter_context(_removed_in_the_end(folder))
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.mkdir()
+        yield folder
 
 
-def _remove_if_left(folder: Path) -> None:
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # a file, or gone already
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # somebody is at work there, or nobody can tell
-        pass
-    finally:
-        os.close(handle)
+@contextmanager
+def _removed_in_the_end(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, or raise OSError if another process does; then remove both."""
+    file = folder.with_name(f"{folder.name}.lock")
+    with FileLock(file, timeout=0, thread_local=False, fallback_to_soft=False):
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            file.unlink(missing_ok=True)

@@ -6,7 +6,8 @@ import hashlib
 
 import numpy as np
 
-from cepbench.streams.event_stream import CodedStrings, Column, EventStream
+from cepbench.streams.columns import CodedStrings, Column
+from cepbench.streams.event_stream import EventStream
 
 
 def stream_checksum(stream: EventStream) -> str:

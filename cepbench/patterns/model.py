@@ -231,11 +231,6 @@ class Pattern:
         """The outermost operator."""
         return self.structure.operator
 
-    @property
-    def is_simple(self) -> bool:
-        """Whether it has a single n-ary operator [kolchinsky2018]_, section 2.1."""
-        return all(isinstance(item, Variable) for item in self.structure.items)
-
     def branches(self) -> tuple[Pattern, ...]:
         """The disjunctive normal form: patterns without OR whose matches make up this one's.
 

@@ -115,20 +115,6 @@ class OutputProfiler:
         ]
         return pd.DataFrame(rows, columns=["branch", "order", "matches", "share"])
 
-    def last_shares(self) -> pd.DataFrame:
-        """How often each variable came last: ``branch, variable, matches, share``."""
-        rows = []
-        for number, (names, counts) in enumerate(zip(self._names, self._counts, strict=True)):
-            last: Counter[str] = Counter(dict.fromkeys(names, 0))
-            for order, count in counts.items():
-                last[order[-1]] += count
-            total = counts.total()
-            rows += [
-                (number, name, last[name], last[name] / total if total else np.nan)
-                for name in names
-            ]
-        return pd.DataFrame(rows, columns=["branch", "variable", "matches", "share"])
-
     @property
     def most_frequent_order(self) -> tuple[str, ...] | tuple[tuple[str, ...] | None, ...]:
         """The order in which most matches have arrived; with OR one for each branch.

@@ -114,8 +114,8 @@ def compare(
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and
-        user-defined ones.
+        Such as names in ``cep.PLAN_GENERATORS``; by default those of
+        :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
         See :class:`cepbench.sweeps.grid.Grid`.
     repetitions : int

@@ -3,26 +3,28 @@
 ``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` (of several streams
 ``<pattern_id>@<stream>.jsonl``) one line a finished row,
 ``results.parquet`` all rows once there is nothing left to do. A row counts as finished when its
-line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs; the lock is
-the operating system's, so it goes when the process goes, however it ends.
+line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs, by the process
+in ``sweep.pid``; the lock is the operating system's, so it goes when the process goes, however it
+ends.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
+from cepbench.files import sync_folder, whole_file
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
     RESULT_SCHEMA,
@@ -36,6 +38,7 @@ from cepbench.sweeps.cells import (
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
 _LOCK = "sweep.lock"
+_PROCESS = "sweep.pid"
 #: The file that a folder of results has once every cell has a row.
 COMPLETE = "results.parquet"
 
@@ -73,19 +76,18 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+        with ExitStack() as opened:
+            # Not of the file itself: where locks are mandatory, nobody could read it meanwhile.
+            opened.enter_context(_lock(self.path.with_suffix(".lock")))
+            self._file = opened.enter_context(self.path.open("ab", buffering=0))
             text = self.path.read_bytes()
             whole = _whole_lines(text)
             if len(whole) < len(text):
-                os.ftruncate(self._file, len(whole))
-                os.fsync(self._file)
+                self._file.truncate(len(whole))
+                os.fsync(self._file.fileno())
             self.finished: set[Cell] = {cell_of(row) for row in _rows_in(whole, self.path)}
-            _sync_folder(self.path.parent)
-        except BaseException:
-            os.close(self._file)
-            raise
+            sync_folder(self.path.parent)
+            self._opened = opened.pop_all()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row and return when it is on the disk.
@@ -100,23 +102,18 @@ class Journal:
             raise ExperimentError(f"{self.path.name} already has a row of {cell}")
         rest = memoryview(json.dumps(row).encode() + b"\n")
         while rest:
-            rest = rest[os.write(self._file, rest) :]
-        os.fsync(self._file)
+            rest = rest[self._file.write(rest) :]
+        os.fsync(self._file.fileno())
         self.finished.add(cell)
 
     def close(self) -> None:
         """Let others open the journal."""
-        os.close(self._file)
+        self._opened.close()
 
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -140,12 +137,17 @@ class ResultsStore:
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
         self.path = Path(path)
         (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.path / _LOCK)
-        try:
+        with ExitStack() as opened:
+            try:
+                opened.enter_context(_lock(self.path / _LOCK, timeout=0))
+            except Timeout:
+                raise ExperimentError(
+                    f"process {self._holder()} already runs a sweep in {self.path}; wait for it, "
+                    "stop it, or use another folder"
+                ) from None
+            (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
             _check_or_write_configuration(self.path / _CONFIGURATION, configuration)
-        except BaseException:
-            self.close()
-            raise
+            self._opened = opened.pop_all()
 
     @property
     def is_complete(self) -> bool:
@@ -163,28 +165,28 @@ class ResultsStore:
         """
         path = self.path / f"{name}.json"
         if not path.exists():
-            write_whole(path, json.dumps(make(), indent=1).encode())
+            _write_json(path, make())
         return read_kept(self.path, name)
 
     def compact(self) -> None:
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
-        temporary = self.path / f"{COMPLETE}.unfinished"
-        pq.write_table(results_table(_all_rows(self.path)), temporary, compression="zstd")
-        _move_into_place(temporary, self.path / COMPLETE)
+        with whole_file(self.path / COMPLETE) as unfinished:
+            pq.write_table(results_table(_all_rows(self.path)), unfinished, compression="zstd")
 
     def close(self) -> None:
         """Let another process run the sweep."""
-        os.close(self._lock)
+        self._opened.close()
+
+    def _holder(self) -> str:
+        try:
+            return (self.path / _PROCESS).read_text(encoding="utf-8").strip() or "unknown"
+        except OSError:
+            return "unknown"
 
     def __enter__(self) -> ResultsStore:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -255,11 +257,6 @@ def read_results(path: str | Path) -> pd.DataFrame:
     if (folder / COMPLETE).exists():
         return frame_of(read_table(folder / COMPLETE))
     return results_frame(_all_rows(folder))
-
-
-def read_configuration(path: str | Path) -> dict[str, Any]:
-    """The configuration of the sweep in a folder."""
-    return _with_todays_keys(_read_json(Path(path) / _CONFIGURATION))
 
 
 def read_table(path: Path) -> pa.Table:
@@ -350,27 +347,22 @@ def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _lock(path: Path) -> int:
-    """An open, locked file that names our process; a lock left by a dead process is no lock."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 100).decode(errors="replace").strip()
-        os.close(handle)
-        raise ExperimentError(
-            f"process {holder or 'unknown'} already runs a sweep in {path.parent}; wait for it, "
-            "stop it, or use another folder"
-        ) from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
+@contextmanager
+def _lock(path: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold a lock, which is the operating system's; its file goes with it, where nobody waits."""
+    lock = FileLock(path, timeout=timeout, thread_local=False)
+    with lock:
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
 
 
 def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:
     wanted = json.loads(json.dumps(dict(configuration)))  # tuples are lists there
     if not path.exists():
-        write_whole(path, json.dumps(wanted, indent=1).encode())
+        _write_json(path, wanted)
         return
     found = _with_todays_keys(_read_json(path))
     differences = [
@@ -398,27 +390,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """A file that is either there with its whole content or not there at all."""
-    temporary = path.with_name(f"{path.name}.unfinished")
-    temporary.write_bytes(content)
-    _move_into_place(temporary, path)
-
-
-def _move_into_place(temporary: Path, path: Path) -> None:
-    handle = os.open(temporary, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    temporary.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    # A new name is on the disk only once its folder is.
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

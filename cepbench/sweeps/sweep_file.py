@@ -1,4 +1,4 @@
-"""A sweep as a small file in TOML, with profiles; the paper's three are such files too.
+"""A sweep as a small file in TOML, with profiles; the sweeps of studies are such files too.
 
 TOML because Python reads it without another package, numbers and texts differ in it, a pattern may
 stand over several lines as it is, and comments may say why.
@@ -6,7 +6,6 @@ stand over several lines as it is, and comments may say why.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cepbench.errors import CepbenchError, DatasetError, ExperimentError
+from cepbench.errors import CepbenchError, DatasetError, ExperimentError, did_you_mean
 from cepbench.planners.registry import default_generators
 from cepbench.streams.nasdaq_files import KIND
 from cepbench.streams.nasdaq_style import NasdaqStyle
@@ -22,11 +21,12 @@ from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SEVERAL, SweepConfig
 from cepbench.sweeps.user_patterns import library_patterns
 
-#: Where the sweeps that come with the package lie; each is known by the stem of its file.
-SWEEPS = Path(__file__).parents[1] / "studies" / "kolchinsky2018" / "sweeps"
-
-#: The experiments of [kolchinsky2018]_, section 6.3, in the order of its figures.
-PAPER_SWEEPS = ("types", "latency", "strategies")
+#: Study -> folder of its sweep files. Those of the package are found by where they lie, so that
+#: reading one loads no study; :func:`cepbench.studies.registry.register` adds those of others.
+SWEEP_FOLDERS: dict[str, Path] = {
+    folder.parent.name: folder
+    for folder in sorted((Path(__file__).parents[1] / "studies").glob("*/sweeps"))
+}
 
 #: The profile of a file that has one of this name, unless another one is asked for.
 DEFAULT_PROFILE = "quick"
@@ -135,7 +135,7 @@ class Sweep:
             f"{len(config.user_patterns)} user-defined" if config.user_patterns else "",
         ]
         profile = f", profile {self.profile}" if self.profile else ""
-        generators = config.generators or ("the paper's nine and those of your own",)
+        generators = config.generators or ("those of the default set",)
         lines = [
             f"{self.name}{profile}: {self.title}",
             *(
@@ -170,12 +170,12 @@ def read_sweep(
     profile: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Sweep:
-    """Read a sweep from a file, or one that comes with the package by its name.
+    """Read a sweep from a file, or that of a study by its name.
 
     Parameters
     ----------
     source : path or str
-        A file in TOML, or one of the names in :func:`named_sweeps`.
+        A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
     profile : str, optional
         A table ``[profile.<name>]`` of the file, whose keys replace those outside of it. By
         default ``quick`` if there is one, else none.
@@ -262,33 +262,41 @@ def read_sweep(
 
 
 def find_sweep(source: str | Path) -> Path:
-    """The file of a sweep that is named by its path, or by its name if it is the package's.
+    """The file of a sweep that is named by its path or, if it is a study's, by its name.
 
     Raises
     ------
     ExperimentError
-        If there is none.
+        If there is none, or several studies have one of that name.
     """
     path = Path(source)
     if path.is_file():
         return path
     named = named_sweeps()
-    if str(source) in named:
-        return named[str(source)]
+    found = [name for name in named if str(source) in (name, name.partition("/")[2])]
+    if len(found) == 1:
+        return named[found[0]]
+    if found:
+        raise ExperimentError(
+            f"several studies have a sweep {str(source)!r}; name one of {', '.join(found)}"
+        )
     if path.suffix == ".toml":
         raise ExperimentError(f"there is no file {path}; is the path right?")
-    near = difflib.get_close_matches(str(source), named, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    short = [name.partition("/")[2] for name in named]
+    hint = did_you_mean(str(source), [*short, *named], cutoff=0.5) or ";"
     raise ExperimentError(
-        f"unknown sweep {str(source)!r}: it is neither a file nor a name; {hint}"
+        f"unknown sweep {str(source)!r}: it is neither a file nor a name{hint} "
         f"Names are {', '.join(named)}"
     )
 
 
 def named_sweeps() -> dict[str, Path]:
-    """Name -> file of the sweeps that come with the package, the paper's three first."""
-    others = sorted(path.stem for path in SWEEPS.glob("*.toml") if path.stem not in PAPER_SWEEPS)
-    return {name: SWEEPS / f"{name}.toml" for name in (*PAPER_SWEEPS, *others)}
+    """``study/name`` -> file of the sweeps of all studies."""
+    return {
+        f"{study}/{path.stem}": path
+        for study, folder in SWEEP_FOLDERS.items()
+        for path in sorted(folder.glob("*.toml"))
+    }
 
 
 def change_of(text: str) -> tuple[str, Any]:
@@ -424,14 +432,14 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
     if not profiles:
         raise ExperimentError(f"{path} has no profiles; leave {asked!r} out")
     raise ExperimentError(
-        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}; "
-        f"did you mean {difflib.get_close_matches(asked, profiles, n=1, cutoff=0.0)[0]!r}?"
+        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
+        f"{did_you_mean(asked, profiles, cutoff=0.0)}"
     )
 
 
 def _unknown(key: Any, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
-    return f"unknown key {key!r}; did you mean {near!r}? Keys are {', '.join(known)}"
+    hint = did_you_mean(str(key), known, cutoff=0.0)
+    return f"unknown key {key!r}{hint} Keys are {', '.join(known)}"
 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
@@ -440,3 +448,12 @@ def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
     unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in style.unusual.items())
     name = f"{KIND}-{style.identifiers}-{style.days}-{style.seed}{unusual}"
     return Path(root) / name
+
+
+def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:
+    """Where the results of a sweep are kept below a folder of data.
+
+    Named by the configuration: another one is another sweep, an equal one resumes. Where the data
+    lies is no part of the name.
+    """
+    return Path(root) / "sweeps" / config.folder_name(experiment)

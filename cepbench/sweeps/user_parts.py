@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.planners.registry import PAPER_GENERATORS, find_generator, own_generators
+from cepbench.planners.registry import find_generator, own_generators
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.store import COMPLETE, read_results
 
@@ -75,11 +75,6 @@ def read_with_own(sweep: str | Path, own: Sequence[str] | None = None) -> pd.Dat
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
     return together.sort_values("pattern_id", kind="stable", ignore_index=True)
-
-
-def of_paper(results: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the generators that [kolchinsky2018]_ compares, whatever else was measured."""
-    return results[results["generator"].isin(PAPER_GENERATORS)]
 
 
 def _folders(sweep: str | Path, own: Sequence[str] | None) -> list[Path]:

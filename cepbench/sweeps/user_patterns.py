@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
-from cepbench.errors import DatasetError, ExperimentError, PatternError
+from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
 from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
 from cepbench.streams.nasdaq_files import KIND
@@ -98,11 +97,9 @@ def user_specs(
         pattern = spec.pattern
         for variable in pattern.variables:
             if variable.type not in known_types:
-                near = difflib.get_close_matches(variable.type, known_types, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise ExperimentError(
                     f"pattern {name!r}: the data has no event of type {variable.type!r} "
-                    f"(variable {variable.name!r}){hint}"
+                    f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"
                 )
         size = max(len(branch.variables) for branch in pattern.branches())
         specs.append(PatternSpec(spec.pattern_id, USER, size, text, seed))

@@ -69,7 +69,6 @@ def test_nested_operators() -> None:
     pattern = parse("PATTERN SEQ(A a, AND(B b, SEQ(C c, A d))) WITHIN 4 units")
     inner = Structure(Operator.SEQ, (C, Variable("d", "A")))
     assert pattern.structure == Structure(Operator.SEQ, (A, Structure(Operator.AND, (B, inner))))
-    assert not pattern.is_simple
 
 
 def test_keywords_in_any_case_over_several_lines_with_comments() -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cepbench.errors import CepbenchError, StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 ROWS = 4
 

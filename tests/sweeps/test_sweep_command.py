@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepbench.commands.app import app
-from cepbench.planners.registry import _GENERATORS
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.estimate import read_estimate
 from cepbench.sweeps.store import read_results
@@ -82,14 +81,11 @@ def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_
     (tmp_path / "tiny.toml").write_text(OWN)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     common = [tmp_path / "tiny.toml", "--plugin", tmp_path / "plugin.py", "--json"]
-    try:
-        done = sweep(
-            "run", *common, "--folder", tmp_path / "one",
-            "--page", "--report", tmp_path / "site", "--notebooks", ROOT / "notebooks",
-        )  # fmt: skip
-        other = sweep("run", *common, "--folder", tmp_path / "two", "--set", "repetitions=2")
-    finally:
-        _GENERATORS.pop("BACKWARDS", None)
+    done = sweep(
+        "run", *common, "--folder", tmp_path / "one",
+        "--page", "--report", tmp_path / "site", "--notebooks", ROOT / "notebooks",
+    )  # fmt: skip
+    other = sweep("run", *common, "--folder", tmp_path / "two", "--set", "repetitions=2")
     assert (done.exit_code, other.exit_code) == (0, 0), done.output + other.output
     results = read_results(json.loads(done.stdout)[0]["results"])
     assert (results["status"] == OK).all()

@@ -14,8 +14,7 @@ from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.sweep_file import (
     KEYS,
-    PAPER_SWEEPS,
-    SWEEPS,
+    SWEEP_FOLDERS,
     change_of,
     data_folder,
     find_sweep,
@@ -183,10 +182,19 @@ def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None
             read_sweep(write(tmp_path, f"data = {data}\nuser_patterns = {names}"))
 
 
-def test_the_papers_sweeps_are_files() -> None:
+def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     named = named_sweeps()
-    assert tuple(named)[:3] == PAPER_SWEEPS
-    assert {path.stem for path in SWEEPS.glob("*.toml")} == set(named)
+    assert {name.partition("/")[0] for name in named} == set(SWEEP_FOLDERS)
+    for study, folder in SWEEP_FOLDERS.items():
+        for path in folder.glob("*.toml"):
+            assert find_sweep(f"{study}/{path.stem}") == find_sweep(path.stem) == path
+    (tmp_path / "latency.toml").write_text('data = "mine"')
+    monkeypatch.setitem(SWEEP_FOLDERS, "other2030", tmp_path)
+    assert find_sweep("other2030/latency") == tmp_path / "latency.toml"
+    with pytest.raises(ExperimentError, match=r"several.*kolchinsky2018/latency, other2030/late"):
+        find_sweep("latency")
     for name in named:
         for profile in read_sweep(name).profiles:
             sweep = read_sweep(name, profile=profile)

@@ -7,18 +7,18 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cepbench import __version__
 from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
+from cepbench.files import whole_file
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import place_columns
 from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.streams.parquet_files import write_in_one_step
 
 _VERSION = 4
 
@@ -121,7 +121,7 @@ def pack(nodes: np.ndarray, kept: NodeState) -> dict[str, np.ndarray]:
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A snapshot: arrays, what it says of itself, and the digest of both."""
-    of_itself = {"version": _VERSION, "cepbench": __version__, **header}
+    of_itself = {"version": _VERSION, "cepbench": version("cepbench"), **header}
     # As bytes, for NumPy's texts take four of them for each character.
     written = np.frombuffer(json.dumps(of_itself).encode(), np.uint8)
     snapshot = {"header": written, **arrays}
@@ -167,15 +167,10 @@ def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None
     SnapshotError
         If it cannot be written.
     """
-
     path = _path(path)
-
-    def write(unfinished: Path) -> None:
-        with unfinished.open("wb") as file:
-            np.savez(file, **snapshot)  # type: ignore[arg-type]
-
     try:
-        write_in_one_step(path, write)
+        with whole_file(path) as unfinished, unfinished.open("wb") as file:
+            np.savez(file, **snapshot)  # type: ignore[arg-type]
     except (OSError, ValueError) as error:
         raise SnapshotError(
             f"the snapshot cannot be written to {path}: {_shown(error)}; give the path of a file "

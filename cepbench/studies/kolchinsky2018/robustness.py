@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.model import OrderPlan
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
@@ -270,7 +270,7 @@ def _attempts(
     problems = {(1.0, 0): right}
     for factor in factors:
         for draw in range(draws):
-            rng = np.random.default_rng([seed, zlib.crc32(case.spec.pattern_id.encode()), draw])
+            rng = rng_for(seed, case.spec.pattern_id, draw)
             wrong = wrong_statistics(case.statistics, factor, rng)
             problems[float(factor), draw] = PlanningProblem.from_pattern(pattern, wrong)
     least = {

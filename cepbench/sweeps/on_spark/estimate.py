@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP
 from cepbench.sweeps.configuration import SweepConfig, identity_of
@@ -34,7 +35,7 @@ from cepbench.sweeps.on_spark.job import (
     resolved,
     workload_of,
 )
-from cepbench.sweeps.store import ResultsStore, of_stream, write_whole
+from cepbench.sweeps.store import ResultsStore, of_stream
 from cepbench.sweeps.warm_up import compile_kernels
 
 
@@ -123,5 +124,6 @@ def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
     stream = own_stream(job.config.data_of[task.stream], spec.pattern)
     reading = time.process_time() - began
     timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
-    write_whole(path, json.dumps(asdict(timing)).encode())
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(asdict(timing)), encoding="utf-8")
     return timing

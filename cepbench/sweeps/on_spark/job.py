@@ -24,8 +24,8 @@ from cepbench.errors import DatasetError, ExperimentError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
-    PAPER_GENERATORS,
     PlanGenerator,
+    default_generators,
     find_generator,
     own_generators,
 )
@@ -145,6 +145,25 @@ def run_sweep(
     for name in own:
         part = replace(config, generators=(name,))
         _measured(spark, part, own_folder(path, name), beside=Path(path), progress=progress)
+    return finished_results(config, path, own)
+
+
+def finished_results(
+    config: SweepConfig, path: str | Path, own: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The rows of a finished sweep as :func:`run_sweep` returns them; nothing is run.
+
+    Parameters
+    ----------
+    config, path, own
+        As :func:`run_sweep` takes them.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder holds no sweep, or two plans of a pattern found different numbers of
+        matches.
+    """
     results = read_with_own(path, own)
     check_agreement(results)
     order = {name: rank for rank, name in enumerate((*config.pattern_sets, USER))}
@@ -217,9 +236,10 @@ def _measured(
 def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
     """The configuration with the names of its plan generators, and those themselves.
 
-    Where it names none they are the paper's nine; users' own are measured beside them.
+    Where it names none they are cepbench's default ones; user-defined ones are measured beside
+    them.
     """
-    names = PAPER_GENERATORS if config.generators is None else config.generators
+    names = default_generators(own=False) if config.generators is None else config.generators
     generators = [find_generator(name) for name in names]
     return replace(config, generators=tuple(entry.name for entry in generators)), generators
 

@@ -13,13 +13,12 @@ from cepbench.studies.kolchinsky2018.profiles import (
     PROFILES,
     cost_model_parameters,
     planning_parameters,
-    restrictions,
     stream_parameters,
     sweep_config,
-    sweep_folder,
 )
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.sweep_file import data_folder, read_sweep
+from cepbench.sweeps.restrictions import restrictions
+from cepbench.sweeps.sweep_file import data_folder, read_sweep, sweep_folder
 from cepbench.sweeps.workload import PATTERN_SETS
 
 
