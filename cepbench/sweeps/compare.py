@@ -12,8 +12,8 @@ from cepbench.arguments import MOST, callback, choice, number, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.result import shown_bytes
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from

@@ -19,7 +19,7 @@ import pyarrow.dataset as arrow_dataset
 
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset import read_declaration

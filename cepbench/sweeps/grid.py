@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cepbench.errors import ExperimentError, did_you_mean
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
-from cepbench.evaluators.registry import EVALUATORS
+from cepbench.errors import ExperimentError
+from cepbench.evaluators.registry import default_evaluator, evaluator_for
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.sweeps.cells import NO_OPTIONS, Cell
 
@@ -83,28 +83,25 @@ class Grid:
         PlanGeneratorError
             If a generator is unknown.
         ExperimentError
-            If an evaluator is unknown, or a generator's plans fit none of the evaluators.
+            If a generator's plans fit none of the evaluators.
+        EvaluationError
+            If an evaluator is unknown.
         """
         if self.repetitions < 1:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
-        for name in (*(self.evaluators or ()), *self.options):
-            if name not in EVALUATORS:
-                raise ExperimentError(
-                    f"unknown evaluator {name!r}{did_you_mean(name, EVALUATORS)}; there are "
-                    f"{', '.join(EVALUATORS)}"
-                )
+        options_of = {evaluator_for(name).name: given for name, given in self.options.items()}
         runs = [
             Cell(generator, evaluator, 0, strategy, float(alpha), window, options)
             for window, strategy, alpha, (generator, evaluator) in itertools.product(
                 self.windows, self.strategies, self.alphas, self._pairs()
             )
-            for options in self.options.get(evaluator, (NO_OPTIONS,))
+            for options in options_of.get(evaluator, (NO_OPTIONS,))
         ]
         cells: list[Cell] = []
         for repetition in range(self.repetitions):
             shift = repetition % max(1, len(runs))
             cells.extend(run._replace(repetition=repetition) for run in runs[shift:] + runs[:shift])
-        unused = self.options.keys() - {cell.evaluator for cell in cells}
+        unused = options_of.keys() - {cell.evaluator for cell in cells}
         if unused:
             raise ExperimentError(
                 f"options of {min(unused)!r}, in which no plan of the sweep runs; name it in "
@@ -119,19 +116,18 @@ class Grid:
 
     def _pairs(self) -> list[tuple[str, str]]:
         """Each generator with each evaluator that runs its plans."""
+        chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
         pairs = []
         for name, generator in self.plan_generators().items():
             kind = generator.kind
-            made_for = next(e.name for e in EVALUATORS.values() if e.plans == kind)
-            # An evaluator of trees takes an order as a left-deep tree; one of orders takes no tree.
-            fitting = [made_for] if self.evaluators is None else [
-                each for each in self.evaluators
-                if kind == "order" or EVALUATORS[each].plans == "tree"
-            ]  # fmt: skip
+            fitting = [
+                entry for entry in chosen or [default_evaluator(kind)] if kind in entry.kinds
+            ]
             if not fitting:
                 raise ExperimentError(
                     f"{name} makes {kind} plans, which none of the evaluators "
-                    f"{', '.join(self.evaluators or ())} runs; add {made_for!r}"
+                    f"{', '.join(entry.name for entry in chosen or ())} runs; add "
+                    f"{default_evaluator(kind).name!r}"
                 )
-            pairs += [(name, evaluator) for evaluator in fitting]
+            pairs += [(name, evaluator.name) for evaluator in fitting]
         return pairs

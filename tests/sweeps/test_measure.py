@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.errors import ExperimentError, PlanGeneratorError
+from cepbench.errors import EvaluationError, ExperimentError, PlanGeneratorError
 from cepbench.planners.registry import default_generators, plan_generator
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.statistics.measure import measure_statistics
@@ -104,7 +104,7 @@ def test_named_evaluators_run_what_they_can() -> None:
     ]
     with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
         cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
-    with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
+    with pytest.raises(EvaluationError, match="no evaluator 'nfa'"):
         cells_of(["TRIVIAL"], ["nfa"], 1)
     with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
         cells_of(["TRIVAL"], None, 1)
