@@ -142,6 +142,10 @@ class EvaluationError(CepbenchError):
     """An evaluator cannot run or continue."""
 
 
+class UnsupportedTaskError(EvaluationError):
+    """An evaluator does not declare what it is asked for; the message names those that do."""
+
+
 class PartialMatchLimitError(EvaluationError):
     """More partial matches are stored than the caller allowed."""
 

@@ -57,4 +57,4 @@ def test_an_edit_of_what_a_generator_calls_is_noticed(tmp_path: Path) -> None:
 
 def test_no_name_leaves_the_folder_of_the_sweep(tmp_path: Path) -> None:
     load_plugins(write(tmp_path, "one", "../../MINE"))
-    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "own"
+    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "user"

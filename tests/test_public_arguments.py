@@ -262,7 +262,9 @@ CALLS: dict[str, Call] = {
     ),
     "plan_evaluator": Call(
         decorated(cep.plan_evaluator),
-        {"function": len, "name": "mine", "plans": "tree", "source": ""},
+        {"function": len, "name": "mine", "kinds": ["tree"], "without_plan": False,
+         "constructs": ["SEQ"], "strategies": ["any"], "outputs": ["matches"], "options": None,
+         "latency": False, "node_times": False, "source": ""},
     ),
     "check_generator": Call(
         cep.check_generator,

@@ -186,7 +186,7 @@ def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) 
     return np.asarray(upper + upper.T + np.diag(own))
 
 
-#: Name -> kind of planning problem, all that the paper's experiments ask a generator for and more.
+#: Name -> kind of planning problem, all that experiments ask a generator for and more.
 PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
     {
         kind.name: kind

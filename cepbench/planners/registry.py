@@ -44,6 +44,8 @@ class PlanGenerator:
         The most variables that it takes; it refuses more.
     anytime : bool
         Whether it is a search that takes a budget as its third argument.
+    default : bool
+        Whether it is compared where nothing else is said.
     """
 
     name: str
@@ -55,6 +57,7 @@ class PlanGenerator:
     source: str = ""
     max_size: int | None = None
     anytime: bool = False
+    default: bool = True
 
     @property
     def is_builtin(self) -> bool:
@@ -74,19 +77,6 @@ OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
 #: A plan within this part of the least cost has the least cost: sums in another order differ.
 TOLERANCE = 1e-9
 
-#: The nine that [kolchinsky2018]_ compares, section 6.1.
-PAPER_GENERATORS = (
-    "TRIVIAL",
-    "EFREQ",
-    "GREEDY",
-    "II-RANDOM",
-    "II-GREEDY",
-    "DP-LD",
-    "ZSTREAM",
-    "ZSTREAM-ORD",
-    "DP-B",
-)
-
 _GENERATORS: dict[str, PlanGenerator] = {}
 
 #: Name → plan generator, in the order in which they were registered.
@@ -103,6 +93,7 @@ def plan_generator(
     source: str = "",
     max_size: int | None = None,
     anytime: bool = False,
+    default: bool = True,
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
@@ -129,6 +120,8 @@ def plan_generator(
         Whether the function is a search that takes a :class:`~cepbench.planners.budget.Budget` as
         its third argument, keeps to it and returns the best plan so far, by itself or, with more
         to say of it, in a :class:`~cepbench.planners.budget.Found`.
+    default : bool
+        Whether it is compared where nothing else is said, see :func:`default_generators`.
 
     Raises
     ------
@@ -154,6 +147,7 @@ def plan_generator(
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
     anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
+    default = flag(default, f"{name}: default", PlanGeneratorError)
 
     def register(function: _F) -> _F:
         if not callable(function):
@@ -172,6 +166,7 @@ def plan_generator(
             source,
             max_size,
             anytime,
+            default,
         )
         for taken in list(_GENERATORS.values()):
             if taken.name.casefold() != name.casefold():
@@ -193,12 +188,20 @@ def own_generators() -> list[str]:
     return [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
 
 
-def default_generators() -> list[str]:
-    """What is compared where nothing else is said: the paper's nine, then the users' own.
+def default_generators(*, own: bool = True) -> list[str]:
+    """Names of the plan generators that are compared where nothing else is said.
 
-    Source of the nine: [kolchinsky2018]_, section 6.1.
+    They are those registered with ``default``: of cepbench's the classic ones, whose plans
+    [kolchinsky2018]_, section 6.1, compares, and every user-defined one that does not opt out.
+
+    Parameters
+    ----------
+    own : bool
+        Whether user-defined generators are among them.
     """
-    return [*PAPER_GENERATORS, *own_generators()]
+    return [
+        name for name, entry in _GENERATORS.items() if entry.default and (own or entry.is_builtin)
+    ]
 
 
 def find_generator(name: str) -> PlanGenerator:

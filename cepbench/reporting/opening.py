@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cepbench.errors import ReportError, did_you_mean
-from cepbench.figures.interactive import use_offline_charts
+from cepbench.figures.offline import use_offline_charts
 from cepbench.plugins import load_plugins
 
 #: What the cell begins with that papermill puts behind the one with the parameters.

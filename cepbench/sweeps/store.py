@@ -1,6 +1,7 @@
 """A folder of results that survives being killed at any moment.
 
-``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` one line a finished row,
+``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` (of several streams
+``<pattern_id>@<stream>.jsonl``) one line a finished row,
 ``results.parquet`` all rows once there is nothing left to do. A row counts as finished when its
 line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs, by the process
 in ``sweep.pid``; the lock is the operating system's, so it goes when the process goes, however it
@@ -13,20 +14,23 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
 from cepbench.files import sync_folder, whole_file
 from cepbench.sweeps.cells import (
+    NO_OPTIONS,
+    RESULT_SCHEMA,
     Cell,
     cell_of,
     frame_of,
-    read_table,
     results_frame,
     results_table,
 )
@@ -38,9 +42,18 @@ _PROCESS = "sweep.pid"
 #: The file that a folder of results has once every cell has a row.
 COMPLETE = "results.parquet"
 
+#: Names of columns and of keys of a configuration in earlier versions -> their names today.
+_RENAMED = {"algorithm": "generator", "plans": "plan_kind"}
+_RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
+#: Columns that earlier versions did not write, and what stands for them in their tables.
+_ADDED = {
+    **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
+    "options": NO_OPTIONS, "stream": "", "window": "",
+}  # fmt: skip
+
 
 class Journal:
-    """The finished rows of one pattern, appended one by one; use it as a context manager.
+    """The finished rows of one pattern on one stream, appended one by one; a context manager.
 
     Opening waits until no other process has the journal open: a task of a killed sweep may live
     on for a moment. It then cuts off a line that the end of a process left unfinished.
@@ -141,18 +154,14 @@ class ResultsStore:
         """Whether the results have been compacted, so that nothing is left to do."""
         return (self.path / COMPLETE).exists()
 
-    def journal_path(self, pattern_id: str) -> Path:
-        """Where the rows of a pattern are; another process may open a :class:`Journal` there."""
-        return journal_path(self.path, pattern_id)
-
-    def finished(self, pattern_id: str) -> set[Cell]:
-        """Cells of a pattern that have a row."""
-        return {cell_of(row) for row in rows_of(self.path, pattern_id)}
+    def finished(self, pattern_id: str, stream: str = "") -> set[Cell]:
+        """Cells of a pattern, on one of several streams, that have a row."""
+        return {cell_of(row) for row in rows_of(self.path, pattern_id, stream)}
 
     def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The JSON object in ``<name>.json``, made and written if it is not there yet.
 
-        For what is expensive and must be the same when the sweep is taken up again.
+        For what is expensive and must be the same when the sweep is resumed.
         """
         path = self.path / f"{name}.json"
         if not path.exists():
@@ -181,14 +190,19 @@ class ResultsStore:
         self.close()
 
 
-def journal_path(folder: str | Path, pattern_id: str) -> Path:
-    """Where the rows of a pattern are within the folder of a sweep."""
-    return Path(folder) / _JOURNALS / f"{pattern_id}.jsonl"
+def journal_path(folder: str | Path, pattern_id: str, stream: str = "") -> Path:
+    """Where the rows of a pattern, and of one stream if there are several, are within a folder."""
+    return Path(folder) / _JOURNALS / f"{of_stream(pattern_id, stream)}.jsonl"
 
 
-def rows_of(folder: str | Path, pattern_id: str) -> list[dict[str, Any]]:
+def of_stream(name: str, stream: str) -> str:
+    """The name of a file that one of several streams has for itself."""
+    return f"{name}@{stream}" if stream else name
+
+
+def rows_of(folder: str | Path, pattern_id: str, stream: str = "") -> list[dict[str, Any]]:
     """The finished rows of one pattern of a sweep, as measured; none if it has none."""
-    path = journal_path(folder, pattern_id)
+    path = journal_path(folder, pattern_id, stream)
     return _read_journal(path) if path.exists() else []
 
 
@@ -245,6 +259,57 @@ def read_results(path: str | Path) -> pd.DataFrame:
     return results_frame(_all_rows(folder))
 
 
+def read_table(path: Path) -> pa.Table:
+    """A results table from Parquet, whichever version of cepbench wrote it.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no Parquet, or lacks columns that every version has written.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ExperimentError(f"{path} cannot be read as Parquet: {error}") from error
+    table = table.rename_columns([_RENAMED.get(name, name) for name in table.schema.names])
+    missing = [name for name in RESULT_SCHEMA.names if name not in table.schema.names]
+    lost = [name for name in missing if name not in _ADDED]
+    if lost:
+        raise ExperimentError(
+            f"{path} is no results table of a sweep: it has no column {lost[0]!r}"
+            + (f", nor {len(lost) - 1} others" if len(lost) > 1 else "")
+        )
+    for name in missing:
+        kind = RESULT_SCHEMA.field(name).type
+        table = table.append_column(name, pa.repeat(pa.scalar(_ADDED[name], kind), len(table)))
+    configurations = map(_todays_configuration, table["configuration"].to_pylist())
+    at = table.schema.get_field_index("configuration")
+    table = table.set_column(at, "configuration", pa.array(configurations, pa.string()))
+    return table.select(RESULT_SCHEMA.names).cast(RESULT_SCHEMA)
+
+
+def _todays_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a journal, whichever version of cepbench wrote it."""
+    if not row.keys().isdisjoint(_RENAMED):
+        row = {_RENAMED.get(name, name): value for name, value in row.items()}
+        row["configuration"] = _todays_configuration(row.get("configuration"))
+    return {**_ADDED, **row}
+
+
+@lru_cache
+def _todays_configuration(text: str | None) -> str | None:
+    """The column ``configuration`` with the keys of today."""
+    try:
+        content = json.loads(text or "")
+    except ValueError:
+        return text
+    return json.dumps(_with_todays_keys(content)) if isinstance(content, dict) else text
+
+
+def _with_todays_keys(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    return {_RENAMED_KEYS.get(key, key): value for key, value in configuration.items()}
+
+
 def _all_rows(folder: Path) -> Iterator[dict[str, Any]]:
     for journal in sorted((folder / _JOURNALS).glob("*.jsonl")):
         yield from _read_journal(journal)
@@ -278,7 +343,7 @@ def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
                 f"{path}, line {number}: not a results row; delete the file, and the sweep "
                 "measures this pattern again"
             )
-        rows.append(json.loads(line))
+        rows.append(_todays_row(json.loads(line)))
     return rows
 
 
@@ -299,7 +364,7 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
     if not path.exists():
         _write_json(path, wanted)
         return
-    found = _read_json(path)
+    found = _with_todays_keys(_read_json(path))
     differences = [
         f"{key} is {json.dumps(found.get(key))} there and {json.dumps(wanted.get(key))} here"
         for key in dict.fromkeys([*wanted, *found])
@@ -308,7 +373,7 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
     if differences:
         raise ExperimentError(
             f"{path.parent} holds a sweep with another configuration: {'; '.join(differences)}. "
-            "Use another folder, or the same configuration to take that sweep up again"
+            "Use another folder, or the same configuration to resume that sweep"
         )
 
 

@@ -67,12 +67,15 @@ class PatternSpec:
         """The parsed pattern."""
         return _parsed(self.text)
 
-    def under(self, strategy: str) -> PatternSpec:
-        """The same pattern under a selection strategy, as the language writes it after STRATEGY."""
-        if strategy == "any":
-            return self
-        before, _, window = self.text.rpartition(" WITHIN ")
-        return replace(self, text=f"{before} STRATEGY {strategy} WITHIN {window}")
+    def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
+        """The same pattern under a selection strategy and a window, both as the language has them.
+
+        Without a window, under its own.
+        """
+        before, _, own = self.text.rpartition(" WITHIN ")
+        if strategy != "any":
+            before += f" STRATEGY {strategy}"
+        return replace(self, text=f"{before} WITHIN {window or own}")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
@@ -134,7 +137,7 @@ def _disjunction(draw: Draw) -> str:
     return _text(draw, f"OR({', '.join(branches)})", conditions)
 
 
-#: Pattern set -> the function that draws one pattern's text, in the order of the paper's figures.
+#: Pattern set -> the function that draws one pattern's text, in the order of [kolchinsky2018]_'s figures.
 PATTERN_SETS: dict[str, Callable[[Draw], str]] = {
     "sequence": _sequence,
     "negation": _negation,

@@ -26,7 +26,7 @@ data = { identifiers = 12, days = 1 }
 generators = ["GREEDY", "BACKWARDS"]
 repetitions = 1
 
-[own_patterns]
+[user_patterns]
 rising = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
 falling = "PATTERN SEQ(MSFT a, GOOG b, CSCO c) WHERE a.price > c.price WITHIN 20 minutes"
 """
@@ -77,7 +77,7 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert "complete" in sweep("list", "--folder", tmp_path).stdout
 
 
-def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(OWN)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     common = [tmp_path / "tiny.toml", "--plugin", tmp_path / "plugin.py", "--json"]
@@ -99,7 +99,7 @@ def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_p
     assert len(cells) == 4 and cells.loc[("own-falling", "BACKWARDS"), "plan"] == "c, b, a"
     assert set(results["pattern_set"]) == {"own"} and set(results["size"]) == {2, 3}
     assert results["pattern"].str.startswith("PATTERN SEQ(MSFT a, GOOG b").all()
-    assert json.loads(results["configuration"].iloc[0])["own_patterns"].keys() == {
+    assert json.loads(results["configuration"].iloc[0])["user_patterns"].keys() == {
         "rising", "falling",
     }  # fmt: skip
 

@@ -27,6 +27,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import load_kernels, measure_pattern, plan_text
 from cepbench.sweeps.store import read_results
 from cepbench.sweeps.workload import PatternSpec
@@ -355,11 +356,8 @@ def _measured(
     columns = ["plan_kind", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
     if not plans:
         return pd.DataFrame(columns=columns)
-    runs = pd.DataFrame(
-        measure_pattern(
-            case.spec, stream, case.statistics, plans, repetitions=repetitions, seed=seed
-        )
-    )
+    grid = Grid(generators=plans, repetitions=repetitions, seed=seed)
+    runs = pd.DataFrame(measure_pattern(case.spec, stream, case.statistics, grid))
     for name in (*_MEASURED, "matches"):
         runs[name] = pd.to_numeric(runs[name]).astype(float) if name in runs else math.nan
     if runs["matches"].dropna().nunique() > 1:
