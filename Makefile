@@ -65,7 +65,8 @@ $(BUILT): pyproject.toml constraints.txt
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS) \
+		$$(grep -rl --include='test_*.py' 'mark\.kernel' tests)
 
 soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or ROUNDS=, SEED=, FILES=
 	$(BIN)/python -m tests.soak --examples $(EXAMPLES) --workers $(WORKERS) \

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cepbench.analysis.averages import CONFIDENCE, bootstrap, geometric_mean
 from cepbench.analysis.significance import EXACT_PAIRS, adjusted, sign_flip_p_values
-from cepbench.analysis.summary import CONFIDENCE, bootstrap, geometric_mean
 
 
 def p_of_scipy(differences: np.ndarray) -> float:
