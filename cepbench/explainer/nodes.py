@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from cepbench.errors import PlanError
 from cepbench.evaluators.joins.nodes import PlannedNodes
-from cepbench.evaluators.joins.partitions import with_partition
 from cepbench.evaluators.registry import Evaluator
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.model import AnyPlan, Plan, leaves, post_order
@@ -57,7 +56,7 @@ def explained_nodes(branch: Pattern, plan: Plan, evaluator: Evaluator) -> list[E
     EvaluationError
         If the evaluator cannot run the plan.
     """
-    run = PlannedNodes(with_partition(branch), evaluator.structure(plan), positions=False)
+    run = PlannedNodes(branch.with_partition(), evaluator.structure(plan), positions=False)
     counted: dict[frozenset[str], list[int]] = {}
     for row, node in enumerate(run.nodes):
         counted.setdefault(frozenset(node.variables), []).append(row)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from cepbench.patterns.model import Attribute, Clause, Comparison, Pattern, Variable
+from cepbench.patterns.model import Clause, Pattern, Variable
 from cepbench.plans.model import leaves
 from cepbench.sql.conditions import ConditionWriter, Place
 from cepbench.sql.dialects import Dialect
@@ -336,19 +336,3 @@ class BranchWriter:
 
     def _quote(self, name: str) -> str:
         return self._dialect.identifier(name)
-
-
-def with_partition(pattern: Pattern) -> Pattern:
-    """The pattern with its partition's attribute equal in all events, as conditions.
-
-    A single event equals itself unless its value is missing, which is in no partition.
-    """
-    name = pattern.strategy.attribute
-    if name is None:
-        return pattern
-    names = pattern.positive_names
-    pairs = list(combinations(names, 2)) or [(names[0], names[0])]
-    equal = tuple(
-        Clause((Comparison("=", Attribute(x, name), Attribute(y, name)),)) for x, y in pairs
-    )
-    return replace(pattern, conditions=pattern.conditions + equal)

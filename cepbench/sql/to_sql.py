@@ -12,7 +12,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
-from cepbench.sql.branch import BranchWriter, Names, Numbered, with_partition
+from cepbench.sql.branch import BranchWriter, Names, Numbered
 from cepbench.sql.conditions import ConditionWriter
 from cepbench.sql.dialects import DIALECTS, Dialect
 from cepbench.sql.pairs import Columns
@@ -158,7 +158,7 @@ class _Query:
         numbered = self._numbered(pattern, columns, written)
         self._writers = [
             BranchWriter(branch, conditions, dialect, written, columns, numbered, self._free)
-            for branch in map(with_partition, self._branches)
+            for branch in map(Pattern.with_partition, self._branches)
         ]
 
     def _numbered(self, pattern: Pattern, columns: Columns, table: str) -> Numbered | None:
