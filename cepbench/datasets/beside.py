@@ -1,8 +1,7 @@
-"""A folder that is filled beside its later place, and does not outlive the process that fills it.
+"""Temporary folders beside their target, which are removed when their process has ended.
 
-Its owner holds a lock on it, which is the operating system's and goes with the process, however it
-ends; so what a killed process left is known from what a living one is at work on, whatever numbers
-processes get. (Not loaded before something is made: the locks are those of POSIX.)
+The process holds an operating system lock on its folder, which is released however it ends; a
+folder without a lock is therefore left over.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from pathlib import Path
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """A new folder with a hidden name beside ``path``; what is left of it afterwards is removed.
+    """A new hidden folder beside ``path``, removed afterwards unless it was renamed.
 
-    Such folders of the same path whose processes have ended are removed first.
+    Left-over folders of the same path are removed first.
 
     Yields
     ------
     Path
-        Empty, on the same file system, so that it can be renamed to ``path``.
+        Empty, on the same file system as ``path``.
 
     Raises
     ------
     OSError
-        If nothing can be written there.
+        If the folder cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     left = re.compile(rf"\.{re.escape(path.name)}\.([0-9a-f]{{32}}|\d+)")
@@ -50,7 +49,7 @@ def _locked_folder(path: Path) -> tuple[Path, int]:
     while True:
         folder = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         folder.mkdir()
-        # Until it is locked, another process may take it for one that was left.
+        # Until it is locked, another process may remove it as left over.
         try:
             handle = os.open(folder, os.O_RDONLY)
         except FileNotFoundError:
@@ -65,7 +64,7 @@ def _locked_folder(path: Path) -> tuple[Path, int]:
 def _remove_if_left(folder: Path) -> None:
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # a file, or gone already
+    except OSError:  # a file, or already removed
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

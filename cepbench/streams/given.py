@@ -1,4 +1,4 @@
-"""A stream as users hand it in; what is none is refused with the call that makes one of it."""
+"""Stream arguments; the error for other objects names the call that converts them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cepbench.streams.event_stream import EventStream
 
 
 def stream_from(given: Any, name: str = "stream") -> EventStream:
-    """The stream that was handed in.
+    """The stream of an argument.
 
     Parameters
     ----------
     given : object
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
 
     Raises
     ------
     StreamError
-        If it is no stream.
+        If it is not a stream.
     """
     if isinstance(given, EventStream):
         return given
@@ -31,9 +31,9 @@ def stream_from(given: Any, name: str = "stream") -> EventStream:
 
 
 def how_to_make_one(given: Any) -> str:
-    """The call that makes a stream of something that is none, for a message."""
+    """The call that makes a stream of another object, for a message."""
     if isinstance(given, EventStream):
-        return "it is a stream already"
+        return "it is already a stream"
     if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):
         path = shown(str(given))
         return (
@@ -50,11 +50,11 @@ def how_to_make_one(given: Any) -> str:
         call, columns = "from_arrow(frame.to_arrow()", list(given.columns)
     else:
         return (
-            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and see to "
+            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and check "
             "the order of the arguments"
         )
     names = ", ".join(str(name)[:40] for name in columns[:8]) or "none"
     return (
-        f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of its '
-        f"columns of event types and times; it has {names}{' …' if len(columns) > 8 else ''}"
+        f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of the '
+        f"columns of event type and time; it has {names}{' …' if len(columns) > 8 else ''}"
     )

@@ -1,4 +1,4 @@
-"""Writing Parquet files of events: there either whole or not at all, cut so that readers skip."""
+"""Writing Parquet files of events, atomically and in row groups that readers can prune."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROW_GROUP = 32_768
 
 
 def write_table(table: pa.Table, file: Path) -> None:
-    """Write a file of events so that it is there either whole or not at all."""
+    """Write a file of events atomically."""
     write_in_one_step(file, lambda unfinished: _write(table, unfinished))
 
 
 def write_in_one_step(file: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` make a hidden file, then give it its name."""
+    """Let ``write`` create a hidden file, then rename it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
     try:
@@ -32,7 +32,7 @@ def write_in_one_step(file: Path, write: Callable[[Path], None]) -> None:
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """How columns are stored: times and numbers that grow as differences, the rest as codes."""
+    """Encodings: deltas for times and increasing numbers, dictionaries for the rest."""
     growing = [name for name in ("ts", "sequence", "row") if name in schema.names]
     return {
         "compression": "zstd",

@@ -19,7 +19,7 @@ from cepbench.errors import DatasetError, ExperimentError, PatternError
 from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
-from cepbench.streams.dataset import read_declaration
+from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.user_patterns import checked_patterns
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
 

@@ -19,7 +19,7 @@ from cepbench.datasets.catalogue import folders, roots
 from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.making import make_nasdaq_style, make_ten_symbols
 from cepbench.errors import DatasetError, StreamError
-from cepbench.streams.dataset import DECLARATION, UNFINISHED
+from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import ten_symbols
 
@@ -201,7 +201,7 @@ def test_what_only_spark_makes_says_how(catalogue: Path) -> None:
         ("nasdaqstyle/quick", r"no data set or path 'nasdaqstyle/quick'; did you mean 'nasdaq-st"),
         ("nasdaq-style/quik", r"'nasdaq-style' has no variant 'quik'; did you mean 'quick'\?"),
         ("xyz", r"no data set or path 'xyz'; there are lobster, minute-bars, nasdaq-style"),
-        ("./xyz", r"there is no data set or Parquet file xyz; is the path right\?"),
+        ("./xyz", r"there is no data set or Parquet file xyz; check the path"),
     ],
 )
 def test_unknown_names_are_answered_with_the_nearest(catalogue: Path, name: str, told: str) -> None:
@@ -231,7 +231,7 @@ def test_it_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_without_any_catalogue_a_name_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cepbench.datasets.catalogue.roots", list)
-    with pytest.raises(DatasetError, match="CEPBENCH_DATASETS name its folder"):
+    with pytest.raises(DatasetError, match="set CEPBENCH_DATASETS to its folder"):
         cep.open_dataset("nasdaq-style/quick")
 
 
@@ -245,7 +245,7 @@ def test_a_folder_of_events_opens_by_its_path(small: Path) -> None:
     assert "four-stocks" in dataset.patterns
     (small / "month=2008-01" / "part-00000.parquet").rename(small / "x.parquet")
     (small / DECLARATION).unlink()
-    with pytest.raises(DatasetError, match=r"no data set of cepbench.*EventStream.from_parquet"):
+    with pytest.raises(DatasetError, match=r"not a cepbench data set.*EventStream.from_parquet"):
         cep.open_dataset(str(small))
 
 
