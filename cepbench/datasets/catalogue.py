@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from platformdirs import user_data_path
+
 import cepbench
 from cepbench.datasets.declaration import DATA, FILE, ON_FIRST_USE, Entry, Variant, read_entry
 from cepbench.streams.dataset_folder import DECLARATION, read_declaration
@@ -60,7 +62,7 @@ def entry_in(folder: Path) -> Entry:
     """The data set that a folder describes.
 
     Generated and ingested events are stored in that folder; for data sets of the installed package,
-    in ``cepbench/datasets`` below ``XDG_DATA_HOME`` or ``~/.local/share``.
+    in ``datasets`` of the user's data folder (``~/.local/share/cepbench`` on Linux).
 
     Raises
     ------
@@ -69,10 +71,7 @@ def entry_in(folder: Path) -> Entry:
     """
     if folder.parent != BUNDLED:
         return read_entry(folder)
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join(
-        os.path.expanduser("~"), ".local", "share"
-    )
-    return read_entry(folder, Path(data) / "cepbench" / _FOLDER / folder.name)
+    return read_entry(folder, user_data_path("cepbench", False) / _FOLDER / folder.name)
 
 
 def undeclared(entry: Entry) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from filelock import FileLock
 from tqdm import tqdm
 
 from cepbench.errors import DatasetError
@@ -131,7 +132,7 @@ MAKERS: Mapping[str, Callable[..., Declaration]] = {
 def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **more: Any) -> None:
     """Make a data set atomically: in a temporary folder, which is renamed when complete.
 
-    Two processes that need it at the same time both make it, with the same result.
+    Of two processes that need it at the same time, one makes it and the other waits.
 
     Raises
     ------
@@ -143,17 +144,22 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **mor
         inspect.signature(maker).bind(path, **parameters, **more)
     except TypeError as error:
         raise DatasetError(f"{path} cannot be made from {dict(parameters)}: {error}") from None
-    from cepbench.datasets.beside import folder_beside
-
+    beside = path.with_name(f".{path.name}.unfinished")
     try:
-        with folder_beside(path) as beside:
-            maker(beside, **parameters, **more)
-            if not (path / DECLARATION).exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if (path / DECLARATION).exists():
+                return
+            # Of a process that was killed, for nobody else holds the lock.
+            shutil.rmtree(beside, ignore_errors=True)
+            try:
+                maker(beside, **parameters, **more)
                 shutil.rmtree(path, ignore_errors=True)
                 beside.rename(path)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
-        if not (path / DECLARATION).exists():  # else another process was faster
-            raise DatasetError(
-                f"{path} cannot be written: {error}; set CEPBENCH_DATASETS to a folder with a "
-                "writable copy of the catalogue"
-            ) from error
+        raise DatasetError(
+            f"{path} cannot be written: {error}; set CEPBENCH_DATASETS to a folder with a writable "
+            "copy of the catalogue"
+        ) from error
