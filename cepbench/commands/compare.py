@@ -85,9 +85,9 @@ def compare(
 
     with progress("running plans", total=1, unit=" runs") as bar:
 
-        def told(finished: int, total: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             bar.total = total
-            bar.update(finished - bar.n)
+            bar.update(done - bar.n)
 
         table = comparison_of(
             asked,
@@ -98,7 +98,7 @@ def compare(
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
-            told=told,
+            on_progress=on_progress,
         )
     if json:
         write_json(
@@ -125,8 +125,8 @@ def _show(table: Comparison) -> None:
     rows: list[list[Any]] = []
     for row in table.to_dict("records"):
         if row["status"] != "ok":
-            told = f"{row['status']}: {row['reason']}"
-            rows.append([row["generator"], row["evaluator"], *[""] * 8, told])
+            why = f"{row['status']}: {row['reason']}"
+            rows.append([row["generator"], row["evaluator"], *[""] * 8, why])
             continue
         speed = row["events_per_second"]
         rows.append(

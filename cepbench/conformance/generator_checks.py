@@ -29,10 +29,10 @@ from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefused
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import (
     OPTIMAL,
-    PAPER_GENERATORS,
     PLAN_GENERATORS,
     TOLERANCE,
     PlanGenerator,
+    default_generators,
     find_generator,
 )
 from cepbench.plans.model import OrderPlan, Plan
@@ -77,7 +77,7 @@ def check_generator(
     was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its own. A problem that the
     generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is no fault, unless it
     refuses all. Costs are then held against the least cost of any plan of the kind, beside those
-    of the paper's generators.
+    of the default generators.
 
     Parameters
     ----------
@@ -284,11 +284,11 @@ def _line(name: str, seed: int, generator: str) -> str:
 
 
 def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
-    """A row a problem and generator: the one that is tried, then the paper's of its kind."""
+    """A row a problem and generator: the one that is tried, then the default ones of its kind."""
     plans = trial.entry.kind
     others = [
         entry
-        for entry in map(find_generator, PAPER_GENERATORS)
+        for entry in map(find_generator, default_generators(own=False))
         if entry.kind == plans and entry.name != trial.entry.name
     ]
     problems = {name: check_problem(name, seed=seed) for name in tried}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 
-import cepbench
 from cepbench.datasets.declaration import DATA, FILE, ON_FIRST_USE, Entry, Variant, read_entry
 from cepbench.streams.dataset_folder import DECLARATION, read_declaration
 
@@ -34,7 +33,7 @@ def roots() -> list[Path]:
     named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     here = Path.cwd()
     above = [folder / _FOLDER for folder in (here, *here.parents)]
-    checkout = Path(cepbench.__file__).resolve().parents[1] / _FOLDER
+    checkout = Path(__file__).resolve().parents[2] / _FOLDER
     return list(dict.fromkeys(path.absolute() for path in (*named, *above, checkout, BUNDLED)))
 
 

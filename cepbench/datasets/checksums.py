@@ -6,7 +6,8 @@ import hashlib
 
 import numpy as np
 
-from cepbench.streams.event_stream import AttributeColumn, CodedStrings, EventStream
+from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 
 def stream_checksum(stream: EventStream) -> str:

@@ -18,10 +18,8 @@ from cepbench.datasets.library import PatternLibrary, read_library
 from cepbench.datasets.source_files import read_source
 from cepbench.errors import DatasetError, did_you_mean
 from cepbench.patterns.model import Pattern
-from cepbench.streams.arrow import stream_from_table
 from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import stream_from_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +255,7 @@ class Dataset:
         positions: bool = False,
     ) -> EventStream:
         if not self._is_source:
-            return stream_from_parquet(
+            return EventStream.from_parquet(
                 self.path,
                 types=types,
                 attributes=attributes,
@@ -266,7 +264,7 @@ class Dataset:
                 positions=positions,
             )
         table, _ = read_source(self.path, self.kind)
-        stream = stream_from_table(table, type=TYPE, time=TIME, attributes=attributes)
+        stream = EventStream.from_arrow(table, type=TYPE, time=TIME, attributes=attributes)
         if start is not None or end is not None:
             times = stream.timestamps
             low = 0 if start is None else int(np.searchsorted(times, _nanoseconds(start)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cepbench.errors import DatasetError
+from cepbench.errors import DatasetError, suggest
 
 FILE = "dataset.toml"
 PROVENANCE = "provenance.md"
@@ -221,9 +220,9 @@ def read_toml(file: Path) -> dict[str, Any]:
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the nearest one, and all known ones."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = suggest(name, names, cutoff=0.5)
     there = f"there are {', '.join(names)}" if names else "there are none"
-    return f"did you mean {near[0]!r}? There are {', '.join(names)}" if near else there
+    return f"did you mean {near!r}? There are {', '.join(names)}" if near else there
 
 
 def _check_keys(

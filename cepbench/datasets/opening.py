@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from pathlib import Path
@@ -35,7 +34,7 @@ from cepbench.datasets.declaration import (
     quoted,
 )
 from cepbench.datasets.making import MAKERS, make_in_one_step
-from cepbench.errors import DatasetError
+from cepbench.errors import DatasetError, suggest
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED, read_declaration
 
 if TYPE_CHECKING:
@@ -137,12 +136,11 @@ def _near(name: str) -> list[str]:
             variants.setdefault(variant, []).append(f"{entry.name}/{variant}")
     if name in variants:
         return variants[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return near
+    if near := suggest(name, known):
+        return [near]
     # The last part may be right although the data set is not.
-    last = difflib.get_close_matches(name.rpartition("/")[2], variants, n=1)
-    return variants[last[0]] if last else []
+    last = suggest(name.rpartition("/")[2], variants)
+    return variants[last] if last else []
 
 
 def open_entry(entry: Entry, name: str = "") -> Dataset:

@@ -100,7 +100,8 @@ def plans_side_by_side(
         Of any kind, or its text; of one with OR each plan has a tree for each branch.
     statistics : Statistics
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and a user's own.
+        Such as names in ``cep.PLAN_GENERATORS``; by default those of
+        :func:`cepbench.planners.registry.default_generators`.
     seed : int
         Of generators that draw at random.
     time_selectivity, alpha, last

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError, did_you_mean
 from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
@@ -178,9 +177,8 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; {found.upper()} comes before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
-        near = difflib.get_close_matches(found.upper(), usable, n=1)
-        if near:
-            return f"; did you mean {near[0]!r}?"
+        if hint := did_you_mean(found.upper(), usable):
+            return hint
         meant_as_name = in_structure and text[span.end :].lstrip()[:1] in (",", ")")
         if found.upper() in _KEYWORDS and (stack[-1:] == ["_DOT"] or meant_as_name):
             return f'; {found} is a keyword; as a name it needs double quotes: "{found}"'
@@ -199,10 +197,11 @@ def _misspelled_operator(
     if kind != "_LPAR" or before is None or not _in_structure(stack) or not stack:
         return None
     word, place = before
-    near = difflib.get_close_matches(word.upper(), _OPERATORS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
-    return f"unknown operator {word!r}; expected {listed}{hint}", place
+    return (
+        f"unknown operator {word!r}; expected {listed}{did_you_mean(word.upper(), _OPERATORS)}",
+        place,
+    )
 
 
 def _not_built_yet(

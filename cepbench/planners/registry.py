@@ -8,14 +8,13 @@ is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cepbench.arguments import elements, flag, shown, whole
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import PlanGeneratorError, suggest
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -45,6 +44,8 @@ class PlanGenerator:
         The most variables that it takes; it refuses more.
     anytime : bool
         Whether it is a search that takes a budget as its third argument.
+    default : bool
+        Whether it is compared where nothing else is said.
     """
 
     name: str
@@ -56,6 +57,7 @@ class PlanGenerator:
     source: str = ""
     max_size: int | None = None
     anytime: bool = False
+    default: bool = True
 
     @property
     def is_builtin(self) -> bool:
@@ -75,19 +77,6 @@ OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
 #: A plan within this part of the least cost has the least cost: sums in another order differ.
 TOLERANCE = 1e-9
 
-#: The nine that [kolchinsky2018]_ compares, section 6.1.
-PAPER_GENERATORS = (
-    "TRIVIAL",
-    "EFREQ",
-    "GREEDY",
-    "II-RANDOM",
-    "II-GREEDY",
-    "DP-LD",
-    "ZSTREAM",
-    "ZSTREAM-ORD",
-    "DP-B",
-)
-
 _GENERATORS: dict[str, PlanGenerator] = {}
 
 #: Name → plan generator, in the order in which they were registered.
@@ -104,6 +93,7 @@ def plan_generator(
     source: str = "",
     max_size: int | None = None,
     anytime: bool = False,
+    default: bool = True,
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
@@ -130,6 +120,8 @@ def plan_generator(
         Whether the function is a search that takes a :class:`~cepbench.planners.budget.Budget` as
         its third argument, keeps to it and returns the best plan so far, by itself or, with more
         to say of it, in a :class:`~cepbench.planners.budget.Found`.
+    default : bool
+        Whether it is compared where nothing else is said, see :func:`default_generators`.
 
     Raises
     ------
@@ -155,6 +147,7 @@ def plan_generator(
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
     anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
+    default = flag(default, f"{name}: default", PlanGeneratorError)
 
     def register(function: _F) -> _F:
         if not callable(function):
@@ -173,6 +166,7 @@ def plan_generator(
             source,
             max_size,
             anytime,
+            default,
         )
         for taken in list(_GENERATORS.values()):
             if taken.name.casefold() != name.casefold():
@@ -194,12 +188,20 @@ def own_generators() -> list[str]:
     return [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
 
 
-def default_generators() -> list[str]:
-    """What is compared where nothing else is said: the paper's nine, then the users' own.
+def default_generators(*, own: bool = True) -> list[str]:
+    """Names of the plan generators that are compared where nothing else is said.
 
-    Source of the nine: [kolchinsky2018]_, section 6.1.
+    They are those registered with ``default``: of cepbench's the classic ones, whose plans
+    [kolchinsky2018]_, section 6.1, compares, and every user-defined one that does not opt out.
+
+    Parameters
+    ----------
+    own : bool
+        Whether user-defined generators are among them.
     """
-    return [*PAPER_GENERATORS, *own_generators()]
+    return [
+        name for name, entry in _GENERATORS.items() if entry.default and (own or entry.is_builtin)
+    ]
 
 
 def find_generator(name: str) -> PlanGenerator:
@@ -214,8 +216,8 @@ def find_generator(name: str) -> PlanGenerator:
     wanted = name.casefold() if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted[:200], by_name, n=1, cutoff=0.5)
-    hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
+    near = suggest(wanted, by_name, cutoff=0.5)
+    hint = f"; did you mean {by_name[near].name}?" if near else "."
     raise PlanGeneratorError(
         f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,6 +10,7 @@ import numpy as np
 
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Comparison, Pattern
+from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -163,10 +163,8 @@ class Sampler:
             drawn = np.arange(total)
         else:
             # Seeded per pair, so that other conditions do not change the sample.
-            names = f"{first} {second}".encode()
-            drawn = np.random.default_rng([self.seed, zlib.crc32(names)]).integers(
-                total, size=self.most
-            )
+            rng = rng_for(self.seed, f"{first} {second}")
+            drawn = rng.integers(total, size=self.most)
         at = np.searchsorted(ends, drawn, "right")
         partner = low[at] + drawn - (ends - (high - low - shared))[at]
         if shared:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
-from cepbench.streams.event_stream import AttributeColumn, CodedStrings, EventStream
-from cepbench.streams.given import how_to_make_one
+from cepbench.streams.advice import how_to_make_one
+from cepbench.streams.columns import AttributeColumn, CodedStrings, StreamColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,15 +89,15 @@ def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
         ) from error
 
 
-def stream_from_table(
+def columns_of_table(
     table: pa.Table,
     *,
     type: str,
     time: str,
     attributes: Iterable[str] | None = None,
     sort: bool = False,
-) -> EventStream:
-    """Validate a table and make it a stream; rows are events in arrival order.
+) -> StreamColumns:
+    """Validate a table and return its columns; rows are events in arrival order.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def stream_from_table(
     if order is not None:
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
-    return EventStream(
+    return StreamColumns(
         types.codes,
         types.values,
         timestamps,

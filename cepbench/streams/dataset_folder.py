@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
+from cepbench.files import whole_file
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
@@ -181,6 +181,5 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _write_json(file: Path, content: Mapping[str, Any]) -> None:
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    os.replace(unfinished, file)
+    with whole_file(file) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy as np
 
 from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
+from cepbench.streams.columns import AttributeColumn, CodedStrings
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,29 +19,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class CodedStrings:
-    """A text column as codes into a table of values; code -1 is a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n,)
-    values : tuple of str
-    """
-
-    codes: np.ndarray
-    values: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, rows: Any) -> CodedStrings:
-        return CodedStrings(self.codes[rows], self.values)
-
-
-AttributeColumn = np.ndarray | CodedStrings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,18 +189,13 @@ class EventStream:
         attributes: Iterable[str] | None = None,
         sort: bool = False,
     ) -> EventStream:
-        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
-        from cepbench.streams.arrow import stream_from_table, table_from_frame
+        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.columns_of_table`."""
+        from cepbench.streams.arrow import columns_of_table, table_from_frame
 
         if attributes is not None:
             attributes = texts(attributes, "attributes", StreamError)
-        return stream_from_table(
-            table_from_frame(frame, type, time, attributes),
-            type=type,
-            time=time,
-            attributes=attributes,
-            sort=sort,
-        )
+        table = table_from_frame(frame, type, time, attributes)
+        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
 
     @classmethod
     def from_arrow(
@@ -234,10 +207,10 @@ class EventStream:
         attributes: Iterable[str] | None = None,
         sort: bool = False,
     ) -> EventStream:
-        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.stream_from_table`."""
-        from cepbench.streams.arrow import stream_from_table
+        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.columns_of_table`."""
+        from cepbench.streams.arrow import columns_of_table
 
-        return stream_from_table(table, type=type, time=time, attributes=attributes, sort=sort)
+        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
 
     @classmethod
     def from_parquet(
@@ -248,24 +221,26 @@ class EventStream:
         time: str = "ts",
         attributes: Iterable[str] | None = None,
         types: Iterable[str] | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
+        start: datetime | int | None = None,
+        end: datetime | int | None = None,
         sort: bool = False,
         positions: bool = False,
     ) -> EventStream:
-        """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_from_parquet`."""
-        from cepbench.streams.parquet import stream_from_parquet
+        """A stream from Parquet; see :func:`cepbench.streams.parquet.columns_of_parquet`."""
+        from cepbench.streams.parquet import columns_of_parquet
 
-        return stream_from_parquet(
-            path,
-            type=type,
-            time=time,
-            attributes=attributes,
-            types=types,
-            start=start,
-            end=end,
-            sort=sort,
-            positions=positions,
+        return cls(
+            *columns_of_parquet(
+                path,
+                type=type,
+                time=time,
+                attributes=attributes,
+                types=types,
+                start=start,
+                end=end,
+                sort=sort,
+                positions=positions,
+            )
         )
 
 

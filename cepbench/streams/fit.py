@@ -14,7 +14,8 @@ from cepbench.patterns.model import (
     Negative,
     Pattern,
 )
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 
 def check_fit(pattern: Pattern, stream: EventStream) -> None:

@@ -12,12 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepbench.streams.dataset_folder import MONTH, Declaration
-from cepbench.streams.nasdaq_style import (
-    ARITHMETIC,
-    MEAN_RATE_PER_WINDOW,
-    RATES_PER_WINDOW,
-    NasdaqStyle,
-)
+from cepbench.streams.nasdaq_style import ARITHMETIC, MEAN_RATE_PER_WINDOW, NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 
 KIND = "nasdaq-style"
@@ -41,13 +36,14 @@ class Part:
 
 
 def parameters_of(style: NasdaqStyle) -> dict[str, Any]:
-    """The parameters in the data set's declaration."""
+    """The parameters in the data set's declaration; bounds and drift only if not the defaults."""
     return {
         "identifiers": style.identifiers,
         "days": style.days,
         "seed": style.seed,
         "first_day": style.first_day.isoformat(),
         "arithmetic": ARITHMETIC,
+        **style.unusual,
     }
 
 
@@ -82,6 +78,8 @@ def declaration_of(
     parameters: Mapping[str, Any],
 ) -> Declaration:
     """The declaration of the data set, from the results of :func:`write_part`."""
+    usual = {"least_rate", "most_rate"}.isdisjoint(style.unusual)
+    mean = MEAN_RATE_PER_WINDOW if usual else style.rates.mean()
     totals = np.sum([counts for counts, _ in made], axis=0)
     return Declaration(
         kind=KIND,
@@ -91,9 +89,9 @@ def declaration_of(
         columns={field.name: str(field.type) for field in made[0][1]},
         notes={
             "arrival rates": (
-                f"{RATES_PER_WINDOW[0]:g} to {RATES_PER_WINDOW[1]:g} events per identifier and 20 "
-                f"minutes, about {MEAN_RATE_PER_WINDOW} on average (the paper prints per second, "
-                "which does not fit its number of events)"
+                f"{style.least_rate:g} to {style.most_rate:g} events per identifier and 20 "
+                f"minutes, about {mean:.1f} on average (the paper prints per second, which does "
+                "not fit its number of events)"
             )
         },
     )

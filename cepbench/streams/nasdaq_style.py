@@ -12,6 +12,8 @@ The paper prints arrival rates of 1 to 45 events *per second*, windows of 20 min
 events, 2100 identifiers and one year, which cannot all hold: 80.5 million events are about 8 for
 each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
 minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
+
+Beyond the paper, the rates can lie between other bounds, and drift.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepbench.arguments import shown, whole
+from cepbench.arguments import number, shown, whole
 from cepbench.errors import DatasetError
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
@@ -35,6 +37,8 @@ MEAN_RATE_PER_WINDOW = 7.8
 ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
+#: A day of an identifier is made at once, and has a millisecond for each of its events.
+_MOST_RATE, _MOST_DRIFT = 1e5, 100.0
 
 DAY_MILLISECONDS = 13 * 30 * 60_000
 WINDOWS_PER_DAY = 19.5
@@ -70,7 +74,7 @@ _KNOWN = (
 )
 
 # Purposes of random generators, distinguished by the seed's spawn key.
-_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES = range(4)
+_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT = range(5)
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,15 @@ class NasdaqStyle:
     seed : int
     first_day : date
         The stream begins on the first trading day on or after it.
+    least_rate, most_rate : float
+        Minimum and maximum expected events of an identifier per 20 minutes; the rates between
+        follow the same power law for any bounds.
+    drift : float
+        Largest factor by which a rate deviates from its mean, drawn for each identifier and
+        segment of the stream, uniformly in its logarithm; 1 for constant rates. The mean over
+        segments is preserved.
+    segment_minutes : int
+        Length of a segment in minutes of trading; 390 are a day.
 
     Raises
     ------
@@ -97,14 +110,35 @@ class NasdaqStyle:
     days: int = 252
     seed: int = 0
     first_day: date = date(2008, 1, 2)
+    least_rate: float = RATES_PER_WINDOW[0]
+    most_rate: float = RATES_PER_WINDOW[1]
+    drift: float = 1.0
+    segment_minutes: int = _MINUTES
 
     def __post_init__(self) -> None:
-        for name, most in (("identifiers", MOST_IDENTIFIERS), ("days", 10_000)):
+        for name, most in (
+            ("identifiers", MOST_IDENTIFIERS), ("days", 10_000), ("segment_minutes", None),
+        ):  # fmt: skip
             value = whole(getattr(self, name), name, DatasetError, least=1, most=most)
             object.__setattr__(self, name, value)
+        for name, bounds in (
+            ("least_rate", {"above": 0.0}),
+            ("most_rate", {"least": self.least_rate, "most": _MOST_RATE}),
+            ("drift", {"least": 1.0, "most": _MOST_DRIFT}),
+        ):
+            factor = number(getattr(self, name), name, DatasetError, **bounds)
+            object.__setattr__(self, name, factor)
         object.__setattr__(self, "seed", whole(self.seed, "seed", DatasetError, least=0, most=None))
         if not isinstance(self.first_day, date):
             raise DatasetError(f"first_day is a datetime.date, not {shown(self.first_day)}")
+
+    @property
+    def unusual(self) -> dict[str, float]:
+        """Bounds of rates, drift and segments, by name, where they are not the usual ones."""
+        usual = NasdaqStyle()
+        names = ("least_rate", "most_rate", "drift", "segment_minutes")
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -136,7 +170,7 @@ class NasdaqStyle:
         """
         start = self._generator(_FOR_RATES, 0).random()
         quantiles = (start + _GOLDEN * np.arange(1, self.identifiers + 1)) % 1.0
-        least, most = RATES_PER_WINDOW
+        least, most = self.least_rate, self.most_rate
         power = 1 - _RATE_EXPONENT
         return np.asarray((least**power + quantiles * (most**power - least**power)) ** (1 / power))
 
@@ -169,12 +203,13 @@ class NasdaqStyle:
 
         Notes
         -----
-        Arrivals are Poisson. A logarithmic price is the day's opening level (a random walk of
-        identifiers and sectors), plus the sector's shocks so far, which all its identifiers
-        share, plus a walk with one step per event. The steps have mean 0 but are skewed: mostly
-        the price drifts one way, and occasionally jumps back. Two identifiers that drift in
-        opposite directions make ``a.difference < b.difference`` rare or frequent: its probability
-        ranges from about 0.01 to 0.95 (0.002 to 0.88 in the paper).
+        Arrivals are Poisson; under drift the rate is constant within a segment. A logarithmic
+        price is the day's opening level (a random walk of identifiers and sectors), plus the
+        sector's shocks so far, which all its identifiers share, plus a walk with one step per
+        event. The steps have mean 0 but are skewed: mostly the price drifts one way, and
+        occasionally jumps back. Two identifiers that drift in opposite directions make
+        ``a.difference < b.difference`` rare or frequent: its probability ranges from about 0.01 to
+        0.95 (0.002 to 0.88 in the paper).
         """
         from_day = max(0, first - 1)  # the first difference needs the price of the day before
         counts, uniform, steps = self._draw(identifiers, from_day, last)
@@ -250,10 +285,14 @@ class NasdaqStyle:
             for day in range(first, last):
                 seed = np.random.SeedSequence([self.seed, identifier, day])
                 rng = np.random.Generator(np.random.PCG64(seed))
+                arrived = self._arrived(identifier, day)
                 # At least one, so that the previous day's price is known.
-                count = max(1, int(rng.poisson(expected[identifier])))
+                count = max(1, int(rng.poisson(expected[identifier] * arrived[-1])))
                 counts.append(count)
-                uniform.append(rng.random(count))
+                times = rng.random(count)
+                if len(arrived) > 2:  # the inverse of the share that has arrived by a time
+                    times = np.interp(times * arrived[-1], arrived, np.linspace(0, 1, len(arrived)))
+                uniform.append(times)
                 step = np.where(
                     rng.random(count) < jump,
                     rng.standard_exponential(count) * ((1 - jump) / jump),
@@ -262,6 +301,20 @@ class NasdaqStyle:
                 step += noise * rng.standard_normal(count)
                 steps.append(step * (side / deviation))
         return np.array(counts), np.concatenate(uniform), np.concatenate(steps)
+
+    def _arrived(self, identifier: int, day: int) -> np.ndarray:
+        """Cumulative expected arrivals by minute of a day, as a fraction of a day without drift.
+
+        Shape (minutes + 1,), beginning with 0; (2,) without drift.
+        """
+        if self.drift == 1.0:
+            return np.array([0.0, 1.0])
+        segment = (day * _MINUTES + np.arange(_MINUTES)) // self.segment_minutes
+        # Drawn from the first segment on, so that fewer days are a part of more.
+        drawn = self._generator(_FOR_DRIFT, identifier).random(segment[-1] + 1)
+        usual = (self.drift - 1 / self.drift) / (2 * np.log(self.drift))
+        factors = self.drift ** (2 * drawn[segment] - 1) / usual
+        return np.concatenate([[0.0], np.cumsum(factors) / _MINUTES])
 
     def _steps_of(self, identifier: int) -> tuple[float, float, float]:
         """Probability of jumps, noise, and sign (±1) of an identifier's price changes."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from cepbench.errors import StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 #: Integers up to here convert to floats exactly.
 _EXACT = 2**53

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ import pyarrow.dataset as ds
 
 from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
-from cepbench.streams.arrow import no_column, stream_from_table
+from cepbench.streams.arrow import columns_of_table, no_column
+from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration
-from cepbench.streams.event_stream import EventStream
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def stream_from_parquet(
+def columns_of_parquet(
     path: str | Path,
     *,
     type: str = "symbol",
@@ -36,7 +35,7 @@ def stream_from_parquet(
     end: datetime | int | None = None,
     sort: bool = False,
     positions: bool = False,
-) -> EventStream:
+) -> StreamColumns:
     """The events of some types in a time range, in order of arrival.
 
     Parameters
@@ -61,7 +60,7 @@ def stream_from_parquet(
 
     Returns
     -------
-    EventStream
+    StreamColumns
         ``type_names`` are the requested types, also those without an event in the range.
         ``positions`` are those among all events; None for a selection without ``positions=True``.
 
@@ -70,7 +69,7 @@ def stream_from_parquet(
     DatasetError
         If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
-        See :func:`cepbench.streams.arrow.stream_from_table`.
+        See :func:`cepbench.streams.arrow.columns_of_table`.
     """
     if not isinstance(path, str | os.PathLike):
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
@@ -109,7 +108,7 @@ def stream_from_parquet(
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = stream_from_table(table, type=type, time=time, attributes=names, sort=sort)
+    stream = columns_of_table(table, type=type, time=time, attributes=names, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:
@@ -117,7 +116,7 @@ def stream_from_parquet(
             places = whole_positions(
                 dataset, wanted_rows, type=type, time=time, keys=keys, by_month=ordered
             )
-        stream = replace(stream, positions=places)
+        stream = stream._replace(positions=places)
     return stream if wanted is None else _with_type_names(stream, wanted)
 
 
@@ -222,12 +221,11 @@ def _in_order(table: pa.Table, time: str) -> pa.Table:
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 
 
-def _with_type_names(stream: EventStream, names: list[str]) -> EventStream:
+def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
     """The same stream with exactly these type names."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in stream.type_names], dtype=np.int32)
-    type_codes = codes[stream.type_codes] if len(stream) else stream.type_codes
-    return replace(stream, type_codes=type_codes, type_names=tuple(names))
+    return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
 def _refuse_unknown(types: list[str], known: Iterable[str], path: Any) -> None:

@@ -12,8 +12,8 @@ from cepbench.arguments import MOST, callback, choice, number, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.result import shown_bytes
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -23,7 +23,8 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import OK, check_agreement, results_frame
-from cepbench.sweeps.measure import cells_of, measure_pattern
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 
 #: Columns of the comparison, in order.
@@ -98,7 +99,7 @@ def compare(
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
-    told: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
@@ -113,10 +114,10 @@ def compare(
     statistics : Statistics, optional
         What plans are made from; measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default the paper's nine and
-        a user's own.
+        Such as names in ``cep.PLAN_GENERATORS``; by default those of
+        :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
-        See :func:`cepbench.sweeps.measure.cells_of`.
+        See :class:`cepbench.sweeps.grid.Grid`.
     repetitions : int
         Runs of each different plan at least, after a warm-up.
     seconds : float
@@ -130,7 +131,7 @@ def compare(
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
-    told : callable, optional
+    on_progress : callable, optional
         Called with how many runs are finished and of how many, first with 0; for a progress bar.
         Runs beyond the repetitions are counted as they come.
 
@@ -148,7 +149,8 @@ def compare(
     PlanGeneratorError
         If a generator is unknown.
     ExperimentError
-        If an evaluator is unknown, a number or word makes no sense, or two runs found different numbers of matches.
+        If an evaluator is unknown, a number or word makes no sense, or two runs found different
+        numbers of matches.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     chosen = generators_from(generators)
@@ -160,16 +162,13 @@ def compare(
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
-    told = callback(told, "told", ExperimentError)
+    on_progress = callback(on_progress, "on_progress", ExperimentError)
     statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
-    runs = measure_pattern(
-        spec,
-        stream,
-        statistics,
-        chosen,
+    grid = Grid(
+        generators=chosen,
         evaluators=evaluators,
         repetitions=repetitions,
         share_equal_plans=True,
@@ -179,8 +178,9 @@ def compare(
         partial_match_limit=limit,
         output=output,
     )
-    if told is not None:
-        runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
+    runs = measure_pattern(spec, stream, statistics, grid)
+    if on_progress is not None:
+        runs = _reporting(runs, len(grid.cells()), on_progress)
     rows = results_frame(runs)
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
@@ -191,12 +191,12 @@ def compare(
     return comparison
 
 
-def _telling(
-    rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
+def _reporting(
+    rows: Iterator[dict[str, Any]], total: int, on_progress: Callable[[int, int], object]
 ) -> Iterator[dict[str, Any]]:
-    told(0, total)
+    on_progress(0, total)
     for count, row in enumerate(rows, start=1):
-        told(count, max(count, total))
+        on_progress(count, max(count, total))
         yield row
 
 
@@ -225,9 +225,9 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
     texts = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
     cells = [f"<td>{html.escape(text)}</td>" for text in texts]
     if row["status"] != OK:
-        told = html.escape(f"{row['status']}: {row['reason']}")
+        why = html.escape(f"{row['status']}: {row['reason']}")
         span = len(_SHOWN) - len(cells)
-        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{told}</td></tr>'
+        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{why}</td></tr>'
     speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
     share = 100 * speed / fastest
     # A bar behind the number, so that the eye finds the fast ones.

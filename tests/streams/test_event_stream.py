@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 FRAME = pd.DataFrame(
     {

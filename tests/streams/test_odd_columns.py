@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cepbench.errors import CepbenchError, StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 ROWS = 4
 
@@ -50,7 +51,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "numbers and texts": ([1, "a", None, 2.5], "type object .*give the column a single type"),
     "mixed categories": (pd.Categorical([1, "a", 2.5, None]), "give the column a single type"),
     "objects": ([object()] * ROWS, "give the column a single type"),
-    "decimals of 101 digits": ([Decimal(10) ** 100] * ROWS, "cannot be converted: Decimal precision"),
+    "decimals of 101 digits": (
+        [Decimal(10) ** 100] * ROWS,
+        "cannot be converted: Decimal precision",
+    ),
 }
 
 

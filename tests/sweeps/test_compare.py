@@ -88,14 +88,14 @@ def test_with_no_time_asked_for_there_are_the_repetitions(
     told: list[tuple[int, int]] = []
     compare(
         PATTERN, stream, generators=generators, repetitions=3, seconds=0,
-        told=lambda *numbers: told.append(numbers),
+        on_progress=lambda *numbers: told.append(numbers),
     )  # fmt: skip
     assert Counter(ran) == dict.fromkeys(SECONDS, 3)
     assert told == [(number, 12) for number in range(13)]
     told.clear()
     compare(
         PATTERN, stream, generators=generators, repetitions=3, seconds=1.0,
-        told=lambda *numbers: told.append(numbers),
+        on_progress=lambda *numbers: told.append(numbers),
     )  # fmt: skip
     assert all(finished <= total for finished, total in told) and told[-1][0] > 12
 

@@ -35,7 +35,7 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     assert set(content) == set(KEYS)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
-        assert sweep.cells() and sweep.config("x").own_patterns
+        assert sweep.cells() and sweep.config("x").user_patterns
     assert read_sweep(printed).profile == "quick"
     assert read_sweep(printed, profile="full").config("x").patterns == 100
     for name in (*PATTERN_SETS, *STRATEGIES):

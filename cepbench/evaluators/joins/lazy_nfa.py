@@ -12,7 +12,15 @@ keeps it until its window ends. Matches are the same.
 from __future__ import annotations
 
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.plans.model import OrderPlan, Tree, TreePlan, leaves
+
+
+def open_lazy_nfa(task: Task) -> JoinRun:
+    """Run the chains of states that the plan's parts are, if they are chains."""
+    assert task.plan is not None
+    return JoinRun(task, [chain(part) for part in task.plan.parts])
 
 
 def chain(plan: OrderPlan | TreePlan) -> Tree:
@@ -41,3 +49,18 @@ def chain(plan: OrderPlan | TreePlan) -> Tree:
         order.append(buffer)
     order.append(tree)
     return OrderPlan(order[::-1]).tree
+
+
+LAZY_NFA = Evaluator(
+    "lazy-nfa",
+    open_lazy_nfa,
+    kinds=("order",),
+    some_kinds=("tree",),
+    check_plan=chain,
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "nesting"),
+    strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
+    latency=True,
+    node_times=True,
+    snapshots=True,
+    source="[kolchinsky2018]_, section 2.2",
+)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,12 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.model import OrderPlan
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import load_kernels, measure_pattern, plan_text
 from cepbench.sweeps.store import read_results
 from cepbench.sweeps.workload import PatternSpec
@@ -269,7 +270,7 @@ def _attempts(
     problems = {(1.0, 0): right}
     for factor in factors:
         for draw in range(draws):
-            rng = np.random.default_rng([seed, zlib.crc32(case.spec.pattern_id.encode()), draw])
+            rng = rng_for(seed, case.spec.pattern_id, draw)
             wrong = wrong_statistics(case.statistics, factor, rng)
             problems[float(factor), draw] = PlanningProblem.from_pattern(pattern, wrong)
     least = {
@@ -355,11 +356,8 @@ def _measured(
     columns = ["plan_kind", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
     if not plans:
         return pd.DataFrame(columns=columns)
-    runs = pd.DataFrame(
-        measure_pattern(
-            case.spec, stream, case.statistics, plans, repetitions=repetitions, seed=seed
-        )
-    )
+    grid = Grid(generators=plans, repetitions=repetitions, seed=seed)
+    runs = pd.DataFrame(measure_pattern(case.spec, stream, case.statistics, grid))
     for name in (*_MEASURED, "matches"):
         runs[name] = pd.to_numeric(runs[name]).astype(float) if name in runs else math.nan
     if runs["matches"].dropna().nunique() > 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, plan_generator
+from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -51,15 +50,6 @@ STATISTICS = Statistics(
     stream_rate=1.0,
 )
 CASE = PlanningCase(SPEC, STATISTICS)
-
-
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 @pytest.fixture(scope="module")
@@ -192,16 +182,14 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
         assert row["more_comparisons"] == row["comparisons"] / own["comparisons"]
 
 
-def test_refusals_and_failures_are_rows(
-    registered: Callable[..., Any], stream: EventStream
-) -> None:
-    @registered("PICKY", kind="order")
+def test_refusals_and_failures_are_rows(stream: EventStream) -> None:
+    @plan_generator("PICKY", kind="order")
     def picky(problem: Any, rng: Any) -> Any:
         if not math.isclose(problem.rate(0), 0.5):
             raise PlanningRefusedError("only exact numbers")
         return range(problem.n)
 
-    @registered("BROKEN", kind="tree")
+    @plan_generator("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return 0
 
