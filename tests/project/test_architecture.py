@@ -100,7 +100,7 @@ def test_the_table_has_every_room_and_no_other() -> None:
 @EACH
 def test_a_room_sees_only_what_the_table_says(path: Path) -> None:
     room = room_of(path)
-    everywhere = {"errors", "arguments", "papers", room}
+    everywhere = {"errors", "arguments", "papers", "markup", room}
     for name in imported_by(path):
         if name.startswith("cepbench."):
             seen = name.split(".")[1]
