@@ -167,9 +167,9 @@ PRINTED = [
         "AND(MSFTStock m, GOOGStock g, INTCStock i) WHERE m.difference < g.difference "
         "WITHIN 20 minutes",
     ),
-    # SASE+ 2008, Figure 1
+    # SASE+ 2008, Figure 1, with an unambiguous strategy in place of skip_till_next_match
     (
-        "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE skip_till_next_match(a, b, c) {\n"
+        "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE consuming(a, b, c) {\n"
         "a.tag_id = b.tag_id\nand\na.tag_id = c.tag_id\n/* equivalently, [tag_id] */ }\n"
         "WITHIN 12 hours",
         "SEQ(Shelf a, NOT(Register b), Exit c) WHERE a.tag_id = b.tag_id AND a.tag_id = c.tag_id "
@@ -183,7 +183,7 @@ PRINTED = [
         "b[i].from = b[i-1].to WITHIN 3 hours",
     ),
     (
-        "PATTERN SEQ(Stock+ a[], Stock b) WHERE skip_till_next_match(a[], b) {\n[symbol] and "
+        "PATTERN SEQ(Stock+ a[], Stock b) WHERE consuming(a[], b) {\n[symbol] and "
         "a[1].volume > 1000 and a[i].price > avg(a[..i-1].price) and "
         "b.volume < 80%*a[a.LEN].volume }\nWITHIN 1 hour",
         "SEQ(KL(Stock a), Stock b) WHERE b.symbol = a.symbol AND a[1].volume > 1000 AND "
@@ -251,7 +251,7 @@ def test_patterns_as_printed(text: str, meant: str) -> None:
         ),
         (
             "PATTERN SEQ (T1 e1, T2 e2, · · · , Tn en)WHERE (c1,1 ∧ c1,2 ∧ · · · ∧ cn,n)",
-            "column 28: unexpected '·'.*dots cannot stand for them",
+            "column 28: unexpected '·'.*write out the parts",
         ),
         ("PATTERN SEQ (T1 e1, T2 e2)WHERE (c1,1 ∧ c1,2)", "column 36: unexpected ','"),
     ],
@@ -270,7 +270,6 @@ def test_schematic_patterns_stand_for_none(text: str, words: str) -> None:
         ("STRATEGY partition_contiguity(x)", " STRATEGY partition_contiguity(x)"),
         ('STRATEGY partition_contiguity ("a b")', ' STRATEGY partition_contiguity("a b")'),
         ("STRATEGY skip_till_any_match", ""),
-        ("STRATEGY skip_till_next_match", " STRATEGY consuming"),
         ("WHERE skip_till_any_match(a, b) { a.x < 1 }", " WHERE a.x < 1"),
         ("WHERE skip_till_any_match { a.x < 1 ; b.x < 2 }", " WHERE a.x < 1 AND b.x < 2"),
         ("WHERE strict_contiguity(b, a) { true }", " STRATEGY strict_contiguity"),
@@ -287,6 +286,23 @@ def test_strategies(clause: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "clause",
+    [
+        "STRATEGY skip_till_next_match",
+        "STRATEGY Skip_Till_Next_Match",
+        "WHERE skip_till_next_match(a, b) { a.x < 1 }",
+        "WHERE skip_till_next_match { a.x < 1 }",
+    ],
+)
+def test_a_strategy_of_two_meanings_is_refused_with_both(clause: str) -> None:
+    with pytest.raises(PatternNameError, match="two meanings") as error:
+        parse(f"PATTERN SEQ(A a, B b) {clause} WITHIN 9 s")
+    message = str(error.value)
+    assert "`consuming`" in message and "`next`" in message
+    assert "STRATEGY consuming" in message and "line 1" in message
+
+
+@pytest.mark.parametrize(
     ("clause", "column", "words"),
     [
         ("STRATEGY consumming", 32, "did you mean 'consuming'"),
@@ -297,9 +313,9 @@ def test_strategies(clause: str, meant: str) -> None:
         ("WHERE skip_till_last_match(a, b) { a.x < 1 }", 29, "unknown strategy 'skip_till_last"),
         ("WHERE skip_till_any_match(a, c) { a.x < 1 }", 52, "unknown variable 'c'"),
         ("WHERE skip_till_any_match(b) { a.x < 1 }", 48, "variable a is not listed"),
-        ("WHERE partition_contiguity(a, b) { a.x < 1 }", 29, "there is none"),
-        ("WHERE partition_contiguity(a, b) { [x] and [y] }", 29, "there are x, y"),
-        ("WHERE strict_contiguity { [x] } STRATEGY any", 55, "names a strategy already"),
+        ("WHERE partition_contiguity(a, b) { a.x < 1 }", 29, "found none"),
+        ("WHERE partition_contiguity(a, b) { [x] and [y] }", 29, "found x, y"),
+        ("WHERE strict_contiguity { [x] } STRATEGY any", 55, "already names a strategy"),
         ("WHERE strict_contiguity { [x] ", 54, "expected a closing brace"),
     ],
 )
@@ -333,7 +349,7 @@ def test_windows(within: str, parameters: dict, meant: str) -> None:
         ("W", {}, "parameter W has no value"),
         ("W", {"W": "20 minuets"}, "did you mean 'minutes'"),
         ("W", {"W": "minutes"}, "a text must be a number and a unit"),
-        ("W", {"W": "1.2.3 s"}, "'1.2.3' is no number"),
+        ("W", {"W": "1.2.3 s"}, "'1.2.3' is not a number"),
         ("W", {"W": "99999999999 days"}, "longer than"),
         ("W s", {"W": "20 s"}, "a window is a number"),
     ],

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis.checks import DERIVED, FEWEST, KINDS, Check, Measured, Selection, measure
+from cepbench.analysis.checks import (
+    CHECK_KINDS,
+    DERIVED,
+    FEWEST,
+    ClaimCheck,
+    Measured,
+    Selection,
+    measure,
+)
 from cepbench.errors import ReportError
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.reporting.ledger import (
@@ -27,15 +36,16 @@ from cepbench.reporting.ledger import (
     ledger_for_readers,
     reasons_for_readers,
 )
+from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.sweeps.cells import LIMIT, OK
 from cepbench.sweeps.workload import PATTERN_SETS
 
-CLAIMS = claims()
+CLAIMS = claims(STUDY)
 EVERY_CLAIM = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 PATTERNS = 6  # of each size in each set
 
 
-def sides(check: Check) -> list[Selection]:
+def sides(check: ClaimCheck) -> list[Selection]:
     return [side for side in (check.over, check.under, *(check.than or ())) if side]
 
 
@@ -71,7 +81,7 @@ def table_measuring(
 
 
 def runs(
-    check: Check, value: float, size: int, level: float, noise: float
+    check: ClaimCheck, value: float, size: int, level: float, noise: float
 ) -> list[tuple[str, float, str, float]]:
     """Algorithm, alpha, strategy and the metric's logarithm, once for each run that is needed."""
     found: dict[tuple[str, float, str], float] = {}
@@ -82,7 +92,7 @@ def runs(
     return [(*key, log) for key, log in found.items()]
 
 
-def log_of(check: Check, value: float, size: int, level: float, noise: float) -> float:
+def log_of(check: ClaimCheck, value: float, size: int, level: float, noise: float) -> float:
     """What the first side's runs have; the others have 0."""
     match check.kind:
         case "trend":
@@ -97,7 +107,7 @@ def log_of(check: Check, value: float, size: int, level: float, noise: float) ->
             return math.log(value) + noise
 
 
-def columns(check: Check, log: float, level: float) -> Mapping[str, float]:
+def columns(check: ClaimCheck, log: float, level: float) -> Mapping[str, float]:
     if check.metric in DERIVED:
         needed = DERIVED[check.metric][0]
         falls = check.metric == "stream_throughput"  # as the time rises
@@ -152,7 +162,7 @@ def test_a_claim_is_about_what_exists(claim: Claim) -> None:
     for side in sides(claim.check):
         assert set(side.generators) <= set(PLAN_GENERATORS)
     assert set(claim.check.pattern_sets) <= set(PATTERN_SETS)
-    assert claim.check.kind in KINDS
+    assert claim.check.kind in CHECK_KINDS
     assert claim.low < claim.high
     assert "“" not in claim.statement and '"' not in claim.statement  # ours, no quotation
 
@@ -219,7 +229,7 @@ def results(ratios: list[float], **more: object) -> pd.DataFrame:
     )  # fmt: skip
 
 
-GAIN = Check("ratio", "events_per_second", Selection(("DP-LD",)), Selection(("EFREQ",)))
+GAIN = ClaimCheck("ratio", "events_per_second", Selection(("DP-LD",)), Selection(("EFREQ",)))
 
 
 def test_a_ratio_is_the_geometric_mean_over_patterns() -> None:
@@ -263,7 +273,7 @@ def test_the_level_of_a_set_is_no_trend() -> None:
         ]
     )
     table["pattern_id"] = table["pattern_id"] + "-" + table["size"].astype(str)
-    measured = measure(Check("trend", GAIN.metric, GAIN.over, GAIN.under), table)
+    measured = measure(ClaimCheck("trend", GAIN.metric, GAIN.over, GAIN.under), table)
     assert measured.value == pytest.approx(0.5)
     assert measured.low == pytest.approx(0.5) and measured.high == pytest.approx(0.5)
 
@@ -275,7 +285,7 @@ def test_plans_that_cost_nearly_the_same_are_not_equal() -> None:
         for number, by in enumerate([0.0, 1e-12, 1e-3, 0.05] * 3)
         for name in ("GREEDY", "DP-LD")
     ]  # fmt: skip
-    check = Check("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
+    check = ClaimCheck("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
     assert measure(check, pd.DataFrame(rows)).value == pytest.approx(0.5)
 
 
@@ -285,7 +295,7 @@ def test_across_sets_the_highest_counts() -> None:
          results([3.0] * 6).assign(pattern_set="kleene")]
     )  # fmt: skip
     for take, value in {"lowest": 2.0, "median": 3.0, "highest": 8.0}.items():
-        check = Check("ratio", "events_per_second", GAIN.over, GAIN.under,
+        check = ClaimCheck("ratio", "events_per_second", GAIN.over, GAIN.under,
                       across="pattern_set", take=take)  # fmt: skip
         assert measure(check, table).value == pytest.approx(value)
 
@@ -298,7 +308,7 @@ def test_a_run_that_did_not_end_leaves_a_maximum_without_bound() -> None:
             for number, seconds in enumerate([1.0, 2.0, 3.0, 4.0])
         ]
     )  # fmt: skip
-    check = Check("maximum", "plan_seconds", Selection(("DP-B",)))
+    check = ClaimCheck("maximum", "plan_seconds", Selection(("DP-B",)))
     measured = measure(check, table)
     assert (measured.value, measured.low, measured.high) == pytest.approx((3.0, 3.0, math.inf))
     assert measured.left_out == 1
@@ -322,7 +332,7 @@ def test_the_whole_interval_decides(interval: tuple[float, float], verdict: str)
 def test_the_ledger_has_a_row_a_claim_with_its_verdict_and_reason() -> None:
     good = CLAIMS[0]
     tables = {good.results: table_measuring(good, inside(good))}
-    table = ledger(tables)
+    table = ledger("kolchinsky2018", tables)
     assert list(table["id"]) == [claim.id for claim in CLAIMS]
     assert set(table["verdict"]) <= set(VERDICTS)
     own = table.set_index("id").loc[good.id]
@@ -337,7 +347,7 @@ def test_fewer_partial_matches_are_shown_beside_throughput() -> None:
     saving = made.assign(
         partial_matches_created=[50.0 if name == "DP-LD" else 150.0 for name in made["generator"]]
     )
-    table = ledger({claim.results: saving}).set_index("id")
+    table = ledger("kolchinsky2018", {claim.results: saving}).set_index("id")
     assert table.loc[claim.id, "saved"] == pytest.approx(3.0)
     assert np.isnan(table.loc["join-orders-memory", "saved"])
     assert "3.00 (3.00 to 3.00)" in ledger_for_readers(table.reset_index()).to_html()
@@ -349,7 +359,7 @@ def test_the_interval_of_saved_partial_matches_is_that_of_the_ratio_s_inverse() 
     factors = made["pattern_id"].rank(method="dense").to_numpy()
     ours = (made["generator"] == "DP-LD").to_numpy()
     made["partial_matches_created"] = np.where(ours, 100.0, 100.0 * (1 + factors / 10))
-    row = ledger({claim.results: made}).set_index("id").loc[claim.id]
+    row = ledger("kolchinsky2018", {claim.results: made}).set_index("id").loc[claim.id]
     expected = np.exp(np.mean(np.log(1 + factors[ours] / 10)))
     assert row["saved"] == pytest.approx(expected)
     assert 1 < row["saved_low"] < row["saved"] < row["saved_high"] < 1 + factors.max() / 10
@@ -359,7 +369,9 @@ def test_reasons_are_told_unless_the_claim_holds() -> None:
     claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
     assert claim.reason is not None
     for value, told in ((inside(claim), False), (1.0, True)):
-        table = ledger({claim.results: table_measuring(claim, value)}).set_index("id")
+        table = ledger("kolchinsky2018", {claim.results: table_measuring(claim, value)}).set_index(
+            "id"
+        )
         assert (claim.reason.title in table.loc[claim.id, "why"]) == told
         assert (claim.reason.text == table.loc[claim.id, "reason"]) == told
         html = reasons_for_readers(table.loc[[claim.id]].reset_index()).to_html()
@@ -367,7 +379,7 @@ def test_reasons_are_told_unless_the_claim_holds() -> None:
 
 
 def test_the_table_for_readers_escapes_and_has_no_raw_missing_values() -> None:
-    table = ledger({})
+    table = ledger("kolchinsky2018", {})
     table.loc[0, "why"] = "<b>why</b>"
     html = ledger_for_readers(table).to_html()
     assert "&lt;b&gt;why" in html and "<b>why" not in html
@@ -388,8 +400,8 @@ statement = "s"
 kind = "ratio"
 results = "figures_3_4_5"
 metric = "events_per_second"
-over = { algorithms = ["DP-LD"] }
-under = { algorithms = ["EFREQ"] }
+over = { generators = ["DP-LD"] }
+under = { generators = ["EFREQ"] }
 expected = { from = 1.0 }
 """
 
@@ -408,7 +420,8 @@ def test_a_ledger_with_a_mistake_says_which(
     tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     path = tmp_path / "ledger.toml"
+    study = replace(STUDY, folder=tmp_path)
     text = WHOLE + change[1] if not change[0] else WHOLE.replace(*change)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ReportError, match=message):
-        claims(path)
+        claims(study)

@@ -40,11 +40,8 @@ def has_room(node, extra, plan, state):
         The node, and how many more rows.
     plan, state : Plan, NodeState
     """
-    start, end, capacity = (
-        state.rows[node, START],
-        state.rows[node, END],
-        state.rows[node, CAPACITY],
-    )
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
     if end + extra <= capacity:
         return True
     if 2 * (end - start + extra) > capacity:
@@ -55,23 +52,20 @@ def has_room(node, extra, plan, state):
 
 @njit_in_place
 def _move_to_front(node, plan, state):
-    start, end, capacity = (
-        state.rows[node, START],
-        state.rows[node, END],
-        state.rows[node, CAPACITY],
-    )
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
     for column in range(plan.nodes[node, INTS]):
-        base = state.rows[node, INT_OFFSET] + column * capacity
+        base = rows[INT_OFFSET] + column * capacity
         for row in range(end - start):
             state.ints[base + row] = state.ints[base + start + row]
     for column in range(plan.nodes[node, FLOATS]):
-        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+        base = rows[FLOAT_OFFSET] + column * capacity
         for row in range(end - start):
             state.floats[base + row] = state.floats[base + start + row]
-    state.rows[node, START] = 0
-    state.rows[node, END] = end - start
-    state.rows[node, FRESH] -= start
-    state.rows[node, SHIFT] += start
+    rows[START] = 0
+    rows[END] = end - start
+    rows[FRESH] -= start
+    rows[SHIFT] += start
 
 
 @njit_in_place
@@ -86,18 +80,15 @@ def expire(node, oldest, plan, state):
     node, oldest : int
     plan, state : Plan, NodeState
     """
-    start, end, capacity = (
-        state.rows[node, START],
-        state.rows[node, END],
-        state.rows[node, CAPACITY],
-    )
-    base = state.rows[node, INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    base = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
     while start < end and state.ints[base + start] < oldest:
         start += 1
-    state.rows[node, START] = start
+    rows[START] = start
     if plan.nodes[node, EARLIEST] == plan.nodes[node, LATEST]:
         # Events expire in the order in which they came.
-        state.rows[node, FRESH] = end
+        rows[FRESH] = end
         return end - start
     live = 0
     earliest = state.ints[base + start : base + end]
@@ -105,29 +96,26 @@ def expire(node, oldest, plan, state):
         live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
         _compact(node, oldest, live, plan, state)
-    state.rows[node, FRESH] = state.rows[node, END]
+    rows[FRESH] = rows[END]
     return live
 
 
 @njit_in_place
 def _compact(node, oldest, live, plan, state):
-    start, end, capacity = (
-        state.rows[node, START],
-        state.rows[node, END],
-        state.rows[node, CAPACITY],
-    )
-    earliest = state.rows[node, INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    earliest = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
     for column in range(plan.nodes[node, INTS]):
         if column != plan.nodes[node, EARLIEST]:
-            base = state.rows[node, INT_OFFSET] + column * capacity
+            base = rows[INT_OFFSET] + column * capacity
             _compact_column(state.ints, base, state.ints, earliest, start, end, oldest)
     for column in range(plan.nodes[node, FLOATS]):
-        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+        base = rows[FLOAT_OFFSET] + column * capacity
         _compact_column(state.floats, base, state.ints, earliest, start, end, oldest)
     # Last of all, since it decides for the other columns which rows are kept.
     _compact_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
-    state.rows[node, START] = 0
-    state.rows[node, END] = live
+    rows[START] = 0
+    rows[END] = live
 
 
 @njit_in_place

@@ -53,16 +53,12 @@ class NodeState(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events that arrive together, those of a type once for each leaf that takes it."""
+    """Events that arrive together: for each leaf, in order of arrival, those that it takes."""
 
-    events: (
-        np.ndarray
-    )  #: int64 (2 or 3, m): timestamps, positions and maybe ranks, leaf after leaf,
-    #: in order of arrival within a leaf
+    events: np.ndarray  #: int64 (2 or 3, m), leaf after leaf: timestamps, positions, maybe ranks
     starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
-    values: np.ndarray  #: float64 (size,); column c of leaf l starts at
-    #: value_starts[l] + c * (number of its events)
-    value_starts: np.ndarray  #: int64 (leaves,)
+    values: np.ndarray  #: float64 (size,), leaf after leaf, column after column
+    value_starts: np.ndarray  #: int64 (leaves,), where each leaf's values start
 
 
 class Pace(NamedTuple):
