@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -400,17 +400,12 @@ def _origin(path: str) -> dict[str, Any]:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
 
 
-def function_of(part: PlanGenerator | Evaluator) -> Callable[..., Any]:
-    """What a plan generator or an evaluator is implemented by."""
-    return part.function or part.open if isinstance(part, Evaluator) else part.function
-
-
 def hash_of_code(part: PlanGenerator | Evaluator) -> str:
     """Changes when a user-defined function is edited, or anything else in its file.
 
     Of a function from a notebook its own text counts; what it calls is not followed there.
     """
-    function = function_of(part)
+    function = part.function
     named = function if hasattr(function, "__qualname__") else type(function)
     try:
         file = Path(inspect.getsourcefile(named) or "")

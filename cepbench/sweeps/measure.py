@@ -15,6 +15,7 @@ from typing import Any
 
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -145,7 +146,7 @@ def measure_pattern(
         if entry.status == OK:
             if entry.plan is not None:
                 row |= {
-                    "plan": plan_text(entry.plan),
+                    "plan": entry.plan.text,
                     "plan_cost": entry.plan.cost,
                     "plan_log_cost": entry.plan.log_cost,
                 }
@@ -260,21 +261,6 @@ def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> St
     return statistics if isinstance(statistics, Statistics) else statistics[window]
 
 
-def plan_text(plan: Any) -> str:
-    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree.
-
-    With a bar between the plans of several branches.
-    """
-    return " | ".join(
-        ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
-        for part in plan.parts
-    )
-
-
-def _bracketed(tree: Any) -> str:
-    return tree if isinstance(tree, str) else f"({', '.join(map(_bracketed, tree))})"
-
-
 def _planned(
     generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
 ) -> Planned:
@@ -334,7 +320,7 @@ def _run(
         result = evaluate(pattern, stream, plan, **how)
         found = _known(result.metrics.to_dict())
         measured = {k: found.pop(k) for k in METRICS if k in found} | dict.fromkeys(LATENCY)
-        if grid.latency:
+        if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
             latencies = _known(timed.metrics.to_dict())
             measured |= {k: latencies[k] for k in LATENCY}
@@ -347,8 +333,8 @@ def _run(
 
 
 def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
-    return {k: v if v == v else None for k, v in metrics.items()}
+    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
+    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
 
 
 def _reason(error: BaseException) -> str:

@@ -36,7 +36,7 @@ from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
-from cepbench.sweeps.configuration import SweepConfig, evaluators_of, function_of, identity_of
+from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.store import (
@@ -323,7 +323,7 @@ def pickled(generators: Sequence[PlanGenerator], evaluators: Sequence[Evaluator]
     """Plan generators and evaluators for the workers: user-defined ones by code, others by name."""
     parts: list[PlanGenerator | Evaluator] = [*generators, *evaluators]
     with ExitStack() as by_value:
-        for name in {function_of(part).__module__ for part in parts if not part.is_builtin}:
+        for name in {part.function.__module__ for part in parts if not part.is_builtin}:
             # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
