@@ -10,7 +10,6 @@ import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cepbench.explainer.columns import (
     MISSING,
@@ -24,6 +23,7 @@ from cepbench.explainer.columns import (
 from cepbench.explainer.text import groups_of, labelled
 from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
+from cepbench.plans.tree import Tree
 
 _LETTER = 7.8  # pixels of a letter of a name, generous
 _MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
@@ -56,7 +56,7 @@ LEGEND = (
 )
 
 
-def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) -> str:
+def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
     """The tree of one branch as an inline SVG, partial matches beside its nodes.
 
     Parameters
@@ -74,7 +74,7 @@ def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) 
 
 
 def tree_picture(
-    tree: Any,
+    tree: Tree[str],
     table: Sequence[Row],
     *,
     measured: bool,

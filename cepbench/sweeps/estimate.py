@@ -27,7 +27,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, plan_text, run_arguments
+from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, run_arguments
 from cepbench.sweeps.workload import PatternSpec
 
 #: Probability with which the time is expected to lie between the bounds of an estimate.
@@ -185,7 +185,7 @@ def time_pattern(
         plan = plans.of(cell).plan
         if plan is None:
             continue
-        same = (cell.evaluator, cell.options, cell.strategy, cell.window, plan_text(plan))
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, plan.text)
         if same not in runs:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended

@@ -140,7 +140,7 @@ def measure_pattern(
         }
         if entry.plan is not None:
             row |= {
-                "plan": plan_text(entry.plan),
+                "plan": entry.plan.text,
                 "plan_cost": entry.plan.cost,
                 "plan_log_cost": entry.plan.log_cost,
             }
@@ -253,21 +253,6 @@ class Plans:
 
 def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> Statistics:
     return statistics if isinstance(statistics, Statistics) else statistics[window]
-
-
-def plan_text(plan: Any) -> str:
-    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree.
-
-    With a bar between the plans of several branches.
-    """
-    return " | ".join(
-        ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
-        for part in plan.parts
-    )
-
-
-def _bracketed(tree: Any) -> str:
-    return tree if isinstance(tree, str) else f"({', '.join(map(_bracketed, tree))})"
 
 
 def _planned(

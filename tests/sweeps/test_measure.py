@@ -14,7 +14,7 @@ import pytest
 
 from cepbench.errors import EvaluationError, ExperimentError, PlanGeneratorError
 from cepbench.planners.registry import default_generators, plan_generator
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -34,7 +34,7 @@ from cepbench.sweeps.cells import (
 )
 from cepbench.sweeps.compare import COLUMNS, compare
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import measure_pattern, plan_text
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 
 TEXT = (
@@ -229,7 +229,7 @@ def test_strategies_weights_and_latency_are_handed_on(
     class Plan:
         weight: float
         kind: str = "order"
-        order: tuple[str, ...] = ("a", "b", "c")
+        text: str = "a, b, c"
         cost: float = 1.0
         log_cost: float = 0.0
 
@@ -333,7 +333,7 @@ def test_equal_plans_run_once_if_asked(
 
     def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
         if len(events) == len(stream):
-            timed.append(plan_text(plan))
+            timed.append(plan.text)
         return real(pattern, events, plan, **options)
 
     monkeypatch.setattr(measure, "evaluate", counting)
@@ -363,9 +363,9 @@ def test_equal_plans_run_once_if_asked(
 def test_plans_on_one_line() -> None:
     orders = [OrderPlan(["c", "a"]), OrderPlan(["b"])]
     trees = [TreePlan((("a", "c"), "b")), TreePlan(("d", "e"))]
-    assert plan_text(orders[0]) == "c, a" and plan_text(trees[0]) == "((a, c), b)"
+    assert orders[0].text == "c, a" and trees[0].text == "((a, c), b)"
     for parts, text in ((orders, "c, a | b"), (trees, "((a, c), b) | (d, e)")):
-        assert plan_text(SimpleNamespace(parts=tuple(parts))) == text
+        assert UnionPlan(parts).text == text
 
 
 def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:
