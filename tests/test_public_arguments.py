@@ -146,8 +146,8 @@ COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
 CALLS: dict[str, Call] = {
     "evaluate": Call(
         cep.evaluate,
-        {**RUN, "evaluator": None, "output": "matches", "partial_match_limit": 10, "latency": False,
-         "node_times": False},
+        {**RUN, "evaluator": None, "options": None, "output": "matches", "partial_match_limit": 10,
+         "latency": False, "node_times": False},
     ),
     "Detector": Call(
         cep.Detector,

@@ -362,15 +362,15 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     dict
         The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
         anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
-        its size), of several streams by name; and ``user_generators``, a short hash of each one's
-        code by name, as ``user_evaluators`` if there are any.
+        its size), of several streams by name; ``user_generators`` and, if there are any,
+        ``user_evaluators``, a short hash of each one's code by name.
 
     Raises
     ------
     DatasetError
         If there is no data set, or one that was never finished.
     """
-    engines = user_evaluators(config)
+    evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
     return {
         **_without_places(config),
         "data_made_from": (
@@ -379,13 +379,13 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
             else _origin(config.data)
         ),
         "user_generators": {g.name: hash_of_code(g) for g in generators if not g.is_builtin},
-        **({"user_evaluators": {e.name: hash_of_code(e) for e in engines}} if engines else {}),
+        **({"user_evaluators": evaluators} if evaluators else {}),
     }
 
 
-def user_evaluators(config: SweepConfig) -> list[Evaluator]:
-    """The user-defined evaluators that a configuration names."""
-    return [e for e in map(evaluator_for, config.evaluators or ()) if not e.is_builtin]
+def evaluators_of(config: SweepConfig) -> list[Evaluator]:
+    """The evaluators that a sweep names."""
+    return [evaluator_for(name) for name in config.evaluators or ()]
 
 
 def _origin(path: str) -> dict[str, Any]:
@@ -413,6 +413,6 @@ def hash_of_code(part: PlanGenerator | Evaluator) -> str:
     except (OSError, TypeError):  # a function without a file, or no plain function
         file, code = Path(), part.qualified_name
     around = file.read_text(encoding="utf-8") if file.is_file() else ""
-    declared = f"{part.kind} {part.max_size} " if isinstance(part, PlanGenerator) else ""
-    text = f"{declared}{code} {around}"
+    declared = f"{part.kind} {part.max_size}" if isinstance(part, PlanGenerator) else part.name
+    text = f"{declared} {code} {around}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

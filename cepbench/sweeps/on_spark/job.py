@@ -36,7 +36,7 @@ from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
-from cepbench.sweeps.configuration import SweepConfig, identity_of, user_evaluators
+from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.store import (
@@ -65,10 +65,10 @@ class SweepJob:
     beside: Path | None = None
 
     def grid(self) -> Grid:
-        """In a worker, which gets to know user-defined evaluators: the cells of each pattern."""
+        """In a worker: the cells of each pattern; registers user-defined evaluators."""
         generators, evaluators = cloudpickle.loads(self.parts)
-        for evaluator in evaluators:
-            add_evaluator(evaluator)
+        for entry in evaluators:
+            add_evaluator(entry)
         return self.config.grid(generators)
 
 
@@ -226,7 +226,7 @@ def _measured(
             config,
             json.dumps(identity),
             store.path.resolve(),
-            pickled(generators, user_evaluators(config)),
+            pickled(generators, evaluators_of(config)),
             beside and beside.resolve(),
         )
         failures = _run(spark, job, pending, len(cells), progress=progress)
@@ -320,18 +320,17 @@ def _measured_name(spec: PatternSpec, window: str) -> str:
 
 
 def pickled(generators: Sequence[PlanGenerator], evaluators: Sequence[Evaluator] = ()) -> bytes:
-    """Plan generators and evaluators for the workers: cepbench's by name, users' by their code."""
-    users: list[PlanGenerator | Evaluator] = [g for g in generators if not g.is_builtin]
-    users += evaluators
+    """Plan generators and evaluators for the workers: user-defined ones by code, others by name."""
+    parts: list[PlanGenerator | Evaluator] = [*generators, *evaluators]
     with ExitStack() as by_value:
-        for name in {part.function.__module__ for part in users}:
+        for name in {part.function.__module__ for part in parts if not part.is_builtin}:
             # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
                 cloudpickle.register_pickle_by_value(module)
                 by_value.callback(cloudpickle.unregister_pickle_by_value, module)
         named = [g.name if g.is_builtin else g for g in generators]
-        return bytes(cloudpickle.dumps((named, list(evaluators))))
+        return bytes(cloudpickle.dumps((named, [e for e in evaluators if not e.is_builtin])))
 
 
 def _run(
