@@ -24,7 +24,7 @@ from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
-from cepbench.streams.dataset import read_declaration
+from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.user_patterns import checked_patterns
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
