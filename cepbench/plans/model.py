@@ -8,7 +8,6 @@ notes that its generator left for people to read.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
+from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
 from cepbench.plans.tree import Tree, leaves, left_deep, post_order, text, tree_from
@@ -364,24 +364,29 @@ class UnionPlan:
         return f"union of {len(self.plans)} {self.kind} plans {made(self)}"
 
     def _repr_html_(self) -> str:
-        drawings = "".join(
+        drawings = [
             _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
-        )
-        return (
-            '<figure class="cep-plan">'
-            f"<figcaption>{html.escape(self._headline())}</figcaption>"
-            f'<div style="display:flex;flex-wrap:wrap;gap:1em">{drawings}</div></figure>'
-        )
+        ]
+        return _UNION(headline=self._headline(), drawings=drawings)
 
 
 AnyPlan = Plan | UnionPlan
 
 
+_FIGURE = Html(
+    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
+)
+_UNION = Html(
+    """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
+<div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
+)
+
+
 def _as_html(plan: Plan, caption: str) -> str:
-    lines = html.escape("; ".join([caption, *plan.remarks]))
-    drawing = tree_svg(plan.tree, plan.labels())
-    return f'<figure class="cep-plan"><figcaption>{lines}</figcaption>{drawing}</figure>'
+    return _FIGURE(
+        caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
+    )
 
 
 def _check_names(names: Sequence[Any]) -> None:
