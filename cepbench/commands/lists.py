@@ -88,19 +88,16 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     if json:
         write_json(rows)
         return
-    write_table(
-        (
-            [
-                row["name"],
-                ", ".join([*row["kinds"], *["none"] * row["without_plan"]]),
-                ", ".join(f"{name}={value}" for name, value in row["options"].items()),
-                row["source"],
-            ]
-            for row in rows
-        ),
-        ["name", "plans", "options", "source"],
-        shrink=3,
-    )
+    heads = ["name", "plans", "source"]
+    cells = [
+        [row["name"], ", ".join([*row["kinds"], *["none"] * row["without_plan"]]), row["source"]]
+        for row in rows
+    ]
+    if any(row["options"] for row in rows):
+        heads.append("options")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(", ".join(f"{name}={value}" for name, value in row["options"].items()))
+    write_table(cells, heads, shrink=2)
 
 
 def _source(name: str, said: str) -> str:

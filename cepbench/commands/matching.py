@@ -106,7 +106,7 @@ class Job:
                 rows=min(limit or _ROWS, _ROWS),
                 evaluator=self.evaluator,
                 options=self.options,
-                told=lambda events: bar.update(events - bar.n),
+                on_progress=lambda events: bar.update(events - bar.n),
             )
             write = stack.enter_context(match_writer(file, first.schema)) if file else None
             for table in batches if limit is None else _limited(batches, limit):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import MOST, callback, choice, number, texts, whole
+from cepbench.arguments import MOST, callback, choice, kind_of, number, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
@@ -169,6 +169,11 @@ def compare(
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
     on_progress = callback(on_progress, "on_progress", ExperimentError)
+    given = {} if options is None else options
+    if not isinstance(given, Mapping):
+        raise ExperimentError(
+            f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
+        )
     statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
@@ -177,8 +182,7 @@ def compare(
         generators=chosen,
         evaluators=evaluators,
         options={
-            name: (json.dumps(options_of(evaluator_for(name), given)),)
-            for name, given in (options or {}).items()
+            name: (json.dumps(options_of(evaluator_for(name), its)),) for name, its in given.items()
         },
         repetitions=repetitions,
         share_equal_plans=True,

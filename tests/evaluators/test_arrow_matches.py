@@ -181,7 +181,7 @@ def test_batches_tell_how_far_they_are_and_what_that_took(monkeypatch) -> None:
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
     told: list[int] = []
-    batches = cep.match_batches(pattern, stream, plan, rows=2, told=told.append)
+    batches = cep.match_batches(pattern, stream, plan, rows=2, on_progress=told.append)
     assert (told, batches.metrics().events) == ([], 0)
     found = sum(batch.num_rows for batch in batches)
     assert told == sorted(set(told))

@@ -180,7 +180,7 @@ def test_snapshot_is_plain_arrays_without_objects() -> None:
     for name, array in snapshot.items():
         assert isinstance(array, np.ndarray), name
         assert not array.dtype.hasobject, name
-    assert len(snapshot["0/ints"])
+    assert len(snapshot["run/0/ints"])
     # And a copy: what the detector does later leaves it alone.
     detector = Detector(PATTERN, PLAN)
     stream = stream_of(random_events(60))

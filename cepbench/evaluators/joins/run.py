@@ -52,7 +52,7 @@ class JoinRun:
             )
         self._task = task
         self._reader = NumericReader()
-        self._union = Union(task.pattern)
+        self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._engines = [
             Engine(
@@ -164,7 +164,7 @@ class JoinRun:
             engine.restore_latencies(own)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
-        self._union.restore(self._task.pattern, state)
+        self._union.restore(state)
         self._first, self._last = known["first"], known["last"]
         for text in known["texts"]:
             self._reader.code(text)
