@@ -25,8 +25,6 @@ from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, jo
 from cepbench.evaluators.protocol import CountsNodes, Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import (
-    plan_from_json,
-    plan_to_json,
     read_snapshot,
     sealed,
     unsealed,
@@ -36,6 +34,7 @@ from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
 from cepbench.evaluators.user_defined import found_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
+from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit

@@ -117,7 +117,9 @@ def plan_evaluator(
                     f"{', '.join(lacking)}; see cepbench.evaluators.protocol.Run"
                 )
             snapshots = hasattr(function, "snapshot") and hasattr(function, "restore")
-            entry = Evaluator(name, function, snapshots=snapshots, function=function, **declared)
+            entry = Evaluator(
+                name, function, snapshots=snapshots, implementation=function, **declared
+            )
         elif latency or node_times or "matches" not in declared["outputs"]:
             raise EvaluationError(
                 f"{name}: a function gives all matches and measures nothing else; what measures "
@@ -126,7 +128,11 @@ def plan_evaluator(
             )
         else:
             entry = Evaluator(
-                name, partial(FunctionRun, function), batches=False, function=function, **declared
+                name,
+                partial(FunctionRun, function),
+                batches=False,
+                implementation=function,
+                **declared,
             )
         add_evaluator(entry)
         return function

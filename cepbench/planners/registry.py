@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import elements, flag, shown, whole
 from cepbench.errors import PlanGeneratorError, suggest
+from cepbench.plans.kinds import PLAN_KINDS
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -30,9 +31,9 @@ class PlanGenerator:
     ----------
     name : str
     kind : str
-        Kind of its plans: ``order`` or ``tree``.
+        Kind of its plans, a name in :data:`~cepbench.plans.kinds.PLAN_KINDS`.
     function : callable
-        (problem, rng) → order or tree in indices.
+        (problem, rng) → order, tree or other shape of that kind over indices.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -104,8 +105,9 @@ def plan_generator(
     ----------
     name : str
         Compared without regard to case.
-    kind : {"order", "tree"}
-        What the function returns: a list of the indices 0 … n−1, or nested pairs of them.
+    kind : str
+        A name in :data:`~cepbench.plans.kinds.PLAN_KINDS`: what the function returns, for
+        ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -126,7 +128,7 @@ def plan_generator(
     Raises
     ------
     PlanGeneratorError
-        If ``kind`` is neither, the name is that of one of cepbench's own, or what is decorated
+        If there is no such kind, the name is that of one of cepbench's own, or what is decorated
         cannot be called.
 
     Examples
@@ -140,8 +142,9 @@ def plan_generator(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", kind="order"), '
             f"not {shown(name)}"
         )
-    if not isinstance(kind, str) or kind not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: kind must be "order" or "tree", not {shown(kind)}')
+    if not isinstance(kind, str) or kind not in PLAN_KINDS:
+        known = " or ".join(f'"{known}"' for known in PLAN_KINDS)
+        raise PlanGeneratorError(f"{name}: kind must be {known}, not {shown(kind)}")
 
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cepbench.spark.jobs import run_job
-from cepbench.streams.dataset import MONTH, Declaration, begin_dataset, finish_dataset
+from cepbench.streams.dataset_folder import MONTH, Declaration, begin_dataset, finish_dataset
 from cepbench.streams.nasdaq_files import KIND, declaration_of, parameters_of, parts_of, write_part
 from cepbench.streams.nasdaq_style import NasdaqStyle
 

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from cepbench.errors import DatasetError
 from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job, told_briefly
-from cepbench.streams.dataset import (
+from cepbench.streams.dataset_folder import (
     MONTH,
     QUARANTINE,
     STAGING,

@@ -18,7 +18,7 @@ from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
 from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
-from cepbench.streams.dataset import MONTH, read_declaration
+from cepbench.streams.dataset_folder import MONTH, read_declaration
 from cepbench.streams.event_stream import EventStream
 
 #: Patterns measured on one reading of the data.

@@ -138,7 +138,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
-    missing = ["reason", "measured_with", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
     assert not results.drop(columns=missing).isna().any(axis=None)
     identity = read_kept(tmp_path / "out", "sweep")
     assert identity["generators"] == generators

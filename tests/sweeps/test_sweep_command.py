@@ -93,11 +93,11 @@ def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_
     assert told["page"] == str(tmp_path / "site" / "sweep_tiny.html") and told["own_results"] == {}
     page = read_page(Path(told["page"]).read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
-    assert "Your pages Tiny" in text and "BACKWARDS" in text and "of its own" in text
+    assert "Your pages Tiny" in text and "BACKWARDS" in text and "user-defined" in text
     assert any(link.get("class") == "chart" for _, link in page.elements)
     cells = results.set_index(["pattern_id", "generator"])
-    assert len(cells) == 4 and cells.loc[("own-falling", "BACKWARDS"), "plan"] == "c, b, a"
-    assert set(results["pattern_set"]) == {"own"} and set(results["size"]) == {2, 3}
+    assert len(cells) == 4 and cells.loc[("user-falling", "BACKWARDS"), "plan"] == "c, b, a"
+    assert set(results["pattern_set"]) == {"user"} and set(results["size"]) == {2, 3}
     assert results["pattern"].str.startswith("PATTERN SEQ(MSFT a, GOOG b").all()
     assert json.loads(results["configuration"].iloc[0])["user_patterns"].keys() == {
         "rising", "falling",

@@ -13,7 +13,7 @@ from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
 from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
-from cepbench.evaluators.joins.partitions import PartitionRanks, with_partition
+from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.programs import new_stack
 from cepbench.evaluators.joins.snapshot import NodeState
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
@@ -92,7 +92,7 @@ class Engine:
         self._reader = reader
         self._reports = reports
         self._layouts = [
-            _layout(with_partition(branch), tree, reports, reader)
+            _layout(branch.with_partition(), tree, reports, reader)
             for branch, tree in zip(branches, trees, strict=True)
         ]
         self.layout = (
