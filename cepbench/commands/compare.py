@@ -11,6 +11,7 @@ from cepbench.commands.inputs import read_pattern, read_statistics, source_of
 from cepbench.commands.options import (
     COLUMNS,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     EvaluatorsOption,
@@ -65,6 +66,7 @@ def compare(
             help="How long each different plan is run at least, all its runs together.",
         ),
     ] = 0.3,
+    cost: CostOption = "throughput",
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
     days: DaysOption = None,
@@ -102,6 +104,7 @@ def compare(
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
+            cost=cost,
             on_progress=on_progress,
         )
     if json:

@@ -20,6 +20,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     them.
     """
     with progress("loading plan generators"):
+        from cepbench.costs.models import COST_MODELS
         from cepbench.planners.generate import plan  # noqa: F401  registers them
         from cepbench.planners.registry import PLAN_GENERATORS, default_generators
     load_plugins(plugin)
@@ -29,6 +30,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
             "name": entry.name,
             "kind": entry.kind,
             "exact": entry.exact,
+            "costs": [name for name, cost in COST_MODELS.items() if entry.takes(cost)],
             "default": entry.name in usual,
             "most_variables": entry.max_size,
             "space": entry.space,
@@ -48,17 +50,19 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
                 row["kind"],
                 row["default"],
                 row["exact"],
+                ", ".join(row["costs"]) if len(row["costs"]) < len(COST_MODELS) else "all",
                 row["most_variables"],
                 row["source"],
             ]
             for row in rows
         ),
-        ["name", "kind", "default", "exact", "at most", "source"],
-        shrink=5,
+        ["name", "kind", "default", "exact", "costs", "at most", "source"],
+        shrink=6,
     )
     say()
     say_text(
-        "exact: its plan is of least cost among all it chooses from; at most: variables it takes"
+        "exact: its plan is of least cost among all it chooses from, else it is a heuristic; costs: "
+        f"what --cost it takes, of {', '.join(COST_MODELS)}; at most: variables it takes"
     )
 
 

@@ -76,6 +76,7 @@ def plan_with(
     seed: int,
     alpha: float = 0.0,
     last: Last = None,
+    cost: str = "throughput",
 ) -> PlannedRow:
     """Plan with one generator; that it refuses or fails is a row too.
 
@@ -95,7 +96,7 @@ def plan_with(
         load_kernels(entry)
         began = time.perf_counter()
         try:
-            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last)
+            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last, cost=cost)
         except StatisticsError:
             raise
         except PlanningRefusedError as error:
