@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from markupsafe import Markup
+
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
@@ -123,7 +125,7 @@ class OrderPlan(PlanNotes):
         return labels
 
     def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
+        return str(_as_html(self, self._headline(self.kind)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,7 +206,7 @@ class TreePlan(PlanNotes):
         return labels or [""] * (2 * len(self.names) - 1)
 
     def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
+        return str(_as_html(self, self._headline(self.kind)))
 
 
 Plan = OrderPlan | TreePlan
@@ -351,7 +353,7 @@ class UnionPlan:
             _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
         ]
-        return _UNION(headline=self._headline(), drawings=drawings)
+        return str(_UNION(headline=self._headline(), drawings=drawings))
 
 
 AnyPlan = Plan | UnionPlan
@@ -366,7 +368,7 @@ _UNION = Html(
 )
 
 
-def _as_html(plan: Plan, caption: str) -> str:
+def _as_html(plan: Plan, caption: str) -> Markup:
     return _FIGURE(
         caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
     )
