@@ -33,6 +33,14 @@ class Reference:
     def __str__(self) -> str:
         return f"{self.authors}: {self.title}. {self.published}, {self.year}."
 
+    @property
+    def label(self) -> str:
+        """As a text names it: ``Kolchinsky & Schuster 2018``, ``Agrawal et al. 2008``."""
+        names = [author.split()[-1] for author in self.authors.split(", ")]
+        if len(names) > 2:
+            names = [f"{names[0]} et al."]
+        return f"{' & '.join(names)} {self.year}"
+
 
 @dataclass(frozen=True)
 class Algorithm:

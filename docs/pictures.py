@@ -84,7 +84,13 @@ def rooms_of(table: str) -> dict[str, set[str]]:
 def house_picture(table: str) -> str:
     """The rooms in storeys: each below all that it sees; lines to those that it needs directly."""
     rooms = rooms_of(table)
-    everywhere = {"errors", "papers"}  # seen by all, so that lines to them would say nothing
+    everywhere = {
+        "arguments",
+        "errors",
+        "files",
+        "papers",
+        "seeds",
+    }  # seen by all, so that lines to them would say nothing
     storey: dict[str, int] = {}
     for room, sees in rooms.items():
         below = [storey[other] for other in sees - everywhere]
@@ -119,9 +125,7 @@ def house_picture(table: str) -> str:
         f'markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
     )
     title = "The house: what is made above is used below"
-    told = (
-        "A room imports from rooms above it and never from one below; errors and papers from all."
-    )
+    told = "A room imports from rooms above it and never from one below; errors, files, seeds from all."
     text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, told, 13, _PALE)]
     return _page(max(width, 640), 74 + len(rows) * step, title, [*text, *lines, *boxes])
 

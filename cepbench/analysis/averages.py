@@ -6,7 +6,6 @@ an average would move with other patterns from the same set, and not how noisy t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.analysis.common_patterns import common_rows
+from cepbench.seeds import rng_for
 
 #: Resamples of a bootstrap.
 RESAMPLES = 2_000
@@ -131,7 +131,7 @@ def with_interval(
     value = float(statistic.of(values)) if len(values) else float("nan")
     low = high = value
     if statistic.has_interval:
-        rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
+        rng = rng_for(seed, repr(group))
         low, high = bootstrap(values, statistic.of, rng, resamples)
     found = {"value": value, "low": low, "high": high}
     return {name: float(np.exp(its)) for name, its in found.items()} if statistic.of_logs else found

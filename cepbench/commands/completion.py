@@ -35,9 +35,13 @@ def complete_profiles(incomplete: str) -> list[str]:
 
 
 def complete_sweeps(incomplete: str) -> list[str]:
-    """Sweeps that come with the package, and files."""
-    named = Path(__file__).parents[1] / "studies" / "kolchinsky2018" / "sweeps"
-    names = [path.stem for path in sorted(named.glob("*.toml"))]
+    """Sweeps of the studies, and files."""
+    studies = Path(__file__).parents[1] / "studies"
+    names = [
+        name
+        for path in sorted(studies.glob("*/sweeps/*.toml"))
+        for name in (path.stem, f"{path.parents[1].name}/{path.stem}")
+    ]
     return [*_beginning(names, incomplete), *_paths(incomplete, ".toml")]
 
 

@@ -29,13 +29,13 @@ from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefused
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import (
     OPTIMAL,
-    PAPER_GENERATORS,
     PLAN_GENERATORS,
     TOLERANCE,
     PlanGenerator,
+    default_generators,
     find_generator,
 )
-from cepbench.plans.model import OrderPlan, Plan
+from cepbench.plans.model import Plan
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
@@ -77,7 +77,7 @@ def check_generator(
     was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its own. A problem that the
     generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is no fault, unless it
     refuses all. Costs are then held against the least cost of any plan of the kind, beside those
-    of the paper's generators.
+    of the default generators.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class _Trial:
         finally:
             self._check_problem(name, problem, before)
         row |= {"status": OK, "seconds": seconds, "plan_log_cost": first.log_cost}
-        self._check_same(name, _written(first), _written(second), source)
+        self._check_same(name, first.text, second.text, source)
         return True
 
     def _planned(self, problem: PlanningProblem, limit: float) -> tuple[Plan, float]:
@@ -284,11 +284,11 @@ def _line(name: str, seed: int, generator: str) -> str:
 
 
 def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
-    """A row a problem and generator: the one that is tried, then the paper's of its kind."""
+    """A row a problem and generator: the one that is tried, then the default ones of its kind."""
     plans = trial.entry.kind
     others = [
         entry
-        for entry in map(find_generator, PAPER_GENERATORS)
+        for entry in map(find_generator, default_generators(own=False))
         if entry.kind == plans and entry.name != trial.entry.name
     ]
     problems = {name: check_problem(name, seed=seed) for name in tried}
@@ -339,10 +339,6 @@ def _copied(problem: PlanningProblem) -> dict[str, Any]:
 def _changes(problem: PlanningProblem, before: Mapping[str, Any]) -> list[str]:
     """Names of the fields that are not any more what they were."""
     return [k for k, value in before.items() if not np.array_equal(getattr(problem, k), value)]
-
-
-def _written(plan: Plan) -> str:
-    return ", ".join(plan.order) if isinstance(plan, OrderPlan) else str(plan.tree)
 
 
 def _global_random() -> dict[str, Any]:

@@ -58,7 +58,7 @@ class GeneratorReport:
     tried, left_out : tuple of str
         Names of the problems that were planned, and of those that were not any more.
     costs : DataFrame
-        One row a problem and generator, of ``generator`` and of the paper's generators of the
+        One row a problem and generator, of ``generator`` and of the default generators of the
         same kind of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``,
         ``seconds``, ``plan_log_cost`` (natural logarithm) and ``log_distance``, that over the
         least cost; missing where it is not known.

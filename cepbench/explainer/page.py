@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -26,6 +25,7 @@ from cepbench.explainer.text import groups_of, labelled
 from cepbench.markup import Html, element, picture, shortened
 from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
+from cepbench.plans.tree import Tree
 
 _LETTER = 7.8  # pixels of a letter of a name, generous
 _MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
@@ -58,7 +58,7 @@ LEGEND = (
 )
 
 
-def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) -> str:
+def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
     """The tree of one branch as an inline SVG, partial matches beside its nodes.
 
     Parameters
@@ -75,7 +75,7 @@ def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) 
 
 
 def tree_picture(
-    tree: Any,
+    tree: Tree[str],
     table: Sequence[Row],
     *,
     measured: bool,

@@ -15,7 +15,8 @@ from cepbench.evaluators.result import Result
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
 

@@ -1,6 +1,6 @@
 """How a plan generator looks: the same in every chart, whatever else is in it.
 
-The paper's generators have colours of Paul Tol's "muted" scheme, which colour-blind readers can tell
+The generators of the default set have colours of Paul Tol's "muted" scheme, which colour-blind readers can tell
 apart, a grey, and the orange of his "light" scheme: his rose is that grey to readers who lack red.
 The later ones have those of his "muted", "vibrant" and "dark" schemes that lie furthest from them. No scheme has colours for all of them, and a chart never relies on colour alone: order
 plans have solid lines and round or pointed marks, tree plans dashed lines and angular marks, and

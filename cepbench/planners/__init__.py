@@ -1,4 +1,4 @@
-"""Plan generators: importing this room registers the paper's nine in its order, then the others."""
+"""Plan generators: importing this package registers them, those of the default set first."""
 
 from cepbench.planners import (  # isort: skip
     trivial as trivial,

@@ -34,6 +34,7 @@ MOST_PAIRS = 1 << 28
     source="[moerkotte2006]_, section 3",
     max_size=62,
     anytime=True,
+    default=False,
 )
 def dpccp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of least cost none of whose joins lacks a condition, in a step each such join.

@@ -21,6 +21,7 @@ _ROUNDS = 50
     space="all trees, down to what random flips do not improve",
     source="a search of our own over the trees of [mei2009]_, Algorithm 5",
     anytime=True,
+    default=False,
 )
 def flips(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of ZSTREAM-ORD, improved by random flips of children, O(n³) each.

@@ -15,6 +15,7 @@ from cepbench.planners.registry import plan_generator
     kind="tree",
     space="all bushy trees, cross products included, one join at a time",
     source="[fegaras1998]_",
+    default=False,
 )
 def goo(problem: PlanningProblem, rng: np.random.Generator) -> Any:
     """Greedy operator ordering: of all pairs of trees join the one that adds least to the cost.

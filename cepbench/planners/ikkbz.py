@@ -17,6 +17,7 @@ from cepbench.planners.registry import plan_generator
     space="orders without cross products; conditions over two variables that form a tree, the "
     "paper's costs of throughput alone",
     source="[ibaraki1984]_, [krishnamurthy1986]_; named in [kolchinsky2018]_, section 3.3",
+    default=False,
 )
 def ikkbz(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     """The order of least cost in which each variable has a condition with an earlier one.

@@ -24,6 +24,7 @@ _MOST_SETS = 1 << 24
     space="all orders, in blocks: each is the cheapest next one",
     source="IDP1 of [kossmann2000]_",
     anytime=True,
+    default=False,
 )
 def iterative_dp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative dynamic programming over prefixes, the first of the two kinds of the paper, IDP1.

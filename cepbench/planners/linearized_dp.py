@@ -18,6 +18,7 @@ from cepbench.planners.zstream import tree_over
     kind="tree",
     space="all trees whose leaves stand in the order of IKKBZ",
     source="[neumann2018]_, section 3",
+    default=False,
 )
 def linearized_dp(problem: PlanningProblem, rng: np.random.Generator) -> Any:
     """ZSTREAM over the leaf order that IKKBZ finds; for patterns of hundreds of events.

@@ -22,6 +22,7 @@ TREES = 100
     space="random bushy trees with as few cross products as the conditions allow",
     source="[waas2000]_",
     anytime=True,
+    default=False,
 )
 def quickpick(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The cheapest of 100·n trees, each made by taking conditions in random order.

@@ -8,14 +8,14 @@ is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cepbench.arguments import elements, flag, shown, whole
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import PlanGeneratorError, suggest
+from cepbench.plans.kinds import PLAN_KINDS
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -31,9 +31,9 @@ class PlanGenerator:
     ----------
     name : str
     kind : str
-        Kind of its plans: ``order`` or ``tree``.
+        Kind of its plans, a name in :data:`~cepbench.plans.kinds.PLAN_KINDS`.
     function : callable
-        (problem, rng) → order or tree in indices.
+        (problem, rng) → order, tree or other shape of that kind over indices.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -45,6 +45,8 @@ class PlanGenerator:
         The most variables that it takes; it refuses more.
     anytime : bool
         Whether it is a search that takes a budget as its third argument.
+    default : bool
+        Whether it is compared where nothing else is said.
     """
 
     name: str
@@ -56,6 +58,7 @@ class PlanGenerator:
     source: str = ""
     max_size: int | None = None
     anytime: bool = False
+    default: bool = True
 
     @property
     def is_builtin(self) -> bool:
@@ -75,19 +78,6 @@ OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
 #: A plan within this part of the least cost has the least cost: sums in another order differ.
 TOLERANCE = 1e-9
 
-#: The nine that [kolchinsky2018]_ compares, section 6.1.
-PAPER_GENERATORS = (
-    "TRIVIAL",
-    "EFREQ",
-    "GREEDY",
-    "II-RANDOM",
-    "II-GREEDY",
-    "DP-LD",
-    "ZSTREAM",
-    "ZSTREAM-ORD",
-    "DP-B",
-)
-
 _GENERATORS: dict[str, PlanGenerator] = {}
 
 #: Name → plan generator, in the order in which they were registered.
@@ -104,6 +94,7 @@ def plan_generator(
     source: str = "",
     max_size: int | None = None,
     anytime: bool = False,
+    default: bool = True,
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
@@ -114,8 +105,9 @@ def plan_generator(
     ----------
     name : str
         Compared without regard to case.
-    kind : {"order", "tree"}
-        What the function returns: a list of the indices 0 … n−1, or nested pairs of them.
+    kind : str
+        A name in :data:`~cepbench.plans.kinds.PLAN_KINDS`: what the function returns, for
+        ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -130,11 +122,13 @@ def plan_generator(
         Whether the function is a search that takes a :class:`~cepbench.planners.budget.Budget` as
         its third argument, keeps to it and returns the best plan so far, by itself or, with more
         to say of it, in a :class:`~cepbench.planners.budget.Found`.
+    default : bool
+        Whether it is compared where nothing else is said, see :func:`default_generators`.
 
     Raises
     ------
     PlanGeneratorError
-        If ``kind`` is neither, the name is that of one of cepbench's own, or what is decorated
+        If there is no such kind, the name is that of one of cepbench's own, or what is decorated
         cannot be called.
 
     Examples
@@ -148,13 +142,15 @@ def plan_generator(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", kind="order"), '
             f"not {shown(name)}"
         )
-    if not isinstance(kind, str) or kind not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: kind must be "order" or "tree", not {shown(kind)}')
+    if not isinstance(kind, str) or kind not in PLAN_KINDS:
+        known = " or ".join(f'"{known}"' for known in PLAN_KINDS)
+        raise PlanGeneratorError(f"{name}: kind must be {known}, not {shown(kind)}")
 
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
     anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
+    default = flag(default, f"{name}: default", PlanGeneratorError)
 
     def register(function: _F) -> _F:
         if not callable(function):
@@ -173,6 +169,7 @@ def plan_generator(
             source,
             max_size,
             anytime,
+            default,
         )
         for taken in list(_GENERATORS.values()):
             if taken.name.casefold() != name.casefold():
@@ -194,12 +191,20 @@ def own_generators() -> list[str]:
     return [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
 
 
-def default_generators() -> list[str]:
-    """What is compared where nothing else is said: the paper's nine, then the users' own.
+def default_generators(*, own: bool = True) -> list[str]:
+    """Names of the plan generators that are compared where nothing else is said.
 
-    Source of the nine: [kolchinsky2018]_, section 6.1.
+    They are those registered with ``default``: of cepbench's the classic ones, whose plans
+    [kolchinsky2018]_, section 6.1, compares, and every user-defined one that does not opt out.
+
+    Parameters
+    ----------
+    own : bool
+        Whether user-defined generators are among them.
     """
-    return [*PAPER_GENERATORS, *own_generators()]
+    return [
+        name for name, entry in _GENERATORS.items() if entry.default and (own or entry.is_builtin)
+    ]
 
 
 def find_generator(name: str) -> PlanGenerator:
@@ -214,8 +219,8 @@ def find_generator(name: str) -> PlanGenerator:
     wanted = name.casefold() if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted[:200], by_name, n=1, cutoff=0.5)
-    hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
+    near = suggest(wanted, by_name, cutoff=0.5)
+    hint = f"; did you mean {by_name[near].name}?" if near else "."
     raise PlanGeneratorError(
         f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
     )

@@ -32,6 +32,7 @@ _IDLE = 4
     space="all orders, from that of GREEDY uphill and down to a local minimum",
     source="[ioannidis1987]_, [swami1988]_; schedule of [ioannidis1990]_",
     anytime=True,
+    default=False,
 )
 def simulated_annealing(
     problem: PlanningProblem, rng: np.random.Generator, budget: Budget

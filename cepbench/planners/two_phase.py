@@ -24,6 +24,7 @@ _LUKEWARM = 0.1
     space="all orders, from local minima uphill and down to another one",
     source="[ioannidis1990]_",
     anytime=True,
+    default=False,
 )
 def two_phase(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement from several orders, then simulated annealing from the best.

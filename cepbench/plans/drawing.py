@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cepbench.markup import element, picture, shortened
+from cepbench.plans.tree import Tree
 
 _LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
@@ -25,7 +25,7 @@ class PlacedNode:
     name: str
 
 
-def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
+def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     """Leaves on one line, each parent above the middle of its children.
 
     Parameters
@@ -43,7 +43,7 @@ def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     edges: list[tuple[int, int]] = []
     leaf_count = 0
     # Subtrees to come, and pairs whose two children have been placed last.
-    waiting: list[tuple[Any, bool]] = [(tree, False)]
+    waiting: list[tuple[Tree[str], bool]] = [(tree, False)]
     placed: list[int] = []
     while waiting:
         node, is_ready = waiting.pop()
@@ -62,7 +62,7 @@ def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     return nodes, edges
 
 
-def tree_svg(tree: Any, labels: Sequence[str]) -> str:
+def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
     """Draw nested pairs of names: leaves on one line, each parent above the middle of its children.
 
     Parameters

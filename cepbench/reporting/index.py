@@ -10,7 +10,7 @@ from typing import Any
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.navigation import FRONT, GROUPS, Entry, Navigation
 from cepbench.reporting.pages import Page
-from cepbench.reporting.provenance import Benchmark, FullProfile
+from cepbench.reporting.provenance import Benchmark
 from cepbench.reporting.shell import render
 from cepbench.reporting.story import Headline, Verdict
 
@@ -33,7 +33,6 @@ class Report:
         Figure of the paper -> its claims.
     ledger_link : str
         The ledger's own page.
-    full_profile : FullProfile or None
     benchmarks : sequence of Benchmark
     documentation : sequence of Entry
         Pages of the documentation that are there.
@@ -46,7 +45,6 @@ class Report:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     claims: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     ledger_link: str = ""
-    full_profile: FullProfile | None = None
     benchmarks: Sequence[Benchmark] = ()
     documentation: Sequence[Entry] = ()
 

@@ -1,9 +1,9 @@
-"""The ledger: every claim of the paper's section 6.3 beside what was measured, with a verdict.
+"""The ledger of a study: every claim of its paper beside what was measured, with a verdict.
 
 The claims are data, in ``ledger.toml``; the numbers come from :mod:`cepbench.analysis.checks`.
-The paper compares averages over the patterns of a set. Here a claim is measured by the geometric
-mean of the ratios of single patterns, with a bootstrap interval: one pattern of a thousand times
-the others' throughput then counts as much as any other.
+Papers compare averages over patterns. Here a claim is measured by the geometric mean of the
+ratios of single patterns, with a bootstrap interval: one pattern of a thousand times the others'
+throughput then counts as much as any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,10 +21,8 @@ from pandas.io.formats.style import Styler
 
 from cepbench.analysis.checks import CHECK_KINDS, ClaimCheck, Measured, Selection, measure
 from cepbench.errors import ReportError
-from cepbench.sweeps.user_parts import of_paper
-
-#: The claims as data.
-LEDGER = Path(__file__).parents[1] / "studies" / "kolchinsky2018" / "ledger.toml"
+from cepbench.studies.registry import find_study
+from cepbench.studies.study import Study
 
 #: The verdicts.
 HOLDS = "holds"
@@ -51,7 +48,7 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why claims come out otherwise than in the paper: in a few words, and in full."""
+    """Why claims come out otherwise than their paper says: in a few words, and in full."""
 
     title: str
     text: str
@@ -66,11 +63,11 @@ class Claim:
     id : str
         Unique.
     figure, section : str
-        Of the paper.
+        Of the claim's paper.
     statement : str
         What is claimed, in our own words.
     results : str
-        The notebook whose results are read.
+        The study's notebook whose results are read.
     check : ClaimCheck
         What is measured.
     low, high : float
@@ -107,29 +104,33 @@ class Claim:
 
 
 @cache
-def claims(path: Path = LEDGER) -> tuple[Claim, ...]:
-    """All entries of the ledger, in its order.
+def claims(study: Study) -> tuple[Claim, ...]:
+    """All entries of a study's ledger, in its order.
+
+    Parameters
+    ----------
+    study : Study
 
     Raises
     ------
     ReportError
         If an entry lacks a key, has an unknown one, or cannot fail, or a headline has no claim.
     """
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = tomllib.loads(study.ledger.read_text(encoding="utf-8"))
     groups = data.get("groups", {})
     reasons = {name: Reason(**entry) for name, entry in data.get("reasons", {}).items()}
     lines = data.get("headlines", {})
     entries = tuple(
-        replace(_claim(entry, groups, reasons), headline=lines.get(entry.get("id"), ""))
+        replace(_claim(entry, study, groups, reasons), headline=lines.get(entry.get("id"), ""))
         for entry in data["claim"]
     )
     names = [entry.id for entry in entries]
     for name in lines:
         if name not in names:
-            raise ReportError(f"the ledger has a headline for {name!r}, but no such claim")
+            raise ReportError(f"{study.ledger} has a headline for {name!r}, but no such claim")
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ReportError(f"the ledger has two claims {min(twice)!r}; give one another id")
+        raise ReportError(f"{study.ledger} has two claims {min(twice)!r}; give one another id")
     return entries
 
 
@@ -161,15 +162,21 @@ def judge(measured: Measured, low: float, high: float) -> tuple[str, str]:
 
 
 def ledger(
-    tables: Mapping[str, pd.DataFrame], *, figures: Sequence[str] = (), seed: int = 0
+    study: str,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    figures: Sequence[str] = (),
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Every claim, measured and judged.
+    """Every claim of a study, measured and judged.
 
     Parameters
     ----------
+    study : str
+        Citation key.
     tables : mapping of str to DataFrame
         Notebook -> its results; a claim about a notebook that is not there is left open. Only rows
-        of the paper's generators count: the claims are about those.
+        of the study's generators count: the claims are about those.
     figures : sequence of str
         Claims about these figures only; all if there are none.
     seed : int
@@ -178,16 +185,20 @@ def ledger(
     Returns
     -------
     DataFrame
-        One row a claim, in the order of the ledger: ``id``, ``figure``, ``section``,
+        One row a claim, in the order of the ledger: ``paper`` (its citation key), ``id``, ``figure``, ``section``,
         ``statement``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval),
         ``patterns``, ``left_out``, ``verdict``, ``why`` (in a few words), ``reason`` (in full,
         where one is known); and ``saved``, ``saved_low``,
         ``saved_high``, for claims about throughput the same check on partial matches created,
         inverted: by what factor fewer there are, with no clock involved.
     """
-    counted = {name: of_paper(table) for name, table in tables.items()}
+    its = find_study(study)
+    counted = {
+        name: table[table["generator"].isin(its.generators)] if its.generators else table
+        for name, table in tables.items()
+    }
     rows = []
-    for claim in claims():
+    for claim in claims(its):
         if figures and claim.figure not in figures:
             continue
         measured = measure(claim.check, counted.get(claim.results), seed=seed)
@@ -196,6 +207,7 @@ def ledger(
         reason = claim.reason if verdict != HOLDS else None
         rows.append(
             {
+                "paper": its.key,
                 "id": claim.id,
                 "figure": claim.figure,
                 "section": claim.section,
@@ -271,6 +283,24 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     return styler.map(_verdict_look, subset=["verdict"])
 
 
+def display_claims(
+    study: str, tables: Mapping[str, pd.DataFrame], *, figures: Sequence[str], seed: int = 0
+) -> None:
+    """In a notebook: the verdicts on the claims about some figures, and the reasons behind them.
+
+    Parameters
+    ----------
+    study, tables, figures, seed
+        As :func:`ledger` takes them.
+    """
+    from IPython.display import display
+
+    verdicts = ledger(study, tables, figures=figures, seed=seed)
+    display(ledger_for_readers(verdicts))
+    if verdicts["reason"].any():
+        display(reasons_for_readers(verdicts))
+
+
 def anchor_of(claim: str) -> str:
     """Where the claim of such an id is in a page, without the ``#``."""
     return f"claim-{html.escape(claim)}"
@@ -279,7 +309,12 @@ def anchor_of(claim: str) -> str:
 def reasons_for_readers(table: pd.DataFrame) -> Styler:
     """The reasons behind the table of :func:`ledger`, each once, with the claims it is about."""
     known = table[table["reason"] != ""]
-    titles = {claim.reason.text: claim.reason.title for claim in claims() if claim.reason}
+    titles = {
+        claim.reason.text: claim.reason.title
+        for key in table["paper"].unique()
+        for claim in claims(find_study(key))
+        if claim.reason
+    }
     shown = known.groupby("reason", sort=False)["statement"].agg(" ".join).reset_index()
     shown.insert(0, "why", shown["reason"].map(titles))
     return _left_aligned(shown.rename(columns={"reason": "in full", "statement": "claims"}))
@@ -326,7 +361,10 @@ _WORDS_OF = {
 
 
 def _claim(
-    entry: Mapping[str, Any], groups: Mapping[str, list[str]], reasons: Mapping[str, Reason]
+    entry: Mapping[str, Any],
+    study: Study,
+    groups: Mapping[str, list[str]],
+    reasons: Mapping[str, Reason],
 ) -> Claim:
     name = entry.get("id", "without an id")
     known = {*_TEXTS, "over", "under", "than", "pattern_sets", "sizes", "needed_sizes", "across",
@@ -368,7 +406,7 @@ def _claim(
         check=check,
         low=float(expected.get("from", -math.inf)),
         high=float(expected.get("to", math.inf)),
-        text=_in_words(check, entry),
+        text=_in_words(check, entry, study),
         reason=reasons[entry["reason"]] if "reason" in entry else None,
     )
 
@@ -380,18 +418,21 @@ def _selection(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Sel
     return Selection(tuple(generators), entry.get("alpha"), entry.get("strategy"))
 
 
-def _in_words(check: ClaimCheck, entry: Mapping[str, Any]) -> str:
+def _in_words(check: ClaimCheck, entry: Mapping[str, Any], study: Study) -> str:
+    def side(given: Mapping[str, Any]) -> str:
+        return _side(given, len(study.generators))
+
     metric = _METRICS.get(check.metric, check.metric.replace("_", " "))
     kind = (
         "geometric mean"
         if check.kind == "ratio" and "under" not in entry
         else CHECK_KINDS[check.kind].words
     )
-    what = f"{kind}: {metric}, {_side(entry['over'])}"
+    what = f"{kind}: {metric}, {side(entry['over'])}"
     if "under" in entry:
-        what += f" / {_side(entry['under'])}"
+        what += f" / {side(entry['under'])}"
     if "than" in entry:
-        what += f", over that of {_side(entry['than']['over'])} / {_side(entry['than']['under'])}"
+        what += f", over that of {side(entry['than']['over'])} / {side(entry['than']['under'])}"
     if check.across:
         what += f"; {check.take} by {check.across.replace('_', ' ')}"
     if check.pattern_sets:
@@ -402,12 +443,12 @@ def _in_words(check: ClaimCheck, entry: Mapping[str, Any]) -> str:
     return what
 
 
-def _side(entry: Mapping[str, Any]) -> str:
+def _side(entry: Mapping[str, Any], every: int) -> str:
     generators = entry["generators"]
     if isinstance(generators, str):
         text = generators.replace("_", " ")
     elif len(generators) > 3:
-        text = f"{len(generators)} others" if len(generators) < 9 else "all nine"
+        text = f"{len(generators)} others" if len(generators) < every else f"all {every}"
     else:
         text = " + ".join(generators)
     if "alpha" in entry:

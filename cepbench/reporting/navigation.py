@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cepbench.errors import ReportError
+from cepbench.errors import ReportError, did_you_mean
 
 #: ``metadata.group`` of a notebook -> heading in the navigation; in this order.
 GROUPS = {
@@ -62,10 +61,8 @@ def group_of(metadata: Mapping[str, Any], stem: str) -> str:
     """
     group = str(metadata.get("group", DEFAULT_GROUP))
     if group not in GROUPS:
-        near = difflib.get_close_matches(group, GROUPS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ReportError(
-            f"{stem}.ipynb: its metadata puts it into the group {group!r}{hint} "
+            f"{stem}.ipynb: its metadata puts it into the group {group!r}{did_you_mean(group, GROUPS)} "
             f"Groups are {', '.join(GROUPS)}"
         )
     return group

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cepbench.errors import ReportError
+from cepbench.errors import ReportError, suggest
 from cepbench.reporting.notebooks import parameters_of
 
 #: Notebooks of the report, in the order of its pages; each one's metadata says its group.
@@ -90,8 +89,8 @@ def _named(name: str, source: Path) -> Request:
     if not path.is_file():
         there = {path.stem for path in source.glob("*.ipynb")}
         known = sorted({*NOTEBOOKS, *there} - {Path(name).stem})
-        near = difflib.get_close_matches(Path(name).stem, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        near = suggest(Path(name).stem, known)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}."
         if not there:
             hint += f" None is in {source}: run this at the root of the project."
         what = f"file {path}" if name.endswith(".ipynb") else f"notebook {name!r} in {source}"

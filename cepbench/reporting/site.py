@@ -20,7 +20,7 @@ from cepbench.reporting.navigation import OWN, Entry, Navigation, group_of
 from cepbench.reporting.notebooks import read_executed, run_notebook
 from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of
-from cepbench.reporting.provenance import Benchmark, benchmarks_in, full_profile
+from cepbench.reporting.provenance import Benchmark, benchmarks_in
 from cepbench.reporting.requests import (
     NOTEBOOKS,
     Request,
@@ -262,7 +262,6 @@ def _report(
         verdicts={PLURAL[verdict]: count for verdict, count in counted.items()},
         claims={} if ledger is None else verdicts_by_figure(ledger, link),
         ledger_link=f"{LEDGER}.html" if LEDGER in titles else "",
-        full_profile=full_profile(),
         benchmarks=benchmarks,
     )
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, Claim, claims, shown_value
+from cepbench.studies.registry import find_study
 from cepbench.sweeps.cells import OK
 
 #: Verdict -> class of its look in the style sheet, and a sign, since colour alone says nothing.
@@ -204,11 +205,15 @@ def _of_estimates(table: pd.DataFrame) -> str:
 
 def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, Any]]:
     """Rows with their claims; what an older report judged and the ledger no longer has is left out."""
-    by_id = {claim.id: claim for claim in claims()}
+    by_id = {
+        (key, claim.id): claim
+        for key in ledger["paper"].unique()
+        for claim in claims(find_study(key))
+    }
     rows: Iterator[Any] = ledger.itertuples(index=False)
     for row in rows:
-        if row.id in by_id:
-            yield by_id[row.id], row
+        if (row.paper, row.id) in by_id:
+            yield by_id[row.paper, row.id], row
 
 
 def _interval(row: Any, *, in_percent: bool = False) -> str:

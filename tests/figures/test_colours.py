@@ -14,7 +14,7 @@ from matplotlib.markers import MarkerStyle
 
 from cepbench.figures import styles
 from cepbench.figures.styles import Style, style_of
-from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
+from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 
 #: About five just noticeable differences.
 LEAST = 12.0
@@ -66,7 +66,9 @@ def test_distances_are_those_of_cielab() -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_the_papers_generators_differ_in_colour(sight: str) -> None:
-    looks = {name: style_of(name, PLAN_GENERATORS[name].kind) for name in PAPER_GENERATORS}
+    looks = {
+        name: style_of(name, PLAN_GENERATORS[name].kind) for name in default_generators(own=False)
+    }
     assert len(looks) == 9
     for one, other in combinations(looks, 2):
         far = distance(looks[one].colour, looks[other].colour, SIGHT[sight])

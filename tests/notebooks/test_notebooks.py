@@ -15,11 +15,12 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import PlanGeneratorError, ReportError
-from cepbench.planners.registry import PAPER_GENERATORS, PLAN_GENERATORS
+from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.reporting.ledger import PLURAL, claims, counts_of
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.requests import NOTEBOOKS as PUBLISHED
 from cepbench.reporting.site import build_report
+from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
 from cepbench.studies.kolchinsky2018.profiles import sweep_config
 from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
@@ -85,7 +86,7 @@ def test_the_results_hold_every_generator_and_every_cell(
     results = pd.read_parquet(report / stem / "results.parquet")
     assert list(results.columns) == RESULT_SCHEMA.names
     join_based = sweep_config("quick", "latency", "data").generators or ()
-    expected = set(join_based if stem == "figure_8" else PAPER_GENERATORS)
+    expected = set(join_based if stem == "figure_8" else default_generators(own=False))
     assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
     # A pattern of each of two sizes, run once.
@@ -116,9 +117,9 @@ def test_the_tutorial_ends_with_a_figure_of_all_generators(
     report: Path, pages: dict[str, Page]
 ) -> None:
     results = pd.read_parquet(report / "tutorial" / "results.parquet")
-    assert set(results["generator"]) == set(PAPER_GENERATORS)
+    assert set(results["generator"]) == set(default_generators(own=False))
     assert set(results["pattern_set"]) == {"sequence", "conjunction"}
-    assert len(results) == len(PAPER_GENERATORS) * 4 and set(results["status"]) == {OK}
+    assert len(results) == len(default_generators(own=False)) * 4 and set(results["status"]) == {OK}
     charts = [a for _, a in pages["tutorial"].elements if a.get("class") == "chart"]
     assert len(charts) == 1 == len(list((report / "tutorial").glob("*.svg")))
 
@@ -192,14 +193,14 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
     report: Path, pages: dict[str, Page]
 ) -> None:
     verdicts = pd.read_parquet(report / "ledger" / "ledger.parquet")
-    assert list(verdicts["id"]) == [claim.id for claim in claims()]
+    assert list(verdicts["id"]) == [claim.id for claim in claims(STUDY)]
     assert not verdicts["why"].str.contains("did not run").any()
     # Two patterns of a set and size are too few for most, but not for the largest of all times.
     assert (verdicts.set_index("id").loc["planning-negligible-when-small", "patterns"]) == 1
     text = " ".join(pages["index"].text.split())
     for verdict, count in counts_of(verdicts).items():
         assert f"{count} {PLURAL[verdict]}" in text
-    for claim in claims():
+    for claim in claims(STUDY):
         assert claim.statement in " ".join(pages["ledger"].text.split())
 
 
@@ -407,7 +408,7 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["generator"]) == {*PAPER_GENERATORS, "BALANCED"}
+    assert set(table["generator"]) == {*default_generators(own=False), "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text

@@ -14,9 +14,9 @@ from cepbench.reporting.index import Report, index_html
 from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, ledger
 from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.pages import Page
-from cepbench.reporting.provenance import benchmarks_in, full_profile, machine, versions
+from cepbench.reporting.provenance import benchmarks_in, machine, versions
 from cepbench.reporting.story import headlines, verdicts_by_figure
-from cepbench.studies.kolchinsky2018.profiles import EXPERIMENTS
+from cepbench.studies.kolchinsky2018 import STUDY
 from tests.reporting.offline import read_page
 
 EVIL = "<script>alert(1)</script>"
@@ -100,7 +100,7 @@ def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
 
 def judged(**changes: dict[str, object]) -> pd.DataFrame:
     """The ledger without any results, some claims as given."""
-    table = ledger({}).set_index("id", drop=False)
+    table = ledger("kolchinsky2018", {}).set_index("id", drop=False)
     for name, row in changes.items():
         for column, value in row.items():
             table.loc[name.replace("_", "-"), column] = value
@@ -112,7 +112,7 @@ def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
     memory = {"value": 0.741, "low": -0.5, "high": 0.8, "verdict": FAILS}
     table = judged(join_orders_faster=fast, join_orders_memory=memory)
     found = headlines(table, lambda claim: f"{claim.results}.html#{claim.id}")
-    statements = {claim.id: claim.statement for claim in claims()}
+    statements = {claim.id: claim.statement for claim in claims(STUDY)}
     assert [line.claim for line in found] == [
         statements["join-orders-faster"], statements["join-orders-memory"],
     ]  # fmt: skip
@@ -129,17 +129,17 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
     )
     found = verdicts_by_figure(table, lambda claim: "" if claim.figure == "3" else "x.html#y")
     assert list(found) == list(dict.fromkeys(table["figure"]))
-    assert sum(map(len, found.values())) == len(claims())
-    counted = {"hold": 1, "are <b>open</b>": len(claims()) - 1}
+    assert sum(map(len, found.values())) == len(claims(STUDY))
+    counted = {"hold": 1, "are <b>open</b>": len(claims(STUDY)) - 1}
     html = index_html(Report([page()], verdicts=counted, claims=found), NAVIGATION)
     text = " ".join(read_page(html).text.split())
-    assert f"the {len(claims())} claims" in text and "1 hold" in text
-    assert f"{len(claims()) - 1} are <b>open</b>" in text
+    assert f"the {len(claims(STUDY))} claims" in text and "1 hold" in text
+    assert f"{len(claims(STUDY)) - 1} are <b>open</b>" in text
     assert html.count('class="open" href="x.html#y"') == sum(
-        claim.figure != "3" for claim in claims()
+        claim.figure != "3" for claim in claims(STUDY)
     ) - 1  # fmt: skip
     assert html.count('class="holds" href="x.html#y"') == 1
-    for claim in claims():
+    for claim in claims(STUDY):
         assert claim.statement in text, claim.id
     assert found["9"][-2].measured == "2.00" and found["3"][0].verdict == OPEN
 
@@ -163,22 +163,3 @@ def test_benchmarks_are_found_if_there_are_any(tmp_path: Path) -> None:
         ("c", "no file given\n", []),
     ]
     assert 'href="benchmarks.html"' in index_html(Report([], benchmarks=found), NAVIGATION)
-
-
-def test_the_estimate_of_the_full_profile_says_how_long_on_what(tmp_path: Path) -> None:
-    path = tmp_path / "kept.toml"
-    assert full_profile(path) is None
-    hours = "\n".join(f"{name} = [8.0, 6.0, 11.5]" for name in EXPERIMENTS)
-    path.write_text(f'cores = 2\nprocessor = "X <1>"\n[hours]\n{hours}\n', encoding="utf-8")
-    kept = full_profile(path)
-    assert kept is not None and kept.total == (24.0, 18.0, 34.5) and len(EXPERIMENTS) == 3
-    text = text_of(Report([], full_profile=kept))
-    assert "24.0 hours (95 %: 18.0 to 34.5) on 2 cores (X <1>)" in text
-    assert text.count("8.0 hours (6.0 to 11.5)") == 3 and "not estimated" not in text
-    last = list(EXPERIMENTS)[-1]
-    path.write_text(path.read_text(encoding="utf-8").replace(f"{last} =", f"# {last} ="))
-    html = index_html(Report([], full_profile=full_profile(path)), NAVIGATION)
-    assert "16.0 hours" in html
-    assert f"{EXPERIMENTS[last]} not estimated, and not in this sum" in " ".join(
-        html.replace("</dt><dd>", " ").split()
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +36,11 @@ from cepbench.reporting.ledger import (
     ledger_for_readers,
     reasons_for_readers,
 )
+from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.sweeps.cells import LIMIT, OK
 from cepbench.sweeps.workload import PATTERN_SETS
 
-CLAIMS = claims()
+CLAIMS = claims(STUDY)
 EVERY_CLAIM = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 PATTERNS = 6  # of each size in each set
 
@@ -330,7 +332,7 @@ def test_the_whole_interval_decides(interval: tuple[float, float], verdict: str)
 def test_the_ledger_has_a_row_a_claim_with_its_verdict_and_reason() -> None:
     good = CLAIMS[0]
     tables = {good.results: table_measuring(good, inside(good))}
-    table = ledger(tables)
+    table = ledger("kolchinsky2018", tables)
     assert list(table["id"]) == [claim.id for claim in CLAIMS]
     assert set(table["verdict"]) <= set(VERDICTS)
     own = table.set_index("id").loc[good.id]
@@ -345,7 +347,7 @@ def test_fewer_partial_matches_are_shown_beside_throughput() -> None:
     saving = made.assign(
         partial_matches_created=[50.0 if name == "DP-LD" else 150.0 for name in made["generator"]]
     )
-    table = ledger({claim.results: saving}).set_index("id")
+    table = ledger("kolchinsky2018", {claim.results: saving}).set_index("id")
     assert table.loc[claim.id, "saved"] == pytest.approx(3.0)
     assert np.isnan(table.loc["join-orders-memory", "saved"])
     assert "3.00 (3.00 to 3.00)" in ledger_for_readers(table.reset_index()).to_html()
@@ -357,7 +359,7 @@ def test_the_interval_of_saved_partial_matches_is_that_of_the_ratio_s_inverse() 
     factors = made["pattern_id"].rank(method="dense").to_numpy()
     ours = (made["generator"] == "DP-LD").to_numpy()
     made["partial_matches_created"] = np.where(ours, 100.0, 100.0 * (1 + factors / 10))
-    row = ledger({claim.results: made}).set_index("id").loc[claim.id]
+    row = ledger("kolchinsky2018", {claim.results: made}).set_index("id").loc[claim.id]
     expected = np.exp(np.mean(np.log(1 + factors[ours] / 10)))
     assert row["saved"] == pytest.approx(expected)
     assert 1 < row["saved_low"] < row["saved"] < row["saved_high"] < 1 + factors.max() / 10
@@ -367,7 +369,9 @@ def test_reasons_are_told_unless_the_claim_holds() -> None:
     claim = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
     assert claim.reason is not None
     for value, told in ((inside(claim), False), (1.0, True)):
-        table = ledger({claim.results: table_measuring(claim, value)}).set_index("id")
+        table = ledger("kolchinsky2018", {claim.results: table_measuring(claim, value)}).set_index(
+            "id"
+        )
         assert (claim.reason.title in table.loc[claim.id, "why"]) == told
         assert (claim.reason.text == table.loc[claim.id, "reason"]) == told
         html = reasons_for_readers(table.loc[[claim.id]].reset_index()).to_html()
@@ -375,7 +379,7 @@ def test_reasons_are_told_unless_the_claim_holds() -> None:
 
 
 def test_the_table_for_readers_escapes_and_has_no_raw_missing_values() -> None:
-    table = ledger({})
+    table = ledger("kolchinsky2018", {})
     table.loc[0, "why"] = "<b>why</b>"
     html = ledger_for_readers(table).to_html()
     assert "&lt;b&gt;why" in html and "<b>why" not in html
@@ -396,8 +400,8 @@ statement = "s"
 kind = "ratio"
 results = "figures_3_4_5"
 metric = "events_per_second"
-over = { algorithms = ["DP-LD"] }
-under = { algorithms = ["EFREQ"] }
+over = { generators = ["DP-LD"] }
+under = { generators = ["EFREQ"] }
 expected = { from = 1.0 }
 """
 
@@ -416,7 +420,8 @@ def test_a_ledger_with_a_mistake_says_which(
     tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     path = tmp_path / "ledger.toml"
+    study = replace(STUDY, folder=tmp_path)
     text = WHOLE + change[1] if not change[0] else WHOLE.replace(*change)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ReportError, match=message):
-        claims(path)
+        claims(study)

@@ -26,6 +26,7 @@ from cepbench.reporting.navigation import GROUPS, Navigation, group_of
 from cepbench.reporting.requests import NOTEBOOKS, requests_for
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
+from cepbench.studies.kolchinsky2018 import STUDY
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
 from tests.reporting.offline import Page, read_page
@@ -76,7 +77,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     figure, output = drawing()
     table = pd.DataFrame({f"column {k}": [f"value {k}"] * 3 for k in range(30)})
-    verdicts = ledger({})
+    verdicts = ledger("kolchinsky2018", {})
     write_executed(
         folder,
         "figure_9",
@@ -273,17 +274,17 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
 def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
     links = [a for tag, a in pages["index.html"].elements if a.get("class") == "holds"]
     found = [a["href"] for a in links if a.get("aria-label")]
-    for claim in claims():
+    for claim in claims(STUDY):
         stem = "figure_9" if claim.figure == "9" else "ledger"  # no other figure has a page
         assert f"{stem}.html#claim-{claim.id}" in found
-    assert len(found) == len(claims())
+    assert len(found) == len(claims(STUDY))
 
 
 def test_numbers_of_the_front_page_are_those_of_the_results(pages: dict[str, Page]) -> None:
     text = " ".join(pages["index.html"].text.split())
     for expected in (
         "2 runs measured", "1,200 events gone through", "2 patterns", "1 plan generators",
-        f"the {len(claims())} claims", f"{len(claims())} hold, 0 do not hold",
+        f"the {len(claims(STUDY))} claims", f"{len(claims(STUDY))} hold, 0 do not hold",
         "1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50",
     ):  # fmt: skip
         assert expected in text, expected

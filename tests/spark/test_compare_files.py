@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from cepbench.planners.registry import PAPER_GENERATORS
+from cepbench.planners.registry import default_generators
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,8 +54,8 @@ def test_all_generators_side_by_side(
     assert done == 0
     assert "360 events of 4 types" in shown
     assert "1 in quarantine" in shown
-    assert f"2 patterns, {2 * len(PAPER_GENERATORS)} rows" in shown
-    for name in PAPER_GENERATORS:
+    assert f"2 patterns, {2 * len(default_generators(own=False))} rows" in shown
+    for name in default_generators(own=False):
         assert shown.count(f"| {name} |") == 2, "one row for sequences, one for conjunctions"
     assert "| sequence | all | DP-B / ZSTREAM |" in shown
 

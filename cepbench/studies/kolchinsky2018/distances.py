@@ -7,7 +7,6 @@ try, and against the optimum where a generator that is exact can give it.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -19,6 +18,7 @@ from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.patterns.model import quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import OPTIMAL, TOLERANCE
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, large_patterns
 from cepbench.sweeps.cells import OK
@@ -93,7 +93,7 @@ def extended_patterns(
             )
             continue
         for number in range(patterns):
-            rng = np.random.default_rng([seed, zlib.crc32(shape.encode()), size, number])
+            rng = rng_for(seed, shape, size, number)
             cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed, window))
     return cases
 

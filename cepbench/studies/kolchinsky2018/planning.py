@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +25,7 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
@@ -140,7 +140,7 @@ def large_patterns(
     cases = []
     for spec in specs:
         pattern = spec.pattern
-        rng = np.random.default_rng([seed, zlib.crc32(spec.pattern_id.encode())])
+        rng = rng_for(seed, spec.pattern_id)
         drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
         statistics = Statistics(
             cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables},

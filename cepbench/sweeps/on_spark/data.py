@@ -14,8 +14,8 @@ from cepbench.sweeps.sweep_file import Sweep, data_folder
 
 def sweep_data(
     spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
-) -> Path:
-    """Where the data of a sweep lies, made first if it is a stream to generate.
+) -> dict[str, Path]:
+    """Where the data of each stream of a sweep lies, made first if it is one to generate.
 
     Parameters
     ----------
@@ -28,30 +28,32 @@ def sweep_data(
 
     Returns
     -------
-    Path
-        Of Parquet. A relative path in a sweep file is meant from the working directory or, if
-        there is nothing, from the folder of the file.
+    dict of str to Path
+        Parquet by the stream's name, ``""`` for a single one. A relative path in a sweep file is
+        meant from the working directory or, if there is nothing, from the folder of the file.
 
     Raises
     ------
     DatasetError
         If there is no such data set or path, it cannot be made, or it is no Parquet.
     """
-    if sweep.stream is not None:
-        path = data_folder(root, sweep.stream, sweep.seed)
-        generate_nasdaq_style(
-            spark,
-            path,
-            identifiers=sweep.stream["identifiers"],
-            days=sweep.stream["days"],
-            seed=sweep.seed,
-            progress=progress,
-        )
-        return path
-    named = Path(str(sweep.data)).expanduser()
-    found = next((path for path in (named, sweep.path.parent / named) if path.exists()), None)
+    found = {}
+    for name, data in sweep.data.items():
+        if isinstance(data, str):
+            found[name] = _named(data, sweep.path.parent)
+        else:
+            found[name] = data_folder(root, data, sweep.seed)
+            parameters = {"seed": sweep.seed, **data}
+            generate_nasdaq_style(spark, found[name], progress=progress, **parameters)
+    return found
+
+
+def _named(data: str, folder: Path) -> Path:
+    """A path, from here or from the folder of the sweep's file, or a data set of the catalogue."""
+    named = Path(data).expanduser()
+    found = next((path for path in (named, folder / named) if path.exists()), None)
     if found is None:
-        found = open_dataset(str(sweep.data)).path
+        found = open_dataset(data).path
     if found.is_file() and found.suffix != ".parquet":
         raise DatasetError(
             f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "

@@ -13,13 +13,12 @@ from cepbench.studies.kolchinsky2018.profiles import (
     PROFILES,
     cost_model_parameters,
     planning_parameters,
-    restrictions,
     stream_parameters,
     sweep_config,
-    sweep_folder,
 )
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.sweep_file import data_folder, read_sweep
+from cepbench.sweeps.restrictions import restrictions
+from cepbench.sweeps.sweep_file import data_folder, read_sweep, sweep_folder
 from cepbench.sweeps.workload import PATTERN_SETS
 
 
@@ -100,7 +99,7 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert all("counts for each of them" in text for text in told.values())
     once = restrictions(sweep_config("full", "types", "data", repetitions=1))
     assert once[-1].endswith("each plan run once.")
-    own = SweepConfig(data="x", own_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
+    own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
     assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
 
 

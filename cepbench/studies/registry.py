@@ -1,0 +1,64 @@
+"""The studies by citation key.
+
+A study is a package here, ``<key>/`` with ``ledger.toml``, ``sweeps/*.toml`` and a
+:class:`~cepbench.studies.study.Study` in its ``__init__``, a folder ``notebooks/<key>/``, and a
+line in :data:`_PACKAGES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from cepbench.errors import ReportError, did_you_mean
+from cepbench.studies import kolchinsky2018
+from cepbench.studies.study import Study
+from cepbench.sweeps.sweep_file import SWEEP_FOLDERS
+
+#: In the order of the site.
+_PACKAGES = (kolchinsky2018,)
+
+_STUDIES: dict[str, Study] = {}
+
+#: Citation key -> study.
+STUDIES: Mapping[str, Study] = MappingProxyType(_STUDIES)
+
+
+def register(study: Study) -> Study:
+    """Make a study known, with the sweeps of its folder; one of the same key is replaced."""
+    _STUDIES[study.key] = study
+    if (study.folder / "sweeps").is_dir():
+        SWEEP_FOLDERS[study.key] = study.folder / "sweeps"
+    return study
+
+
+def find_study(key: str) -> Study:
+    """The study of a paper.
+
+    Raises
+    ------
+    ReportError
+        If there is none; the message suggests the nearest.
+    """
+    if key not in STUDIES:
+        raise ReportError(
+            f"there is no study {key!r}{did_you_mean(key, STUDIES)}; "
+            f"studies are {', '.join(STUDIES)}"
+        )
+    return STUDIES[key]
+
+
+def studies_of(keys: Iterable[str]) -> list[Study]:
+    """The studies of these keys, each once, in the order of the registry; all if there are none.
+
+    Raises
+    ------
+    ReportError
+        If there is no study of a key.
+    """
+    wanted = {find_study(key).key for key in keys}
+    return [study for key, study in STUDIES.items() if not wanted or key in wanted]
+
+
+for _package in _PACKAGES:
+    register(_package.STUDY)
