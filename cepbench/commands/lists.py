@@ -1,11 +1,11 @@
-"""``cepbench generators`` and ``cepbench evaluators``: what there is to choose from."""
+"""``cepbench generators`` and ``cepbench evaluators``: the registered ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cepbench.commands.options import JsonOption, PluginOption, examples
-from cepbench.commands.output import progress, say, say_text, write_json, write_table
+from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
 from cepbench.papers import ALGORITHMS, REFERENCES
 from cepbench.plugins import load_plugins
 
@@ -16,8 +16,7 @@ EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
 def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List the plan generators, with their sources.
 
-    Those marked as default are compared where no generator is named; user-defined ones are among
-    them.
+    Those marked as default, user-defined ones included, are compared where no generator is named.
     """
     with progress("loading plan generators"):
         from cepbench.costs.models import COST_MODELS
@@ -59,8 +58,8 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
         ["name", "kind", "default", "exact", "costs", "at most", "source"],
         shrink=6,
     )
-    say()
-    say_text(
+    write_line()
+    write_text(
         "exact: its plan is of least cost among all it chooses from, else it is a heuristic; costs: "
         f"what --cost it takes, of {', '.join(COST_MODELS)}; at most: variables it takes"
     )
@@ -92,23 +91,20 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     if json:
         write_json(rows)
         return
-    write_table(
-        (
-            [
-                row["name"],
-                ", ".join([*row["kinds"], *["none"] * row["without_plan"]]),
-                ", ".join(f"{name}={value}" for name, value in row["options"].items()),
-                row["source"],
-            ]
-            for row in rows
-        ),
-        ["name", "plans", "options", "source"],
-        shrink=3,
-    )
+    heads = ["name", "plans", "source"]
+    cells = [
+        [row["name"], ", ".join([*row["kinds"], *["none"] * row["without_plan"]]), row["source"]]
+        for row in rows
+    ]
+    if any(row["options"] for row in rows):
+        heads.append("options")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(", ".join(f"{name}={value}" for name, value in row["options"].items()))
+    write_table(cells, heads, shrink=2)
 
 
-def _source(name: str, said: str) -> str:
-    """Authors, year and place of what a paper describes; else what its author said."""
+def _source(name: str, registered: str) -> str:
+    """Authors, year and place of an algorithm from a paper; otherwise its registered source."""
     for algorithm in ALGORITHMS:
         if algorithm.name == name:
             reference = REFERENCES[algorithm.paper]
@@ -117,4 +113,4 @@ def _source(name: str, said: str) -> str:
             if reference.authors.count(",") == 1:
                 others = f" and {reference.authors.split(', ')[1].split('. ')[-1]}"
             return f"{first}{others} {reference.year}, {algorithm.place}"
-    return said
+    return registered

@@ -1,4 +1,4 @@
-"""``cepbench plan``: plans of a pattern, with what they are expected to cost."""
+"""``cepbench plan``: plans of a pattern, with estimated costs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cepbench.commands.options import (
     StatisticsOption,
     examples,
 )
-from cepbench.commands.output import say, width, write_json, write_table
+from cepbench.commands.output import width, write_json, write_line, write_table
 from cepbench.commands.planning import PlannedRow, last_of, plan_with
 from cepbench.errors import PlanGeneratorError
 from cepbench.plugins import load_plugins
@@ -41,7 +41,7 @@ EXAMPLES = examples(
     "cepbench plan pattern.txt --statistics statistics.json",
 )
 
-#: What ``--json`` tells of each node of a plan.
+#: Keys of a plan's nodes with ``--json``.
 NODE_KEYS = (
     "branch",
     "node",
@@ -72,10 +72,10 @@ def plan(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan, and say what the plans are expected to cost.
+    """Show plans and their estimated costs.
 
-    A table of all plan generators, then drawings: of the plans of those that were named, else of
-    the cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
+    Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
+    cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
     """
     source = source_of(data, columns) if data or statistics is None else None
     asked = read_pattern(pattern, pattern_name, source)
@@ -119,13 +119,13 @@ def plan(
             }
         )
         return
-    say(asked.describe())
-    say()
+    write_line(asked.describe())
+    write_line()
     _table(rows, alpha)
     for row in rows if generator else _cheapest(rows):
         if row.plan is not None:
-            say()
-            say(explained(row).describe(width()))
+            write_line()
+            write_line(explained(row).describe(width()))
 
 
 def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
@@ -160,7 +160,7 @@ def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
 
 
 def _cheapest(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """The first of the cheapest order plans, and of the cheapest tree plans."""
+    """The first plan of least cost of each kind."""
     found: dict[str, PlannedRow] = {}
     for row in rows:
         if row.log_cost is None:

@@ -1,7 +1,7 @@
-"""Planning problems to try a plan generator on: every kind that one is asked for, small and seeded.
+"""Planning problems for checking a plan generator: one of each kind and size, small and seeded.
 
 A problem has a name, ``sequence-4``, its kind and the number of its variables; with the seed the
-name says all of it, so that a problem on which something went wrong can be had again in one line.
+name identifies it, so that a problem on which a check failed can be made again in one line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cepbench.patterns.model import (
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 
-#: Numbers of variables, small enough for every plan to be held against the best one.
+#: Numbers of variables, small enough to compare every plan with the best one.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
 
 #: A KL of so many events per window stands for more sets than a float can count.

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cepbench import __version__
 from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.files import whole_file
@@ -43,7 +43,7 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A snapshot: arrays, what it says of itself, and the digest of both."""
-    of_itself = {"version": _VERSION, "cepbench": __version__, **header}
+    of_itself = {"version": _VERSION, "cepbench": version("cepbench"), **header}
     # As bytes, for NumPy's texts take four of them for each character.
     written = np.frombuffer(json.dumps(of_itself).encode(), np.uint8)
     snapshot = {"header": written, **arrays}

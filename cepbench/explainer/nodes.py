@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cepbench.evaluators.joins.nodes import PlannedNodes
-from cepbench.evaluators.joins.partitions import with_partition
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import leaves, post_order
@@ -70,7 +69,7 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
     ]
     checked_at = {
         check.name: number_of[frozenset(node.variables)]
-        for node in PlannedNodes(with_partition(branch), plan.tree, positions=False).nodes
+        for node in PlannedNodes(branch.with_partition(), plan.tree, positions=False).nodes
         for check in node.checks
     }
     return nodes + [

@@ -8,14 +8,16 @@ notes that its generator left for people to read.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from markupsafe import Markup
+
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
+from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
 from cepbench.plans.tree import Tree, leaves, left_deep, post_order, text, tree_from
@@ -76,7 +78,7 @@ class Plan(PlanNotes):
         _check_against(self.names, names)
 
     def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
+        return str(_as_html(self, self._headline(self.kind)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -364,24 +366,29 @@ class UnionPlan:
         return f"union of {len(self.plans)} {self.kind} plans {made(self)}"
 
     def _repr_html_(self) -> str:
-        drawings = "".join(
+        drawings = [
             _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
-        )
-        return (
-            '<figure class="cep-plan">'
-            f"<figcaption>{html.escape(self._headline())}</figcaption>"
-            f'<div style="display:flex;flex-wrap:wrap;gap:1em">{drawings}</div></figure>'
-        )
+        ]
+        return str(_UNION(headline=self._headline(), drawings=drawings))
 
 
 AnyPlan = Plan | UnionPlan
 
 
-def _as_html(plan: Plan, caption: str) -> str:
-    lines = html.escape("; ".join([caption, *plan.remarks]))
-    drawing = tree_svg(plan.tree, plan.labels())
-    return f'<figure class="cep-plan"><figcaption>{lines}</figcaption>{drawing}</figure>'
+_FIGURE = Html(
+    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
+)
+_UNION = Html(
+    """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
+<div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
+)
+
+
+def _as_html(plan: Plan, caption: str) -> Markup:
+    return _FIGURE(
+        caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
+    )
 
 
 def _check_names(names: Sequence[Any]) -> None:

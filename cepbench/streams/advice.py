@@ -1,4 +1,4 @@
-"""Which call makes a stream of what was handed in instead of one."""
+"""Advice for messages: the call that makes a stream of another object."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from cepbench.arguments import comes_from, shown
 
 
 def how_to_make_one(given: Any) -> str:
-    """The call that makes a stream of something that is none, for a message."""
+    """The call that makes a stream of ``given``."""
     if comes_from(given, "cepbench", "EventStream"):
-        return "it is a stream already"
+        return "it is already a stream"
     if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):
         path = shown(str(given))
         return (
@@ -27,11 +27,11 @@ def how_to_make_one(given: Any) -> str:
         call, columns = "from_arrow(frame.to_arrow()", list(given.columns)
     else:
         return (
-            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and see to "
+            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and check "
             "the order of the arguments"
         )
     names = ", ".join(str(name)[:40] for name in columns[:8]) or "none"
     return (
-        f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of its '
-        f"columns of event types and times; it has {names}{' …' if len(columns) > 8 else ''}"
+        f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of the '
+        f"columns of event type and time; it has {names}{' …' if len(columns) > 8 else ''}"
     )

@@ -1,4 +1,4 @@
-"""The columns of a stream: what Arrow and Parquet are read into."""
+"""The columns of a stream, as read from Arrow and Parquet."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class CodedStrings:
         return CodedStrings(self.codes[rows], self.values)
 
 
-Column = np.ndarray | CodedStrings
+AttributeColumn = np.ndarray | CodedStrings
 
 
 class StreamColumns(NamedTuple):
-    """What an :class:`~cepbench.streams.event_stream.EventStream` is made of, checked."""
+    """The validated fields of an :class:`~cepbench.streams.event_stream.EventStream`."""
 
     type_codes: np.ndarray
     type_names: tuple[str, ...]
     timestamps: np.ndarray
     is_datetime: bool
-    attributes: Mapping[str, Column]
+    attributes: Mapping[str, AttributeColumn]
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None

@@ -1,4 +1,4 @@
-"""A stream as users hand it in; what is none is refused with the call that makes one of it."""
+"""Stream arguments; the error for other objects names the call that converts them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from cepbench.streams.event_stream import EventStream
 
 
 def stream_from(given: Any, name: str = "stream") -> EventStream:
-    """The stream that was handed in.
+    """The stream of an argument.
 
     Parameters
     ----------
     given : object
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
 
     Raises
     ------
     StreamError
-        If it is no stream.
+        If it is not a stream.
     """
     if isinstance(given, EventStream):
         return given

@@ -1,10 +1,10 @@
-"""A stream in the style of a year of NASDAQ prices, from a seed; any part of it by itself.
+"""A synthetic stream in the style of a year of NASDAQ prices, from a seed.
 
-Every identifier's events of one day come from a random generator of their own, so that the data is
-the same however the work is divided, and fewer identifiers or days are a part of more.
+Each identifier and day has its own random generator, so the data does not depend on how the work
+is divided, and fewer identifiers or days give a part of the same stream.
 
-The data it stands for [kolchinsky2018]_, section 6.2: 80.5 million price updates of 2100
-identifiers over a year.
+It models the data of [kolchinsky2018]_, section 6.2: 80.5 million price updates of 2100 identifiers
+over a year.
 
 Differs from the paper
 ----------------------
@@ -29,11 +29,11 @@ import pyarrow as pa
 from cepbench.arguments import number, shown, whole
 from cepbench.errors import DatasetError
 
-#: Fewest and most events of an identifier per 20 minutes, and the mean over identifiers.
+#: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
 MEAN_RATE_PER_WINDOW = 7.8
 
-#: Changes with every change of the arithmetic below, so that stored data is not taken for new.
+#: To be incremented with every change of the arithmetic below, which outdates stored data.
 ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
@@ -56,7 +56,7 @@ _SHOCKS_PER_MINUTE = (0.002, 0.004)  # of the market, of a sector
 #: Probability that a step is a jump (rare jumps, skewed steps), and the noise of the other steps.
 _JUMPS = (0.001, 0.5)
 _NOISE = (0.1, 1.0)
-#: Walks are added up in whole numbers of this size, so that no sum depends on what was before it.
+#: Random walks are summed in integer multiples of this, so that sums are exact.
 _GRAIN = 1e-9
 
 SECTORS = (
@@ -64,7 +64,7 @@ SECTORS = (
     "media", "telecom", "transport", "materials", "utilities", "leisure",
 )  # fmt: skip
 
-#: Identifiers that readers of the papers know, with the number of their sector; made-up ones follow.
+#: Identifiers known from the papers, with the index of their sector; synthetic ones follow.
 _KNOWN = (
     "MSFT0 GOOG0 INTC0 AAPL0 AMZN2 CSCO7 AMGN1 ORCL0 QCOM7 EBAY2 YHOO6 DELL0 GILD1 COST2 SBUX11 "
     "CMCSA6 FITB3 PCAR5 PAYX5 WYNN11 EXPD8 CTAS5 STLD9 JBHT8 ROST2 BIIB1 CELG1 ADBE0 NVDA0 AMAT0 "
@@ -73,7 +73,7 @@ _KNOWN = (
     "TEVA1 GENZ1 VRTX1 HOLX1 HSIC1 ESRX1 SIAL9 STRA5 JOYG5 FAST5 ATVI11 MNST2 WFMI2 DISH6 VRSN0"
 )
 
-# What a random generator is for, kept apart from those of the events by the seed's spawn key.
+# Purposes of random generators, distinguished by the seed's spawn key.
 _FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT = range(5)
 
 
@@ -84,21 +84,21 @@ class NasdaqStyle:
     Parameters
     ----------
     identifiers : int
-        How many, up to 2100 for the paper's size (and beyond).
+        How many; 2100 in the paper.
     days : int
-        Trading days (weekdays), 252 for a year.
+        Trading days (weekdays); 252 are a year.
     seed : int
     first_day : date
-        The first trading day on or after it is the first one.
+        The stream begins on the first trading day on or after it.
     least_rate, most_rate : float
-        Fewest and most expected events of an identifier per 20 minutes; those between them follow
-        the same power law whatever the bounds.
+        Minimum and maximum expected events of an identifier per 20 minutes; the rates between
+        follow the same power law for any bounds.
     drift : float
-        The factor by which a rate is at most above or below its usual one, drawn anew for each
-        identifier and segment of the stream, uniformly in its logarithm; 1 for constant rates. On
-        average over segments rates stay as they are.
+        Largest factor by which a rate deviates from its mean, drawn for each identifier and
+        segment of the stream, uniformly in its logarithm; 1 for constant rates. The mean over
+        segments is preserved.
     segment_minutes : int
-        How long a segment is, in minutes of trading; 390 are a day.
+        Length of a segment in minutes of trading; 390 are a day.
 
     Raises
     ------
@@ -147,7 +147,7 @@ class NasdaqStyle:
         taken, names, step = set(known), list(known), 0
         while len(names) < self.identifiers:
             step += 1
-            # A step that has no factor in common with 26 meets every word of four letters once.
+            # A step coprime to 26 visits every word of four letters once.
             number = step * 123_457 % 26**4
             name = "".join(chr(65 + number // 26**place % 26) for place in (3, 2, 1, 0))
             if name not in taken:
@@ -166,7 +166,7 @@ class NasdaqStyle:
     def rates(self) -> np.ndarray:
         """Expected events of each identifier per 20 minutes; float64, shape (identifiers,).
 
-        Evenly spread quantiles of a power law, so that few identifiers span the range as well.
+        Evenly spaced quantiles of a power law, so that few identifiers span the range too.
         """
         start = self._generator(_FOR_RATES, 0).random()
         quantiles = (start + _GOLDEN * np.arange(1, self.identifiers + 1)) % 1.0
@@ -198,18 +198,18 @@ class NasdaqStyle:
         dict of str to ndarray, each of shape (n,)
             ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64),
             and ``change`` (int64), the cents since the identifier's previous event; ``has_change``
-            (bool) is false for an identifier's very first event. In the order of ``identifiers``,
-            then time; the times of one identifier differ.
+            (bool) is false for an identifier's first event. Ordered as ``identifiers``, then by
+            time; the times of one identifier are distinct.
 
         Notes
         -----
-        Arrivals are Poisson, under drift with a rate that is constant within a segment. A
-        logarithmic price is the day's opening level, a random walk of
-        identifiers and sectors, plus the sector's shocks so far, which all its identifiers
-        feel, plus a walk with a step an event. The steps have mean 0 but are skewed: mostly the
-        price creeps one way, and jumps back at times. Two identifiers that creep in opposite
-        directions make ``a.difference < b.difference`` rare or frequent: its probability ranges
-        from about 0.01 to 0.95 (0.002 to 0.88 in the paper).
+        Arrivals are Poisson; under drift the rate is constant within a segment. A logarithmic
+        price is the day's opening level (a random walk of identifiers and sectors), plus the
+        sector's shocks so far, which all its identifiers share, plus a walk with one step per
+        event. The steps have mean 0 but are skewed: mostly the price drifts one way, and
+        occasionally jumps back. Two identifiers that drift in opposite directions make
+        ``a.difference < b.difference`` rare or frequent: its probability ranges from about 0.01 to
+        0.95 (0.002 to 0.88 in the paper).
         """
         from_day = max(0, first - 1)  # the first difference needs the price of the day before
         counts, uniform, steps = self._draw(identifiers, from_day, last)
@@ -217,7 +217,7 @@ class NasdaqStyle:
         run = np.repeat(np.arange(len(counts)), counts)
         begin = np.cumsum(counts) - counts
 
-        # Sorted offsets plus their rank are a random set of *different* milliseconds.
+        # Sorted offsets plus their rank are a random set of *distinct* milliseconds.
         offsets = (uniform * (DAY_MILLISECONDS - counts)[run]).astype(np.int64)
         offsets = np.sort(run * DAY_MILLISECONDS + offsets) - run * DAY_MILLISECONDS
         offsets += np.arange(len(run)) - begin[run]
@@ -249,10 +249,10 @@ class NasdaqStyle:
         return {name: values[keep] for name, values in found.items()}
 
     def table(self, identifiers: np.ndarray, first: int, last: int) -> pa.Table:
-        """The same as :meth:`events`, in the columns that are stored.
+        """The same as :meth:`events`, in the stored columns.
 
         ``symbol``, ``ts`` (UTC), ``price`` and ``difference`` (dollars), ``sector``, and
-        ``sequence``, which orders events of equal time.
+        ``sequence``, which breaks ties of time.
         """
         found = self.events(identifiers, first, last)
         codes = found["identifier"]
@@ -286,7 +286,7 @@ class NasdaqStyle:
                 seed = np.random.SeedSequence([self.seed, identifier, day])
                 rng = np.random.Generator(np.random.PCG64(seed))
                 arrived = self._arrived(identifier, day)
-                # At least one, so that the price of the day before is known.
+                # At least one, so that the previous day's price is known.
                 count = max(1, int(rng.poisson(expected[identifier] * arrived[-1])))
                 counts.append(count)
                 times = rng.random(count)
@@ -303,9 +303,9 @@ class NasdaqStyle:
         return np.array(counts), np.concatenate(uniform), np.concatenate(steps)
 
     def _arrived(self, identifier: int, day: int) -> np.ndarray:
-        """Events expected by the end of each minute of a day, in those of a usual day, from 0 on.
+        """Cumulative expected arrivals by minute of a day, as a fraction of a day without drift.
 
-        Of shape (minutes + 1,), or (2,) if they arrive at the usual rate all day long.
+        Shape (minutes + 1,), beginning with 0; (2,) without drift.
         """
         if self.drift == 1.0:
             return np.array([0.0, 1.0])
@@ -317,7 +317,7 @@ class NasdaqStyle:
         return np.concatenate([[0.0], np.cumsum(factors) / _MINUTES])
 
     def _steps_of(self, identifier: int) -> tuple[float, float, float]:
-        """Probability of jumps, noise, and side (±1) of an identifier's law of price changes."""
+        """Probability of jumps, noise, and sign (±1) of an identifier's price changes."""
         draw = self._generator(_FOR_IDENTIFIER, identifier).random(3)
         jump = _JUMPS[0] * (_JUMPS[1] / _JUMPS[0]) ** draw[0]
         noise = _NOISE[0] * (_NOISE[1] / _NOISE[0]) ** draw[1]
@@ -334,7 +334,7 @@ class NasdaqStyle:
         ]
         for row, identifier in enumerate(identifiers.tolist()):
             rng = self._generator(_FOR_IDENTIFIER, identifier)
-            rng.random(3)  # belong to the law of steps
+            rng.random(3)  # drawn in _steps_of
             weight[row] = rng.uniform(0.2, 1.2)
             per_day = self.rates[identifier] * WINDOWS_PER_DAY
             scale[row] = _WITHIN_DAY_DEVIATION * rng.lognormal(0, 0.4) / per_day**0.5
@@ -345,7 +345,7 @@ class NasdaqStyle:
         return opening, weight, scale
 
     def _shocks(self, first: int, last: int) -> np.ndarray:
-        """Sum of the shocks so far; float64, shape (days, sectors, minutes of a day)."""
+        """Cumulative shocks; float64, shape (days, sectors, minutes of a day)."""
         sums = np.empty((last - first, len(SECTORS), _MINUTES))
         for day in range(first, last):
             rng = self._generator(_FOR_SECTOR, day)

@@ -1,4 +1,4 @@
-"""Event streams from Parquet: a slice of types and time is read without touching the rest."""
+"""Event streams from Parquet; only the selected types and times are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.streams.arrow import columns_of_table, no_column
 from cepbench.streams.columns import StreamColumns
-from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
+from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -36,40 +36,38 @@ def columns_of_parquet(
     sort: bool = False,
     positions: bool = False,
 ) -> StreamColumns:
-    """The events of some types between two moments, in order of arrival.
+    """The events of some types in a time range, in order of arrival.
 
     Parameters
     ----------
     path : path
         A data set that cepbench generated or ingested, or any Parquet file or folder of them.
     type, time : str
-        Names of the columns with each event's type and timestamp.
+        Columns of each event's type and timestamp.
     attributes : iterable of str, optional
         Columns to read as attributes; by default all others.
     types : iterable of str, optional
-        Only events of these types; by default of all.
+        Only events of these types; by default all.
     start, end : datetime or int, optional
-        Only events with ``start <= timestamp < end``; datetimes are in UTC, an integer is for an
+        Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
         integer time column.
     sort : bool
-        Sort by time, for Parquet that is not in order. A data set of cepbench needs no sorting:
-        its events come ordered by time, equal times as in its source.
+        Sort by time, for unordered Parquet. A cepbench data set is always returned in order, with
+        equal times as in its source.
     positions : bool
-        Whether to find where the events of some types or times stand among all that are at that
-        path. The times of all events are read for it, month by month of a data set that is cut
-        into months.
+        Whether to determine the positions of the selected events among all events. This reads the
+        times of all events, month by month if the data set is partitioned.
 
     Returns
     -------
     StreamColumns
-        ``type_names`` are the types that were asked for, also those without an event in the slice.
-        ``positions`` are those among all events; None for a part, unless they were asked for.
+        ``type_names`` are the requested types, also those without an event in the range.
+        ``positions`` are those among all events; None for a selection without ``positions=True``.
 
     Raises
     ------
     DatasetError
-        If there is no such data set, it was never finished, cannot be read, or knows nothing of
-        one of the types.
+        If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
         See :func:`cepbench.streams.arrow.columns_of_table`.
     """
@@ -123,7 +121,7 @@ def columns_of_parquet(
 
 
 def _open(path: str | Path, type: str) -> ds.Dataset:
-    """The Parquet below a path, types read as codes, months known by the names of folders."""
+    """The Parquet files below a path, with types as codes and months from the names of folders."""
     read = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns={type}))
     by_month = ds.partitioning(pa.schema([(MONTH, pa.string())]), flavor="hive")
     dataset = ds.dataset(path, format=read, partitioning=by_month)
@@ -137,10 +135,10 @@ def _open(path: str | Path, type: str) -> ds.Dataset:
 def _with_row_groups_of(
     dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
 ) -> ds.Dataset:
-    """Without the row groups that lie between two of the types.
+    """Prune the row groups without any of the types.
 
-    Arrow does this by itself for plain columns but not for dictionaries, which types are read as;
-    a pattern's events of a year are one row group of seventy.
+    Arrow prunes by plain columns but not by dictionaries, as which types are read; a pattern's
+    events of a year are in one of seventy row groups.
     """
     ordered = sorted(types)
     pieces = []
@@ -202,7 +200,7 @@ def _month(moment: datetime | int) -> str:
 
 
 def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
-    """The first instant at or after ``moment`` that a column of this type can hold."""
+    """The first instant at or after ``moment`` that a column of this type can represent."""
     try:
         if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
             unit = _NANOSECONDS[kind.unit]
@@ -210,15 +208,15 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
         if pa.types.is_integer(kind):
             return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
     except (StreamError, ValueError, OverflowError):
-        pass  # pandas reads no moment, or none in its range
+        pass  # not a datetime, or out of pandas' range
     raise StreamError(
         f"start and end are datetimes for a datetime column and integers for an integer one; "
-        f"{time!r} has type {kind} and {shown(moment)} was given"
+        f"{time!r} has type {kind}, but got {shown(moment)}"
     )
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:
-    """The rows by time and then sequence, which is not kept."""
+    """The rows ordered by time, then sequence, which is dropped."""
     order = arrival_order(table, [time, SEQUENCE])
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 

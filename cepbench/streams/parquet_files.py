@@ -1,4 +1,4 @@
-"""Writing Parquet files of events: there either whole or not at all, cut so that readers skip."""
+"""Writing Parquet files of events, atomically and in row groups that readers can prune."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ROW_GROUP = 32_768
 
 
 def write_table(table: pa.Table, file: Path) -> None:
-    """Write a file of events so that it is there either whole or not at all."""
+    """Write a file of events atomically."""
     options = parquet_options(table.schema)
     with whole_file(file) as unfinished:
         pq.write_table(table, unfinished, row_group_size=ROW_GROUP, **options)
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """How columns are stored: times and numbers that grow as differences, the rest as codes."""
+    """Encodings: deltas for times and increasing numbers, dictionaries for the rest."""
     growing = [name for name in ("ts", "sequence", "row") if name in schema.names]
     return {
         "compression": "zstd",

@@ -189,7 +189,7 @@ def test_a_claim_to_the_least_cost_is_held_to() -> None:
     assert report.passed and "exact" in report.checks
     report = report_on(by_log_rate, options={"exact": True})
     assert {finding.check for finding in report.findings} == {"exact"}
-    assert "times the least cost, that of DP-LD; mend it, or leave out exact=True" in (
+    assert "times the least cost, that of DP-LD; repair it, or leave out exact=True" in (
         report.describe()
     )
     # Of a smaller space the least cost is not known here.

@@ -80,10 +80,10 @@ def test_stats_of_a_pattern(catalogue: Path, pattern: str) -> None:
 def test_make_keeps_what_is_there(catalogue: Path) -> None:
     first = answer("make", "ten-symbols/mine", "--events", "300")
     again = run("make", "ten-symbols/mine", "--events", "300")
-    assert again.exit_code == 0 and "is there already" in again.stderr
+    assert again.exit_code == 0 and "already exists" in again.stderr
     assert "300" in again.stdout and first["parameters"] == {"events": 300, "seed": 0}
     other = run("make", "ten-symbols/mine", "--events", "301")
-    assert other.exit_code == 1 and "events 300 there, 301 asked for" in other.stderr
+    assert other.exit_code == 1 and "events 300 found, 301 requested" in other.stderr
     assert answer("make", "ten-symbols/sample")["events"] == 8_000
 
 
@@ -99,7 +99,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["make", "ten-symbols/mine"], 2, "needs --events"),
         (["make", "nasdaq-style/quick", "--seed", "1"], 2, "such as nasdaq-style/mine"),
         (["ingest", "bars", "x.txt", "--name", "x"], 2, "unknown kind 'bars'"),
-        (["ingest", "lobster", "x.csv"], 2, "by --name, or by --output"),
+        (["ingest", "lobster", "x.csv"], 2, "give one of --name and --output"),
         (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),
         (["ingest", "minute-bars", "x", "--name", "x", "--date", "2026-01-05"], 2, "for lobster"),
@@ -129,7 +129,7 @@ NO_NAMES = (
 def test_names_cannot_leave_the_catalogue(catalogue: Path, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.rglob("*"))
     bars = str(catalogue / "minute-bars" / "sample.txt")
-    told = "cannot be the name of a data set: at most 64 letters"
+    told = "is not a valid name of a data set: use at most 64 letters"
     for arguments in (
         ["make", f"nasdaq-style/{name}", "--identifiers", "2", "--days", "1"],
         ["make", f"ten-symbols/{name}", "--events", "9"],
@@ -157,5 +157,5 @@ def test_a_variant_is_found_without_its_data_set(catalogue: Path) -> None:
         assert "did you mean 'ten-symbols/feb1'?" in run("describe", wrong).stderr
     with pytest.raises(DatasetError, match="did you mean 'ten-symbols/feb1'"):
         cep.open_dataset("feb1")
-    with pytest.raises(DatasetError, match="by its name or path, not by an int"):
+    with pytest.raises(DatasetError, match="takes a name or path, not an int"):
         cep.open_dataset(1)  # type: ignore[call-overload]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -17,6 +17,7 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators import match_batches as batching
 from cepbench.evaluators.arrow_matches import match_schema
 from cepbench.kernels.joins import advance
+from tests.budgets import examples
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import stream_of
 
@@ -52,7 +53,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 6)
+@examples(10)
 def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
     """However small the chunks in which the kernels find them."""
     case = data.draw(construct_cases(FAMILIES[family]))
@@ -179,12 +180,14 @@ def test_batches_tell_how_far_they_are_and_what_that_took(monkeypatch) -> None:
     monkeypatch.setattr(batching, "_FIRST_EVENTS", 2)
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
-    told: list[int] = []
-    batches = cep.match_batches(pattern, stream, plan, rows=2, told=told.append)
-    assert (told, batches.metrics().events) == ([], 0)
+    progress: list[tuple[int, int]] = []
+    batches = cep.match_batches(
+        pattern, stream, plan, rows=2, on_progress=lambda *at: progress.append(at)
+    )
+    assert (progress, batches.metrics().events) == ([], 0)
     found = sum(batch.num_rows for batch in batches)
-    assert told == sorted(set(told))
-    assert (told[0], told[-1]) == (2, len(stream))
+    assert progress == sorted(set(progress))
+    assert progress[0] == (2, len(stream)) and progress[-1] == (len(stream), len(stream))
     metrics, whole = batches.metrics(), cep.evaluate(pattern, stream, plan).metrics
     assert metrics.matches == whole.matches == found > 0
     assert (metrics.events, metrics.seconds > 0) == (whole.events, True)

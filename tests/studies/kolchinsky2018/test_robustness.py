@@ -35,6 +35,7 @@ from cepbench.studies.kolchinsky2018.robustness import (
     wrong_statistics,
 )
 from cepbench.sweeps.cells import ERROR, OK, REFUSED, results_frame
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 from tests.naive.plans import all_orders, all_trees
@@ -169,7 +170,9 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
     # Plans are what ran: equal ones share a run, and others are those of a sweep.
     equal = table.groupby(["plan_kind", "plan"])[["events_per_second", "comparisons"]].nunique()
     assert (equal == 1).all(axis=None)
-    swept = results_frame(measure_pattern(SPEC, stream, case.statistics, names, repetitions=1))
+    swept = results_frame(
+        measure_pattern(SPEC, stream, case.statistics, Grid(generators=names, repetitions=1))
+    )
     for row in swept.to_dict("records"):
         own = right[right["generator"] == row["generator"]].iloc[0]
         assert own["plan"] == row["plan"]
@@ -344,7 +347,9 @@ def test_cases_are_those_of_a_finished_sweep(tmp_path: Path, stream: EventStream
     with pytest.raises(ExperimentError, match=r"lacks statistics\.json"):
         cases_of_sweep(tmp_path)
     results_frame(
-        measure_pattern(SPEC, stream, STATISTICS, ["TRIVIAL", "EFREQ"], repetitions=1)
+        measure_pattern(
+            SPEC, stream, STATISTICS, Grid(generators=["TRIVIAL", "EFREQ"], repetitions=1)
+        )
     ).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "statistics.json").write_text(
         json.dumps({SPEC.pattern_id: STATISTICS.to_dict(), "other": {}})
