@@ -16,7 +16,7 @@ from cepbench.costs.latency import Latency
 from cepbench.costs.model import CostModel, tree_of
 from cepbench.costs.problem import SMALLEST, PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import PlanGeneratorError, StatisticsError, did_you_mean
+from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError, did_you_mean
 
 _F = TypeVar("_F", bound=Callable[..., float])
 
@@ -60,7 +60,7 @@ class UserCost(CostModel):
             return super().log_cost(problem, kind, plan)
         if self.of == "order":
             if kind != "order":
-                raise PlanGeneratorError(f"the cost {self.name} is one of orders, not of trees")
+                raise PlanningRefusedError(f"the cost {self.name} is one of orders, not of trees")
             return self._told(problem, plan)
         return self._told(problem, tree_of(kind, plan))
 
