@@ -261,7 +261,7 @@ def meddling(problem, rng):
 
 
 def renaming(problem, rng):
-    object.__setattr__(problem, "alpha", 3.0)
+    object.__setattr__(problem, "window", 3.0)
     return by_log_rate(problem, rng)
 
 
@@ -293,7 +293,7 @@ BROKEN = {
     writing: ("error", "work on a copy, such as problem.log_cardinality.copy()", "sequence-1"),
     meddling: ("problem", "changed problem.log_cardinality, from which the generators after it "
                "plan; work on a copy, such as np.array(problem.log_cardinality)", "sequence-1"),
-    renaming: ("problem", "changed problem.alpha", "sequence-1"),
+    renaming: ("problem", "changed problem.window", "sequence-1"),
     refusing: ("refusal", "refused all problems: MINE is not in the mood", "sequence-1"),
     tree_of_all: ("plan", 'nested pairs are a tree, for kind="tree"', "conjunction-3"),
     wrong_on_three: ("plan", "2 ('v2') is missing", "sequence-3"),
