@@ -21,7 +21,7 @@ _LETTERS = 110  # of a line above two panels
 
 
 def kind_of_scale(log: bool) -> dict[str, Any]:
-    """Arguments of a scale that need not begin at zero; a logarithmic one warns when told so."""
+    """Arguments of a scale that need not begin at zero; Vega warns of ``zero`` on a logarithmic one."""
     return {"type": "log"} if log else {"type": "linear", "zero": False}
 
 
@@ -95,8 +95,8 @@ def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Char
 def joined_panels(
     panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
 ) -> alt.TopLevelMixin:
-    told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
-    lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
+    first = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
+    lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]
     title = alt.TitleParams(heading, subtitle=lines, anchor="start")
     return offline(
         alt.hconcat(*panels)
