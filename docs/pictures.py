@@ -90,6 +90,7 @@ def house_picture(table: str) -> str:
         "files",
         "papers",
         "seeds",
+        "markup",
     }  # seen by all, so that lines to them would say nothing
     storey: dict[str, int] = {}
     for room, sees in rooms.items():

@@ -166,4 +166,4 @@ def test_the_pictures_are_current() -> None:
         assert len(kept) < 50_000
     rooms = module.rooms_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
     assert set(rooms) <= set(words_of((DOCS / "house.svg").read_text(encoding="utf-8")))
-    assert rooms["planners"] == {"patterns", "statistics", "costs", "plan_kind", "kernels"}
+    assert rooms["planners"] == {"patterns", "statistics", "costs", "plans", "kernels"}
