@@ -318,8 +318,7 @@ def _run(
     how = run_arguments(cell, grid)
     try:
         result = evaluate(pattern, stream, plan, **how)
-        found = _known(result.metrics.to_dict())
-        measured = {k: found.pop(k) for k in METRICS if k in found} | dict.fromkeys(LATENCY)
+        measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
         if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
             latencies = _known(timed.metrics.to_dict())
@@ -328,7 +327,8 @@ def _run(
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    details = json.dumps(found, sort_keys=True) if found else None
+    its = result.metrics.details
+    details = json.dumps(dict(its), sort_keys=True) if its else None
     return {"status": OK, "reason": None, "details": details, **measured}
 
 
