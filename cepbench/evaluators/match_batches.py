@@ -57,7 +57,7 @@ def match_batches(
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> MatchBatches:
     """All matches of ``pattern`` in ``stream``, batch by batch, however many there are.
 
@@ -78,7 +78,7 @@ def match_batches(
     partial_match_limit : int
         The same.
     on_progress : callable, optional
-        Called with the number of events taken in so far, after each step; for a progress bar.
+        Called after each step with the number of events taken in so far, and of all events.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def match_batches(
     if not asked["evaluator"].batches:
         result = evaluate(pattern, stream, plan, **asked)
         if on_progress is not None:
-            on_progress(len(stream))
+            on_progress(len(stream), len(stream))
         return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
     detector = Detector(pattern, plan, **asked)
     return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
@@ -114,7 +114,7 @@ def _batches(
     detector: Detector,
     stream: EventStream,
     rows: int,
-    on_progress: Callable[[int], object] | None,
+    on_progress: Callable[[int, int], object] | None,
 ) -> Iterator[pa.Table]:
     events = min(_FIRST_EVENTS, rows)
     at = 0
@@ -122,7 +122,7 @@ def _batches(
         found = detector.push(stream[at : at + events])
         at += events
         if on_progress is not None:
-            on_progress(detector.position)
+            on_progress(detector.position, len(stream))
         yield from _slices(found, rows)
         if found.num_rows > rows:
             events = max(1, events // 2)
