@@ -171,9 +171,15 @@ def finished_results(
     """
     results = read_with_own(path, own)
     check_agreement(results)
-    order = {name: rank for rank, name in enumerate((*config.pattern_sets, USER))}
+    results = _in_order(results, "stream", list(config.data_of))
+    return _in_order(results, "pattern_set", [*config.pattern_sets, USER])
+
+
+def _in_order(results: pd.DataFrame, name: str, order: Sequence[str]) -> pd.DataFrame:
+    """Rows sorted by the place of a column's value in this order."""
+    ranks = {value: rank for rank, value in enumerate(order)}
     return results.sort_values(
-        "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
+        name, key=lambda values: values.map(ranks), kind="stable", ignore_index=True
     )
 
 
