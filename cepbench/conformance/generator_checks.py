@@ -24,7 +24,7 @@ from cepbench.conformance.generator_report import (
     ratio_of,
     shown_ratio,
 )
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import (
@@ -207,7 +207,7 @@ class _Trial:
         self._check_same(name, first.text, second.text, source)
         return True
 
-    def _planned(self, problem: PlanningProblem, limit: float) -> tuple[Plan, float]:
+    def _planned(self, problem: CostedProblem, limit: float) -> tuple[Plan, float]:
         """A plan and the seconds that it took."""
         began = time.perf_counter()
         with _at_most(limit):
@@ -234,7 +234,7 @@ class _Trial:
                 "session gets other plans; draw them from rng",
             )
 
-    def _late(self, name: str, problem: PlanningProblem) -> str:
+    def _late(self, name: str, problem: CostedProblem) -> str:
         hint = (
             "without a budget a search has to come to an end by itself"
             if self.entry.anytime
@@ -262,9 +262,7 @@ class _Trial:
             self._found("error", name, message)
         return text
 
-    def _check_problem(
-        self, name: str, problem: PlanningProblem, before: Mapping[str, Any]
-    ) -> None:
+    def _check_problem(self, name: str, problem: CostedProblem, before: Mapping[str, Any]) -> None:
         for key in _changes(problem, before):
             self._found(
                 "problem",
@@ -330,12 +328,12 @@ def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator
             )
 
 
-def _copied(problem: PlanningProblem) -> dict[str, Any]:
+def _copied(problem: CostedProblem) -> dict[str, Any]:
     values = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
 
-def _changes(problem: PlanningProblem, before: Mapping[str, Any]) -> list[str]:
+def _changes(problem: CostedProblem, before: Mapping[str, Any]) -> list[str]:
     """Names of the fields that have changed."""
     return [k for k, value in before.items() if not np.array_equal(getattr(problem, k), value)]
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from cepbench.arguments import elements, text, texts, whole
 from cepbench.arguments import seed as seed_from
-from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.problem import SMALLEST
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, suggest
 from cepbench.patterns.model import (
     ANY,
@@ -81,7 +83,7 @@ class ProblemKind:
     special: Kind = Kind.PLAIN
 
 
-def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
+def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     """The planning problem of that name, such as ``sequence-4``.
 
     Parameters
@@ -108,7 +110,7 @@ def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
 
 def check_problems(
     kinds: Sequence[str] | None = None, sizes: Sequence[int] = SIZES, *, seed: int = 0
-) -> dict[str, PlanningProblem]:
+) -> dict[str, CostedProblem]:
     """Planning problems by name, small ones first.
 
     Parameters
@@ -212,7 +214,7 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
 )  # fmt: skip
 
 
-def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
+def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     rng = rng_for(seed, kind.name, n)
     numbers = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
@@ -238,4 +240,6 @@ def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
             for j in range(i, n)
         },
     )
-    return PlanningProblem.from_pattern(pattern, statistics, kind.time_selectivity, kind.alpha)
+    return CostedProblem.from_pattern(
+        pattern, statistics, kind.time_selectivity, cost=Throughput(kind.alpha)
+    )
