@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -276,8 +277,9 @@ def _planned(
     return Planned(generator.kind, plan, seconds, OK, None)
 
 
+@lru_cache(maxsize=256)
 def load_kernels(generator: PlanGenerator) -> None:
-    """Plan something small, so that loading compiled code is not part of planning time."""
+    """Plan something small, once, so that loading compiled code is not part of planning time."""
     # Connected without a cycle: some generators take no other pattern.
     pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 1 units")
     statistics = Statistics(
