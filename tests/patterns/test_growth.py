@@ -141,7 +141,7 @@ def test_the_limit_of_branches_and_of_their_items() -> None:
     with pytest.raises(UnsupportedPatternError, match=f"the limit is {MAXIMUM_BRANCH_ITEMS}"):
         parse(f"PATTERN SEQ({shared}, OR({items})) WITHIN 1 s")
     pairs = ", ".join(f"OR(A a{n}, B b{n})" for n in range(5_000))
-    with pytest.raises(UnsupportedPatternError, match="more than 1000000000 patterns without OR"):
+    with pytest.raises(UnsupportedPatternError, match="more than 1000000000 branches without OR"):
         parse(f"PATTERN SEQ({pairs}) WITHIN 1 s")
 
 
