@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from cepbench.app.explore import explore as explore
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
+    from cepbench.costs.models import COST_MODELS as COST_MODELS
+    from cepbench.costs.models import cost_model as cost_model
+    from cepbench.costs.nodes import plan_cost as plan_cost
     from cepbench.datasets.opening import open_dataset as open_dataset
     from cepbench.errors import CepbenchError as CepbenchError
     from cepbench.evaluators.arrow_matches import with_events as with_events
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
     from cepbench.explainer.explain import explain as explain
+    from cepbench.exploration.match_timeline import match_timeline as match_timeline
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
-    from cepbench.exploration.timeline import match_timeline as match_timeline
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from cepbench.sweeps.compare import compare as compare
 
 _HOMES = {
+    "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
@@ -63,15 +67,17 @@ _HOMES = {
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
     "compare": "cepbench.sweeps.compare",
+    "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explainer.explain",
     "explore": "cepbench.app.explore",
     "match_batches": "cepbench.evaluators.match_batches",
-    "match_timeline": "cepbench.exploration.timeline",
+    "match_timeline": "cepbench.exploration.match_timeline",
     "measure_statistics": "cepbench.statistics.measure",
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
+    "plan_cost": "cepbench.costs.nodes",
     "plan_evaluator": "cepbench.evaluators.registry",
     "plan_generator": "cepbench.planners.registry",
     "plans_side_by_side": "cepbench.exploration.side_by_side",

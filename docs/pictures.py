@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cepbench.markup import element
+
 HERE = Path(__file__).resolve().parent
 
 #: Plan generators of the picture of plans, the most expensive plan first.
@@ -37,9 +39,11 @@ def plans_picture() -> str:
     for name, run in runs.items():
         assert run.metrics is not None
         colour = style_of(name, "order").colour
-        drawing = tree_picture(
-            plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False, small=True,
-            largest=largest, colour=colour,
+        drawing = str(
+            tree_picture(
+                plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False,
+                small=True, largest=largest, colour=colour,
+            )
         )  # fmt: skip
         size = re.search(r'viewBox="0 0 (\d+) (\d+)" width="\d+"', drawing)
         assert size is not None
@@ -131,12 +135,10 @@ def _direct(package: str, packages: Mapping[str, set[str]]) -> set[str]:
 def _text(
     x: float, y: float, text: str, size: int, colour: str, *, bold: bool = False, anchor: str = ""
 ) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    middle = f' text-anchor="{anchor}"' if anchor else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{weight}{middle}>'
-        f"{html.escape(text)}</text>"
-    )
+    return element(
+        "text", text, x=f"{x:g}", y=f"{y:g}", font_size=size, fill=colour,
+        font_weight="bold" if bold else None, text_anchor=anchor or None,
+    )  # fmt: skip
 
 
 def _page(width: float, height: float, title: str, parts: list[str]) -> str:

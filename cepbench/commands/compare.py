@@ -11,18 +11,21 @@ from cepbench.commands.inputs import read_pattern, read_statistics, source_of
 from cepbench.commands.options import (
     COLUMNS,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     EvaluatorsOption,
     GeneratorsOption,
     JsonOption,
     OnlyTypesOption,
+    OptionOption,
     PatternArgument,
     PatternNameOption,
     PluginOption,
     SeedOption,
     StatisticsOption,
     examples,
+    options_from,
 )
 from cepbench.commands.output import (
     progress,
@@ -51,6 +54,7 @@ def compare(
     pattern_name: PatternNameOption = None,
     generator: GeneratorsOption = None,
     evaluator: EvaluatorsOption = None,
+    option: OptionOption = None,
     repetitions: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Minimum number of runs of each plan.")
     ] = 3,
@@ -62,6 +66,7 @@ def compare(
             help="Minimum time of all runs of each plan.",
         ),
     ] = 0.3,
+    cost: CostOption = "throughput",
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
     days: DaysOption = None,
@@ -95,9 +100,11 @@ def compare(
             statistics=known,
             generators=list(dict.fromkeys(generator)) if generator else None,
             evaluators=evaluator or None,
+            options=_options_by_evaluator(evaluator, options_from(option)),
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
+            cost=cost,
             on_progress=on_progress,
         )
     if json:
@@ -116,6 +123,24 @@ def compare(
     write_line(f"{len(stream):,} events")
     write_line()
     _show(table)
+
+
+def _options_by_evaluator(
+    evaluators: list[str] | None, given: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Options for each of the named evaluators that has them."""
+    from cepbench.evaluators.registry import evaluator_for
+    from cepbench.evaluators.tasks import options_of
+
+    if not given:
+        return {}
+    if not evaluators:
+        raise typer.BadParameter("it needs an --evaluator that has it", param_hint="'--option'")
+    chosen = [evaluator_for(name) for name in evaluators]
+    for name in given:
+        if not any(name in entry.options for entry in chosen):
+            options_of(chosen[0], {name: given[name]})  # raises, with the nearest name
+    return {e.name: {k: v for k, v in given.items() if k in e.options} for e in chosen}
 
 
 def _show(table: Comparison) -> None:

@@ -19,6 +19,11 @@ def complete_generators(incomplete: str) -> list[str]:
     return _beginning(_named("planners/"), incomplete)
 
 
+def complete_costs(incomplete: str) -> list[str]:
+    """Cost models of the project."""
+    return _beginning(["throughput", "latency", "comparisons"], incomplete)
+
+
 def complete_evaluators(incomplete: str) -> list[str]:
     """Built-in evaluators, ignoring case."""
     return _beginning(_named("evaluators/"), incomplete)

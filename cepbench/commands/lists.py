@@ -19,6 +19,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     Those marked as default, user-defined ones included, are compared where no generator is named.
     """
     with progress("loading plan generators"):
+        from cepbench.costs.models import COST_MODELS
         from cepbench.planners.generate import plan  # noqa: F401  registers them
         from cepbench.planners.registry import PLAN_GENERATORS, default_generators
     load_plugins(plugin)
@@ -28,6 +29,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
             "name": entry.name,
             "kind": entry.kind,
             "exact": entry.exact,
+            "costs": [name for name, cost in COST_MODELS.items() if entry.takes(cost)],
             "default": entry.name in usual,
             "most_variables": entry.max_size,
             "space": entry.space,
@@ -47,16 +49,20 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
                 row["kind"],
                 row["default"],
                 row["exact"],
+                ", ".join(row["costs"]) if len(row["costs"]) < len(COST_MODELS) else "all",
                 row["most_variables"],
                 row["source"],
             ]
             for row in rows
         ),
-        ["name", "kind", "default", "exact", "at most", "source"],
-        shrink=5,
+        ["name", "kind", "default", "exact", "costs", "at most", "source"],
+        shrink=6,
     )
     write_line()
-    write_text("exact: finds a plan of least cost in its search space; at most: limit of variables")
+    write_text(
+        "exact: its plan is of least cost among all it chooses from, else it is a heuristic; costs: "
+        f"what --cost it takes, of {', '.join(COST_MODELS)}; at most: variables it takes"
+    )
 
 
 def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
@@ -85,19 +91,16 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     if json:
         write_json(rows)
         return
-    write_table(
-        (
-            [
-                row["name"],
-                ", ".join([*row["kinds"], *["none"] * row["without_plan"]]),
-                ", ".join(f"{name}={value}" for name, value in row["options"].items()),
-                row["source"],
-            ]
-            for row in rows
-        ),
-        ["name", "plans", "options", "source"],
-        shrink=3,
-    )
+    heads = ["name", "plans", "source"]
+    cells = [
+        [row["name"], ", ".join([*row["kinds"], *["none"] * row["without_plan"]]), row["source"]]
+        for row in rows
+    ]
+    if any(row["options"] for row in rows):
+        heads.append("options")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(", ".join(f"{name}={value}" for name, value in row["options"].items()))
+    write_table(cells, heads, shrink=2)
 
 
 def _source(name: str, registered: str) -> str:

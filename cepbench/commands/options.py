@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cepbench.commands.completion import (
+    complete_costs,
     complete_data,
     complete_evaluators,
     complete_generators,
@@ -150,7 +151,15 @@ OptionOption = Annotated[
 ]
 AlphaOption = Annotated[
     float,
-    typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost."),
+    typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput."),
+]
+CostOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_costs,
+        help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
+    ),
 ]
 LastOption = Annotated[
     str | None,

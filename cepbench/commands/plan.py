@@ -11,6 +11,7 @@ from cepbench.commands.options import (
     COLUMNS,
     AlphaOption,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     GeneratorsOption,
@@ -63,6 +64,7 @@ def plan(
     statistics: StatisticsOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
+    cost: CostOption = "throughput",
     plugin: PluginOption = None,
     days: DaysOption = None,
     only_types: OnlyTypesOption = False,
@@ -79,17 +81,20 @@ def plan(
     asked = read_pattern(pattern, pattern_name, source)
     load_plugins(plugin)
 
+    from cepbench.costs.models import cost_from
     from cepbench.explainer.explain import explain
     from cepbench.planners.registry import default_generators, find_generator
 
+    model = cost_from(cost, alpha).name
+    with_latency = alpha or model == "latency"
     names = [find_generator(name).name for name in generator or default_generators()]
     stream = None
-    if source is not None and (statistics is None or (alpha and last is None)):
+    if source is not None and (statistics is None or (with_latency and last is None)):
         stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
-    its_last = last if last or not alpha else last_of(asked, stream, known)
+    its_last = last if last or not with_latency else last_of(asked, stream, known)
     rows = [
-        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last)
+        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last, cost=model)
         for name in dict.fromkeys(names)
     ]
     if not any(row.plan for row in rows):
@@ -104,6 +109,7 @@ def plan(
             {
                 "pattern": str(asked),
                 "statistics": known.to_dict(),
+                "cost": model,
                 "alpha": alpha,
                 "plans": [
                     row.to_dict()

@@ -76,6 +76,7 @@ def plan_with(
     seed: int,
     alpha: float = 0.0,
     last: Last = None,
+    cost: str = "throughput",
 ) -> PlannedRow:
     """Plan with one generator; a refusal or error is a row too.
 
@@ -88,14 +89,14 @@ def plan_with(
     """
     from cepbench.planners.generate import plan
     from cepbench.planners.registry import find_generator
-    from cepbench.sweeps.measure import load_kernels, plan_text
+    from cepbench.sweeps.measure import load_kernels
 
     entry = find_generator(name)
     with progress(f"planning with {entry.name}"):
         load_kernels(entry)
         began = time.perf_counter()
         try:
-            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last)
+            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last, cost=cost)
         except StatisticsError:
             raise
         except PlanningRefusedError as error:
@@ -103,7 +104,7 @@ def plan_with(
         except CepbenchError as error:
             return PlannedRow(entry.name, entry.kind, None, status="error", reason=str(error))
         seconds = time.perf_counter() - began
-    return PlannedRow(entry.name, entry.kind, found, plan_text(found), seconds)
+    return PlannedRow(entry.name, entry.kind, found, found.text, seconds)
 
 
 def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics) -> Last:

@@ -394,11 +394,11 @@ def _estimate_all(
 
 def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Medians over the patterns of each pattern set, one row per run."""
-    from cepbench.analysis.summary import RUN, summarize
+    from cepbench.analysis.summary import runs_of, summarize
 
     table = summarize(results, seed=seed)
     table = table[table["size"].isna() & (table["statistic"] == "median")]
-    runs = ["pattern_set", *RUN]
+    runs = ["pattern_set", *runs_of(results)]
     counts = table.groupby(runs, sort=False).agg(
         {"patterns": "min", "left_out": "max", "missing": "max"}
     )
@@ -411,13 +411,15 @@ def _show(outcome: dict[str, Any]) -> None:
     import pandas as pd
 
     from cepbench.analysis.common_patterns import left_out_notes
+    from cepbench.analysis.summary import VARIED
 
     endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
     write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
     for name, path in outcome["own_results"].items():
         write_line(f"  of which {name}: {path}")
     rows = outcome["summary"]
-    several = [name for name in ("strategy", "alpha") if len({row[name] for row in rows}) > 1]
+    varied = (*VARIED, "strategy", "alpha")
+    several = [name for name in varied if len({row[name] for row in rows if name in row}) > 1]
     write_table(
         (
             [

@@ -36,7 +36,6 @@ from cepbench.plans.model import AnyPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
-from cepbench.sweeps.measure import plan_text
 
 #: What is tried, in the pattern language; a construct each, over the stream of :func:`check_stream`.
 PATTERNS = {
@@ -225,7 +224,7 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
                 "text": str(pattern),
                 "check": check,
                 "generator": generator,
-                "plan": "" if plan is None else plan_text(plan),
+                "plan": "" if plan is None else plan.text,
                 "matches": len(expected),
             }
             began = time.perf_counter()

@@ -22,11 +22,9 @@ from cepbench.errors import (
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
-from cepbench.evaluators.protocol import CountsNodes, Evaluator, Given, Task
+from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import (
-    plan_from_json,
-    plan_to_json,
     read_snapshot,
     sealed,
     unsealed,
@@ -36,6 +34,7 @@ from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
 from cepbench.evaluators.user_defined import found_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
+from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -295,7 +294,7 @@ class Detector:
 
     def node_table(self) -> NodeTable | None:
         """What :meth:`node_metrics` shows, as it is now; None if nothing is counted."""
-        return self._run.node_table() if isinstance(self._run, CountsNodes) else None
+        return self._run.node_table() if self._evaluator.node_times else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; :meth:`save` writes them to a file.

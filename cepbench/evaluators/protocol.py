@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,6 @@ class Resumable(Run, Protocol):
         ...
 
 
-@runtime_checkable
 class CountsNodes(Protocol):
     """A run that counts what happens at each node of its plan."""
 
@@ -204,8 +203,8 @@ class Evaluator:
         Whether its state can be saved.
     source : str
         Where it comes from.
-    function : callable, optional
-        What a user registered; ``open`` if nothing else is given.
+    implementation : callable, optional
+        What a user registered.
     """
 
     name: str
@@ -223,12 +222,17 @@ class Evaluator:
     node_times: bool = False
     snapshots: bool = False
     source: str = ""
-    function: Callable[..., Any] | None = None
+    implementation: Callable[..., Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What it is implemented by: the function or class that a user registered, or ``open``."""
+        return self.implementation or self.open
 
     @property
     def qualified_name(self) -> str:
-        """Module and name of what it is implemented by."""
-        function = self.function or self.open
+        """Module and name of :attr:`function`."""
+        function = self.function
         named = function if hasattr(function, "__qualname__") else type(function)
         return f"{named.__module__}.{named.__qualname__}"
 

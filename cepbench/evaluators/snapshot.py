@@ -6,16 +6,15 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cepbench import __version__
 from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.files import whole_file
-from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 
 _VERSION = 5
 
@@ -44,7 +43,7 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A snapshot: arrays, what it says of itself, and the digest of both."""
-    of_itself = {"version": _VERSION, "cepbench": __version__, **header}
+    of_itself = {"version": _VERSION, "cepbench": version("cepbench"), **header}
     # As bytes, for NumPy's texts take four of them for each character.
     written = np.frombuffer(json.dumps(of_itself).encode(), np.uint8)
     snapshot = {"header": written, **arrays}
@@ -189,29 +188,3 @@ def _header(written: np.ndarray) -> dict[str, Any]:
 
 def _shown(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
-
-
-def plan_to_json(plan: AnyPlan) -> dict[str, Any]:
-    """A plan's kind and shape, for a snapshot's header."""
-    if isinstance(plan, UnionPlan):
-        return {"kind": "union", "shape": [plan_to_json(part) for part in plan.parts]}
-    return {"kind": plan.kind, "shape": plan.order if isinstance(plan, OrderPlan) else plan.tree}
-
-
-def plan_from_json(described: Mapping[str, Any]) -> AnyPlan:
-    """The plan that :func:`plan_to_json` was given.
-
-    Raises
-    ------
-    SnapshotError, PlanError
-        If it describes no plan.
-    """
-
-    match described:
-        case {"kind": "order", "shape": list() as order}:
-            return OrderPlan(order)
-        case {"kind": "tree", "shape": shape}:
-            return TreePlan(shape)
-        case {"kind": "union", "shape": list() as parts}:
-            return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
-    raise SnapshotError(f"the snapshot is damaged: {described!r} is no plan")

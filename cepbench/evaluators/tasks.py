@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from cepbench.arguments import choice, flag, kind_of, whole
@@ -17,7 +17,7 @@ from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import EVALUATORS, default_evaluator, evaluator_for
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
-from cepbench.plans.given import plan_from
+from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 
 #: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
@@ -75,7 +75,7 @@ def task_for(
     )
     branches = pattern.branches()
     if plan is not None:
-        check_parts(plan, branches)
+        check_parts(plan, [branch.positive_names for branch in branches])
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
             "under OR, the table of matches has a column 'branch' of its own; rename the "
@@ -91,14 +91,16 @@ def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) ->
     Raises
     ------
     EvaluationError
-        If there is none of that name, or neither a name nor a plan.
+        If there is none of that name.
+    PlanError
+        If there is neither a name nor a plan.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
     if plan is not None:
         return default_evaluator(plan.kind)
     able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
-    raise EvaluationError(
+    raise PlanError(
         "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
         + (f", and the evaluators {', '.join(able)} run without one" if able else "")
     )
@@ -223,25 +225,3 @@ def _constructs(structure: Structure, *, nested: bool) -> Iterator[str]:
             yield from _constructs(item, nested=nested or not is_or)
         elif item.kind is not Kind.PLAIN:
             yield "NOT" if item.kind is Kind.NEGATED else "KL"
-
-
-def check_parts(plan: AnyPlan, branches: Sequence[Pattern]) -> None:
-    """See that there is a plan for each branch, over its variables.
-
-    Raises
-    ------
-    PlanError
-        If not.
-    """
-    if len(plan.parts) != len(branches):
-        wanted = (
-            "a UnionPlan with a plan for each"
-            if len(branches) > 1
-            else "an OrderPlan or a TreePlan"
-        )
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; "
-            f"give {wanted}"
-        )
-    for part, branch in zip(plan.parts, branches, strict=True):
-        part.check(branch.positive_names)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from cepbench.evaluators.joins.nodes import PlannedNodes
 from cepbench.patterns.model import Kind, Pattern, Variable
-from cepbench.plans.model import Plan, leaves, post_order
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import leaves, post_order
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from cepbench.patterns.model import Clause, Pattern, Variable
-from cepbench.plans.model import leaves
+from cepbench.plans.tree import leaves
 from cepbench.sql.conditions import ConditionWriter, Place
 from cepbench.sql.dialects import Dialect
 from cepbench.sql.pairs import Columns, Condition, Pairs

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, shown
-from cepbench.errors import PlanError, QueryError, UnsupportedPatternError, did_you_mean
+from cepbench.errors import QueryError, UnsupportedPatternError, did_you_mean
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.plans.given import plan_from
+from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Names, Numbered
 from cepbench.sql.conditions import ConditionWriter
@@ -99,9 +99,11 @@ def to_sql(
         raise QueryError(f"an empty name: table {table!r}, columns {', '.join(columns)!r}")
     _check_pattern(pattern)
     branches = pattern.branches()
+    joins: list[Any] = [branch.positive_names for branch in branches]
     if plan is not None:
         plan = plan_from(plan)
-    joins = _trees(plan, branches) if plan else [branch.positive_names for branch in branches]
+        check_parts(plan, joins)
+        joins = [part.tree for part in plan.parts]
     query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
     return query.write(joins, counted=output == "count")
 
@@ -128,17 +130,6 @@ def _check_pattern(pattern: Pattern) -> None:
                 "case; rename it"
             )
         taken[name.lower()] = f"variable {name!r}"
-
-
-def _trees(plan: AnyPlan, branches: Sequence[Pattern]) -> list[Any]:
-    if len(plan.parts) != len(branches):
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; give "
-            f"{'a UnionPlan with a plan for each' if len(branches) > 1 else 'a single plan'}"
-        )
-    for part, branch in zip(plan.parts, branches, strict=True):
-        part.check(branch.positive_names)
-    return [part.tree for part in plan.parts]
 
 
 class _Query:

@@ -64,6 +64,8 @@ _OUTCOME = [
     ("reason", pa.string()),
     # The generator whose run of the same plan this row repeats; missing for a run of its own.
     ("measured_with", pa.string()),
+    # What only this evaluator measures, as a JSON object; missing if nothing.
+    ("details", pa.string()),
 ]
 
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
@@ -106,6 +108,9 @@ RESULT_SCHEMA = pa.schema(
     [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *PROVENANCE.items(), *_WHEN]
 )
 
+
+#: The ``generator`` and the ``plan_kind`` of a run without a plan.
+NO_PLAN = "none"
 
 #: The ``options`` of an evaluator that runs with its defaults.
 NO_OPTIONS = "{}"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import MOST, callback, choice, number, texts, whole
+from cepbench.arguments import MOST, callback, choice, kind_of, number, texts, whole
 from cepbench.arguments import seed as seed_from
+from cepbench.costs.model import CostModel
+from cepbench.costs.models import cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -93,12 +97,14 @@ def compare(
     statistics: Statistics | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     repetitions: int = 3,
     seconds: float = 0.3,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
+    cost: str | CostModel = "throughput",
     on_progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
@@ -118,6 +124,8 @@ def compare(
         :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
         See :class:`cepbench.sweeps.grid.Grid`.
+    options : mapping, optional
+        Evaluator -> its options by name; those that are not given have their defaults.
     repetitions : int
         Runs of each different plan at least, after a warm-up.
     seconds : float
@@ -131,6 +139,9 @@ def compare(
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
+    cost : str or CostModel
+        What plans should cost little of, see :func:`cepbench.planners.generate.plan`; generators
+        that cannot minimize it are rows with status ``refused``.
     on_progress : callable, optional
         Called with how many runs are finished and of how many, first with 0; for a progress bar.
         Runs beyond the repetitions are counted as they come.
@@ -147,10 +158,11 @@ def compare(
     Raises
     ------
     PlanGeneratorError
-        If a generator is unknown.
+        If a generator or the cost is unknown.
     ExperimentError
-        If an evaluator is unknown, a number or word makes no sense, or two runs found different
-        numbers of matches.
+        If a number or word makes no sense, or two runs found different numbers of matches.
+    EvaluationError
+        If an evaluator or one of its options is unknown.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     chosen = generators_from(generators)
@@ -163,6 +175,11 @@ def compare(
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
     on_progress = callback(on_progress, "on_progress", ExperimentError)
+    given = {} if options is None else options
+    if not isinstance(given, Mapping):
+        raise ExperimentError(
+            f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
+        )
     statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
@@ -170,6 +187,9 @@ def compare(
     grid = Grid(
         generators=chosen,
         evaluators=evaluators,
+        options={
+            name: (json.dumps(options_of(evaluator_for(name), its)),) for name, its in given.items()
+        },
         repetitions=repetitions,
         share_equal_plans=True,
         seconds=seconds,
@@ -177,6 +197,7 @@ def compare(
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
         output=output,
+        cost=cost_from(cost),
     )
     runs = measure_pattern(spec, stream, statistics, grid)
     if on_progress is not None:

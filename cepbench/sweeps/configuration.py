@@ -19,6 +19,8 @@ import pyarrow.dataset as arrow_dataset
 
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
@@ -360,14 +362,15 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     dict
         The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
         anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
-        its size), of several streams by name; and ``user_generators``, a short hash of each one's
-        code by name.
+        its size), of several streams by name; ``user_generators`` and, if there are any,
+        ``user_evaluators``, a short hash of each one's code by name.
 
     Raises
     ------
     DatasetError
         If there is no data set, or one that was never finished.
     """
+    evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
     return {
         **_without_places(config),
         "data_made_from": (
@@ -376,7 +379,13 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
             else _origin(config.data)
         ),
         "user_generators": {g.name: hash_of_code(g) for g in generators if not g.is_builtin},
+        **({"user_evaluators": evaluators} if evaluators else {}),
     }
+
+
+def evaluators_of(config: SweepConfig) -> list[Evaluator]:
+    """The evaluators that a sweep names."""
+    return [evaluator_for(name) for name in config.evaluators or ()]
 
 
 def _origin(path: str) -> dict[str, Any]:
@@ -391,18 +400,19 @@ def _origin(path: str) -> dict[str, Any]:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
 
 
-def hash_of_code(generator: PlanGenerator) -> str:
+def hash_of_code(part: PlanGenerator | Evaluator) -> str:
     """Changes when a user-defined function is edited, or anything else in its file.
 
     Of a function from a notebook its own text counts; what it calls is not followed there.
     """
-    function = generator.function
+    function = part.function
     named = function if hasattr(function, "__qualname__") else type(function)
     try:
         file = Path(inspect.getsourcefile(named) or "")
         code = inspect.getsource(named)
     except (OSError, TypeError):  # a function without a file, or no plain function
-        file, code = Path(), generator.qualified_name
+        file, code = Path(), part.qualified_name
     around = file.read_text(encoding="utf-8") if file.is_file() else ""
-    text = f"{generator.kind} {generator.max_size} {code} {around}"
+    declared = f"{part.kind} {part.max_size}" if isinstance(part, PlanGenerator) else part.name
+    text = f"{declared} {code} {around}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

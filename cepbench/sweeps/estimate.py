@@ -25,9 +25,9 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps.cells import Cell
+from cepbench.sweeps.cells import OK, Cell
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, plan_text, run_arguments
+from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, run_arguments
 from cepbench.sweeps.workload import PatternSpec
 
 #: Probability with which the time is expected to lie between the bounds of an estimate.
@@ -178,20 +178,21 @@ def time_pattern(
     began = time.process_time()
     plans = Plans(spec, stream, statistics, grid, cells)
     planning = time.process_time() - began
-    runs: dict[tuple[str, ...], float] = {}
-    warm_up: dict[tuple[str, ...], float] = {}
+    runs: dict[tuple[str | None, ...], float] = {}
+    warm_up: dict[tuple[str | None, ...], float] = {}
     unshared, limited = 0.0, 0
     for cell in cells:
         plan = plans.of(cell).plan
-        if plan is None:
+        if plans.of(cell).status != OK:
             continue
-        same = (cell.evaluator, cell.options, cell.strategy, cell.window, plan_text(plan))
+        text = plan and plan.text
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, text)
         if same not in runs:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended
         unshared += runs[same]
         share = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
-        kernels = (cell.evaluator, cell.options, plan.kind, cell.strategy)
+        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy)
         warm_up.setdefault(kernels, runs[same] * share)
     times = grid.repetitions * (2 if grid.latency else 1)
     shared = sum(runs.values()) if grid.share_equal_plans else unshared

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
 from cepbench.planners.registry import PlanGenerator, find_generator
-from cepbench.sweeps.cells import NO_OPTIONS, Cell
+from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,8 @@ class Grid:
     evaluators : sequence of str, optional
         Evaluators, each of which runs every plan that it can. By default every plan runs in the
         evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
-        in [kolchinsky2018]_, section 6.2.
+        in [kolchinsky2018]_, section 6.2. One that runs without a plan has cells of its own,
+        whatever the generators.
     options : mapping of str to sequence of str
         Evaluator -> options that it runs with one after the other, each as a JSON object. An
         evaluator that is not named runs with its defaults.
@@ -55,6 +58,8 @@ class Grid:
         A run that stores more partial matches ends as a row with status ``partial_match_limit``.
     output : str
         ``count`` or ``matches``.
+    cost : str or CostModel
+        What plans should cost little of, see :func:`cepbench.planners.generate.plan`.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -71,6 +76,7 @@ class Grid:
     time_selectivity: str = "adjacent"
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
     output: str = "count"
+    cost: str | CostModel = "throughput"
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.
@@ -85,23 +91,23 @@ class Grid:
         ExperimentError
             If a generator's plans fit none of the evaluators.
         EvaluationError
-            If an evaluator is unknown.
+            If an evaluator is unknown, or does not have an option or take its value.
         """
         if self.repetitions < 1:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
-        options_of = {evaluator_for(name).name: given for name, given in self.options.items()}
+        options = self._checked_options()
         runs = [
-            Cell(generator, evaluator, 0, strategy, float(alpha), window, options)
+            Cell(generator, evaluator, 0, strategy, float(alpha), window, some)
             for window, strategy, alpha, (generator, evaluator) in itertools.product(
                 self.windows, self.strategies, self.alphas, self._pairs()
             )
-            for options in options_of.get(evaluator, (NO_OPTIONS,))
+            for some in options.get(evaluator, (NO_OPTIONS,))
         ]
         cells: list[Cell] = []
         for repetition in range(self.repetitions):
             shift = repetition % max(1, len(runs))
             cells.extend(run._replace(repetition=repetition) for run in runs[shift:] + runs[:shift])
-        unused = options_of.keys() - {cell.evaluator for cell in cells}
+        unused = options.keys() - {cell.evaluator for cell in cells}
         if unused:
             raise ExperimentError(
                 f"options of {min(unused)!r}, in which no plan of the sweep runs; name it in "
@@ -114,10 +120,18 @@ class Grid:
         found = (find_generator(g) if isinstance(g, str) else g for g in self.generators)
         return {generator.name: generator for generator in found}
 
+    def _checked_options(self) -> dict[str, Sequence[str]]:
+        for name, several in self.options.items():
+            for text in several:
+                options_of(evaluator_for(name), json.loads(text))
+        return {evaluator_for(name).name: several for name, several in self.options.items()}
+
     def _pairs(self) -> list[tuple[str, str]]:
-        """Each generator with each evaluator that runs its plans."""
+        """Each generator with each evaluator that runs its plans; those without a plan alone."""
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
-        pairs = []
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if not entry.kinds]
+        if chosen is not None and len(pairs) == len(chosen):
+            return pairs
         for name, generator in self.plan_generators().items():
             kind = generator.kind
             fitting = [

@@ -15,6 +15,7 @@ from typing import Any
 
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -27,6 +28,7 @@ from cepbench.sweeps.cells import (
     LIMIT,
     METRICS,
     NO_OPTIONS,
+    NO_PLAN,
     OK,
     REFUSED,
     Cell,
@@ -43,13 +45,16 @@ WARM_UP_EVENTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A generator's plan for the pattern, or why there is none."""
+    """A generator's plan for the pattern, or why there is none; no plan where none is needed."""
 
     plan_kind: str
     plan: Any
     seconds: float | None
     status: str
     reason: str | None
+
+
+_UNPLANNED = Planned(NO_PLAN, None, None, OK, None)
 
 
 def measure_pattern(
@@ -105,7 +110,7 @@ def measure_pattern(
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
         (row["repetition"], alike.key(cell_of(row), row["plan"])): (
             row["measured_with"] or row["generator"],
-            {name: row[name] for name in ("status", "reason", *METRICS) if name in row},
+            {name: row[name] for name in ("status", "reason", "details", *METRICS) if name in row},
         )
         for row in beside
         if row["plan"] is not None
@@ -131,18 +136,20 @@ def measure_pattern(
             "plan_cost": None,
             "plan_log_cost": None,
             "measured_with": None,
+            "details": None,
             "plan_seconds": entry.seconds,
             "status": entry.status,
             "reason": entry.reason,
             **provenance(),
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
-        if entry.plan is not None:
-            row |= {
-                "plan": plan_text(entry.plan),
-                "plan_cost": entry.plan.cost,
-                "plan_log_cost": entry.plan.log_cost,
-            }
+        if entry.status == OK:
+            if entry.plan is not None:
+                row |= {
+                    "plan": entry.plan.text,
+                    "plan_cost": entry.plan.cost,
+                    "plan_log_cost": entry.plan.log_cost,
+                }
             same = (cell.repetition, alike.key(cell, row["plan"]))
             if same in measured:
                 row["measured_with"], outcome = measured[same]
@@ -164,7 +171,7 @@ class _Alike:
         self._cells: dict[tuple[Any, ...], dict[Cell, None]] = {}
         self._spent: dict[tuple[Any, ...], float] = {}
 
-    def key(self, cell: Cell, plan: str) -> tuple[Any, ...]:
+    def key(self, cell: Cell, plan: str | None) -> tuple[Any, ...]:
         """Equal for two cells of one measurement."""
         if not self._share:
             return cell._replace(repetition=0)
@@ -230,10 +237,10 @@ class Plans:
         self._found: dict[tuple[str, str, float, str], Planned] = {}
         for cell in cells:
             if self._purpose(cell) not in self._found:
-                self._found[self._purpose(cell)] = _planned(
+                self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
                     generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
                     seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
-                    last=last.get(cell.window),
+                    last=last.get(cell.window), cost=grid.cost,
                 )  # fmt: skip
 
     def of(self, cell: Cell) -> Planned:
@@ -252,21 +259,6 @@ class Plans:
 
 def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> Statistics:
     return statistics if isinstance(statistics, Statistics) else statistics[window]
-
-
-def plan_text(plan: Any) -> str:
-    """A plan on one line: ``c, a, b`` for an order, ``((a, c), b)`` for a tree.
-
-    With a bar between the plans of several branches.
-    """
-    return " | ".join(
-        ", ".join(part.order) if part.kind == "order" else _bracketed(part.tree)
-        for part in plan.parts
-    )
-
-
-def _bracketed(tree: Any) -> str:
-    return tree if isinstance(tree, str) else f"({', '.join(map(_bracketed, tree))})"
 
 
 def _planned(
@@ -300,10 +292,10 @@ def load_kernels(generator: PlanGenerator) -> None:
 def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
     seen = set()
     for cell in cells:
-        plan = plans.of(cell).plan
+        plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
-        if plan is not None:
-            kernels = (cell.evaluator, plan.kind, cell.strategy, cell.options)
+        if status == OK:
+            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
@@ -326,21 +318,23 @@ def _run(
     how = run_arguments(cell, grid)
     try:
         result = evaluate(pattern, stream, plan, **how)
-        measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
-        if grid.latency:
+        found = _known(result.metrics.to_dict())
+        measured = {k: found.pop(k) for k in METRICS if k in found} | dict.fromkeys(LATENCY)
+        if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
-            found = _known(timed.metrics.to_dict())
-            measured |= {k: found[k] for k in LATENCY}
+            latencies = _known(timed.metrics.to_dict())
+            measured |= {k: latencies[k] for k in LATENCY}
     except PartialMatchLimitError as error:
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    return {"status": OK, "reason": None, **measured}
+    details = json.dumps(found, sort_keys=True) if found else None
+    return {"status": OK, "reason": None, "details": details, **measured}
 
 
 def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
-    return {k: v if v == v else None for k, v in metrics.items()}
+    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
+    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
 
 
 def _reason(error: BaseException) -> str:

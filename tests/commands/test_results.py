@@ -130,9 +130,7 @@ def test_noise_is_told(run, data, monkeypatch) -> None:
 def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:
     words = ["plan", pattern_of("AND"), "--data", data, "--alpha", "1", "-g", "GREEDY"]
     (row,) = told(words)["plans"]
-    named = {
-        name: told([*words, "--last", name])["plans"][0]["cost"] for name in ("a", "b", "c")
-    }
+    named = {name: told([*words, "--last", name])["plans"][0]["cost"] for name in ("a", "b", "c")}
     assert row["cost"] in named.values()
     assert len(set(named.values())) > 1
 

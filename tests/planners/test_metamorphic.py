@@ -12,13 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
+from tests.budgets import examples
 from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL
 from tests.planning_cases import STRATEGIES, Case, random_case
 
@@ -32,7 +33,7 @@ EXACT = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
 every_generator = pytest.mark.parametrize("name", BUILT_IN)
 every_exact = pytest.mark.parametrize("name", EXACT)
 seeds = st.integers(0, 10_000)
-a_few = settings(deadline=None, max_examples=8)
+a_few = examples(8)
 
 
 def case_for(name: str, seed: int, n: int, operator: str = "AND", **about) -> Case:
@@ -50,7 +51,7 @@ def case_for(name: str, seed: int, n: int, operator: str = "AND", **about) -> Ca
     return dataclasses.replace(case, selectivities=tuple(map(tuple, rows)))
 
 
-def moved(problem: PlanningProblem, order: list[int]) -> PlanningProblem:
+def moved(problem: CostedProblem, order: list[int]) -> CostedProblem:
     """The same problem with its variables written in another order."""
     return dataclasses.replace(
         problem,
@@ -70,7 +71,7 @@ def indices(made: Plan):
     return [index(one) for one in made.order] if isinstance(made, OrderPlan) else index(made.tree)
 
 
-def log_cost(problem: PlanningProblem, content) -> float:
+def log_cost(problem: CostedProblem, content) -> float:
     if isinstance(content, list):
         return problem.log_order_cost(content)
     return problem.log_tree_cost(content)
@@ -134,7 +135,7 @@ def test_a_sequence_written_backwards_costs_the_same(name, seed, n) -> None:
 def test_one_more_event_without_conditions_costs_little(name, seed, n, operator) -> None:
     # It is expected once a window, so that a set of variables has the size that it has without it.
     problem = case_for(name, seed, n).problem
-    more = PlanningProblem(
+    more = CostedProblem(
         (*problem.names, f"v{n}"),
         np.append(problem.log_cardinality, 0.0),
         np.pad(problem.log_selectivity, (0, 1)),
@@ -173,8 +174,8 @@ def test_a_longer_window_and_rarer_events_are_the_same_problem(name, seed, power
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name != "IKKBZ"])
 @pytest.mark.parametrize("strategy", STRATEGIES[1:], ids=lambda one: one.name)
-def test_the_same_where_events_are_used_up(name, strategy) -> None:
-    for seed in range(3):
+def test_the_same_where_events_are_used_up(name, strategy, seeds) -> None:
+    for seed in seeds(3):
         case = dataclasses.replace(case_for(name, seed, 6, "SEQ"), strategy=strategy)
         rarer = dataclasses.replace(
             case,

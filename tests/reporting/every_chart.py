@@ -9,8 +9,9 @@ import pandas as pd
 
 import cepbench as cep
 from cepbench.analysis.cost_fit import cost_fit
-from cepbench.exploration.charts import comparison_bars, rates_chart
+from cepbench.exploration.rates_chart import rates_chart
 from cepbench.figures import interactive
+from cepbench.figures.comparison import comparison_bars
 from cepbench.figures.q_errors import Axis
 from cepbench.planners.registry import PLAN_GENERATORS
 from tests.exploration.test_timeline import PATTERNS, found_in, stream_of

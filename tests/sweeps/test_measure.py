@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.errors import EvaluationError, ExperimentError, PlanGeneratorError
+from cepbench.arguments import whole
+from cepbench.errors import CepbenchError, EvaluationError, ExperimentError, PlanGeneratorError
+from cepbench.evaluators.protocol import Option
+from cepbench.evaluators.registry import plan_evaluator
 from cepbench.planners.registry import default_generators, plan_generator
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -34,8 +38,9 @@ from cepbench.sweeps.cells import (
 )
 from cepbench.sweeps.compare import COLUMNS, compare
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import measure_pattern, plan_text
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
+from tests.evaluators.dummy_engine import DECLARED, EveryCombination
 
 TEXT = (
     "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference "
@@ -141,7 +146,7 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    missing = ["reason", "measured_with", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
     assert not frame.drop(columns=missing).isna().any(axis=None)
     assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
     assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
@@ -229,7 +234,7 @@ def test_strategies_weights_and_latency_are_handed_on(
     class Plan:
         weight: float
         kind: str = "order"
-        order: tuple[str, ...] = ("a", "b", "c")
+        text: str = "a, b, c"
         cost: float = 1.0
         log_cost: float = 0.0
 
@@ -287,21 +292,25 @@ def test_windows_and_options_are_handed_on(
     seen: set[tuple[float, str, str]] = set()
     real = measure.evaluate
 
-    def evaluating(
-        pattern: Any, events: EventStream, plan: Any, options: Any = None, **more: Any
-    ) -> Any:
+    def evaluating(pattern: Any, events: EventStream, plan: Any, **more: Any) -> Any:
         if len(events) == len(stream):
-            seen.add((pattern.window.seconds, more["evaluator"], json.dumps(options)))
+            seen.add((pattern.window.seconds, more["evaluator"], json.dumps(more.get("options"))))
         return real(pattern, events, plan, **more)
+
+    @plan_evaluator("blocks", options={"block": Option(1, partial(whole, least=1))})
+    def blocks(pattern: Any, events: Any, plan: Any, *, block: int) -> Any:
+        assert block in (1, 2)
+        return real(pattern, events, plan, evaluator="tree").matches
 
     monkeypatch.setattr(measure, "evaluate", evaluating)
     monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
     windows = ("30 seconds", "60 seconds")
     grid = Grid(
         generators=["TRIVIAL", "DP-B"], repetitions=2, windows=windows, share_equal_plans=True,
-        options={"tree": ('{"block": 1}', '{"block": 2}')},
+        evaluators=["lazy-nfa", "Blocks"], options={"BLOCKS": ('{"block": 1}', '{"block": 2}')},
     )  # fmt: skip
-    assert len(grid.cells()) == len(set(grid.cells())) == 2 * 2 * (1 + 2)
+    # The order in one of them, order and tree in the other.
+    assert len(grid.cells()) == len(set(grid.cells())) == 2 * 2 * (1 + 2 * 2)
     statistics = {
         window: measure_statistics(SPEC.under(window=window).pattern, stream) for window in windows
     }
@@ -310,7 +319,7 @@ def test_windows_and_options_are_handed_on(
     assert seen == {
         (seconds, *how)
         for seconds in (30, 60)
-        for how in (("lazy-nfa", "null"), ("tree", '{"block": 1}'), ("tree", '{"block": 2}'))
+        for how in (("lazy-nfa", "null"), ("blocks", '{"block": 1}'), ("blocks", '{"block": 2}'))
     }
     assert {cell_of(row) for row in rows.to_dict("records")} == set(grid.cells())
     assert rows["measured_with"].isna().all()  # options are runs of their own
@@ -319,10 +328,29 @@ def test_windows_and_options_are_handed_on(
     matches = rows.groupby("window")["matches"].first()
     assert 0 < matches["30 seconds"] < matches["60 seconds"]
     check_agreement(rows)
-    with pytest.raises(ExperimentError, match="unknown evaluator 'trie'; did you mean 'tree'"):
-        Grid(generators=["DP-B"], options={"trie": ("{}",)}).cells()
-    with pytest.raises(ExperimentError, match="options of 'lazy-nfa', in which no plan of the"):
-        Grid(generators=["DP-B"], options={"lazy-nfa": ("{}",)}).cells()
+    for message, how in (
+        ("no evaluator 'trie'.*did you mean 'tree'", {"options": {"trie": ("{}",)}}),
+        ("no option 'bloc'.*did you mean 'block'", {"options": {"blocks": ('{"bloc": 1}',)}}),
+        ("block must be", {"options": {"blocks": ('{"block": 0}',)}}),
+        ("options of 'blocks', in which no plan of the", {"evaluators": ["tree"]}),
+    ):
+        with pytest.raises(CepbenchError, match=message):
+            replace(grid, **how).cells()
+
+
+def test_an_evaluator_without_a_plan_has_cells_of_its_own(
+    stream: EventStream, statistics: Statistics
+) -> None:
+    plan_evaluator("combinations", **DECLARED)(EveryCombination)
+    grid = Grid(generators=["TRIVIAL"], evaluators=["combinations", "tree"], repetitions=1)
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    assert list(rows["generator"]) == ["none", "TRIVIAL"] == [cell[0] for cell in grid.cells()]
+    assert (rows["status"] == OK).all() and rows["matches"].nunique() == 1
+    unplanned = rows.iloc[0]
+    assert unplanned["plan_kind"] == "none" and pd.isna(unplanned["plan"])
+    assert json.loads(unplanned["details"])["tried"] > 0 and pd.isna(rows["details"].iloc[1])
+    alone = replace(grid, evaluators=["combinations"])
+    assert [cell.generator for cell in alone.cells()] == ["none"]
 
 
 def test_equal_plans_run_once_if_asked(
@@ -333,7 +361,7 @@ def test_equal_plans_run_once_if_asked(
 
     def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
         if len(events) == len(stream):
-            timed.append(plan_text(plan))
+            timed.append(plan.text)
         return real(pattern, events, plan, **options)
 
     monkeypatch.setattr(measure, "evaluate", counting)
@@ -363,9 +391,9 @@ def test_equal_plans_run_once_if_asked(
 def test_plans_on_one_line() -> None:
     orders = [OrderPlan(["c", "a"]), OrderPlan(["b"])]
     trees = [TreePlan((("a", "c"), "b")), TreePlan(("d", "e"))]
-    assert plan_text(orders[0]) == "c, a" and plan_text(trees[0]) == "((a, c), b)"
+    assert orders[0].text == "c, a" and trees[0].text == "((a, c), b)"
     for parts, text in ((orders, "c, a | b"), (trees, "((a, c), b) | (d, e)")):
-        assert plan_text(SimpleNamespace(parts=tuple(parts))) == text
+        assert UnionPlan(parts).text == text
 
 
 def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:

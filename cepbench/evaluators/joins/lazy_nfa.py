@@ -14,7 +14,8 @@ from __future__ import annotations
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.joins.run import JoinRun
 from cepbench.evaluators.protocol import Evaluator, Task
-from cepbench.plans.model import OrderPlan, Tree, TreePlan, leaves
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import Tree, leaves, left_deep
 
 
 def open_lazy_nfa(task: Task) -> JoinRun:
@@ -23,7 +24,7 @@ def open_lazy_nfa(task: Task) -> JoinRun:
     return JoinRun(task, [chain(part) for part in task.plan.parts])
 
 
-def chain(plan: OrderPlan | TreePlan) -> Tree:
+def chain(plan: Plan) -> Tree[str]:
     """The chain of states as a left-deep tree: each state on the left, a buffer on the right.
 
     Raises
@@ -34,21 +35,18 @@ def chain(plan: OrderPlan | TreePlan) -> Tree:
     order: list[str] = []
     tree = plan.tree
     while isinstance(tree, tuple):
-        left, right = tree
-        if isinstance(left, tuple) and isinstance(right, tuple):
+        # Of two single events the left one comes first in the order.
+        before, buffer = reversed(tree) if isinstance(tree[1], tuple) else tree
+        if isinstance(buffer, tuple):
             raise EvaluationError(
                 f"the lazy NFA takes up one event at a time, but this plan joins "
-                f"({', '.join(leaves(left))}) with ({', '.join(leaves(right))}); "
+                f"({', '.join(leaves(tree[0]))}) with ({', '.join(leaves(tree[1]))}); "
                 'use evaluator="tree", or an order plan'
             )
-        if isinstance(left, tuple):
-            tree, buffer = left, right
-        else:
-            # Of two single events the left one comes first in the order.
-            tree, buffer = (right, left) if isinstance(right, tuple) else (left, right)
         order.append(buffer)
+        tree = before
     order.append(tree)
-    return OrderPlan(order[::-1]).tree
+    return left_deep(order[::-1])
 
 
 LAZY_NFA = Evaluator(

@@ -18,17 +18,18 @@ import numpy as np
 import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
-from cepbench.plans.model import OrderPlan
+from cepbench.plans.kinds import indices_of
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import load_kernels, measure_pattern, plan_text
+from cepbench.sweeps.measure import load_kernels, measure_pattern
 from cepbench.sweeps.store import read_results
 from cepbench.sweeps.workload import PatternSpec
 
@@ -316,20 +317,9 @@ def _attempt(
         return _Attempt(REFUSED, str(error))
     except Exception as error:  # a broken generator is a row; the others go on
         return _Attempt(ERROR, f"{type(error).__name__}: {error}")
-    places = {name: place for place, name in enumerate(right.names)}
-    if isinstance(plan, OrderPlan):
-        indices: Any = [places[name] for name in plan.order]
-        log_cost = right.log_order_cost(indices)
-    else:
-        indices = _indexed(plan.tree, places)
-        log_cost = right.log_tree_cost(indices)
-    return _Attempt(OK, None, indices, plan_text(plan), log_cost)
-
-
-def _indexed(tree: Any, places: dict[str, int]) -> Any:
-    if isinstance(tree, str):
-        return places[tree]
-    return tuple(_indexed(node, places) for node in tree)
+    indices = indices_of(plan, right.names)
+    log_cost = Throughput().log_cost(right, plan.kind, indices)
+    return _Attempt(OK, None, indices, plan.text, log_cost)
 
 
 def _exp(logarithm: float) -> float:

@@ -21,6 +21,8 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, ExperimentError
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import add_evaluator
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
@@ -34,7 +36,7 @@ from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
-from cepbench.sweeps.configuration import SweepConfig, identity_of
+from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.store import (
@@ -59,12 +61,15 @@ class SweepJob:
     config: SweepConfig
     configuration: str
     folder: Path
-    generators: bytes
+    parts: bytes
     beside: Path | None = None
 
     def grid(self) -> Grid:
-        """In a worker: the cells of each pattern, cepbench's own plan generators by name."""
-        return self.config.grid(cloudpickle.loads(self.generators))
+        """In a worker: the cells of each pattern; registers user-defined evaluators."""
+        generators, evaluators = cloudpickle.loads(self.parts)
+        for entry in evaluators:
+            add_evaluator(entry)
+        return self.config.grid(generators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,7 @@ def _measured(
             config,
             json.dumps(identity),
             store.path.resolve(),
-            pickled(generators),
+            pickled(generators, evaluators_of(config)),
             beside and beside.resolve(),
         )
         failures = _run(spark, job, pending, len(cells), progress=progress)
@@ -314,16 +319,18 @@ def _measured_name(spec: PatternSpec, window: str) -> str:
     return f"{spec.pattern_id} within {window}" if window else spec.pattern_id
 
 
-def pickled(generators: Sequence[PlanGenerator]) -> bytes:
-    """The plan generators for the workers: cepbench's by name, user-defined ones by their code."""
+def pickled(generators: Sequence[PlanGenerator], evaluators: Sequence[Evaluator] = ()) -> bytes:
+    """Plan generators and evaluators for the workers: user-defined ones by code, others by name."""
+    parts: list[PlanGenerator | Evaluator] = [*generators, *evaluators]
     with ExitStack() as by_value:
-        for name in {g.function.__module__ for g in generators if not g.is_builtin}:
+        for name in {part.function.__module__ for part in parts if not part.is_builtin}:
             # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
                 cloudpickle.register_pickle_by_value(module)
                 by_value.callback(cloudpickle.unregister_pickle_by_value, module)
-        return bytes(cloudpickle.dumps([g.name if g.is_builtin else g for g in generators]))
+        named = [g.name if g.is_builtin else g for g in generators]
+        return bytes(cloudpickle.dumps((named, [e for e in evaluators if not e.is_builtin])))
 
 
 def _run(

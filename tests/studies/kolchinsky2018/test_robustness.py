@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
 from cepbench.statistics.measure import measure_statistics
@@ -35,6 +35,7 @@ from cepbench.studies.kolchinsky2018.robustness import (
     wrong_statistics,
 )
 from cepbench.sweeps.cells import ERROR, OK, REFUSED, results_frame
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 from tests.naive.plans import all_orders, all_trees
@@ -123,7 +124,7 @@ def test_regrets_are_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert efreq.loc[50.0, "log_cost"] == pytest.approx(math.log(misled + whole))
     trivial = table[table["generator"] == "TRIVIAL"]
     assert trivial["regret"].tolist() == [1.0, 1.0]
-    problem = PlanningProblem.from_pattern(SPEC.pattern, STATISTICS)
+    problem = CostedProblem.from_pattern(SPEC.pattern, STATISTICS)
     least = min(map(problem.order_cost, all_orders(4)))
     np.testing.assert_allclose(
         efreq["distance"], [(right + whole) / least, (misled + whole) / least]
@@ -137,7 +138,7 @@ def test_factor_one_has_no_regret_and_no_generator_beats_the_optimum() -> None:
     made = table[table["status"] == OK]
     assert (made[made["factor"] == 1]["regret"] == 1).all()
     assert (made["distance"] >= 1 - 1e-9).all()
-    problem = PlanningProblem.from_pattern(SPEC.pattern, STATISTICS)
+    problem = CostedProblem.from_pattern(SPEC.pattern, STATISTICS)
     best = {
         "DP-LD": min(map(problem.order_cost, all_orders(4))),
         "DP-B": min(map(problem.tree_cost, all_trees([0, 1, 2, 3]))),
@@ -169,7 +170,9 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
     # Plans are what ran: equal ones share a run, and others are those of a sweep.
     equal = table.groupby(["plan_kind", "plan"])[["events_per_second", "comparisons"]].nunique()
     assert (equal == 1).all(axis=None)
-    swept = results_frame(measure_pattern(SPEC, stream, case.statistics, names, repetitions=1))
+    swept = results_frame(
+        measure_pattern(SPEC, stream, case.statistics, Grid(generators=names, repetitions=1))
+    )
     for row in swept.to_dict("records"):
         own = right[right["generator"] == row["generator"]].iloc[0]
         assert own["plan"] == row["plan"]
@@ -344,7 +347,9 @@ def test_cases_are_those_of_a_finished_sweep(tmp_path: Path, stream: EventStream
     with pytest.raises(ExperimentError, match=r"lacks statistics\.json"):
         cases_of_sweep(tmp_path)
     results_frame(
-        measure_pattern(SPEC, stream, STATISTICS, ["TRIVIAL", "EFREQ"], repetitions=1)
+        measure_pattern(
+            SPEC, stream, STATISTICS, Grid(generators=["TRIVIAL", "EFREQ"], repetitions=1)
+        )
     ).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "statistics.json").write_text(
         json.dumps({SPEC.pattern_id: STATISTICS.to_dict(), "other": {}})
