@@ -5,7 +5,9 @@ PROFILE ?= quick
 WORKERS ?= 2
 PYTEST_ARGS ?=
 REPORT_ARGS ?=
-# Sweep files or names; the paper's three are those that the report shows.
+# Citation keys of the studies to run and publish; empty: all, and the notebooks of no study.
+STUDIES ?=
+# Sweep files, or names of those of the studies.
 SWEEP ?= types latency strategies
 SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
@@ -14,7 +16,7 @@ MASTER ?=
 VENV := .venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/built
-NOTEBOOKS = $(wildcard notebooks/*.ipynb)
+NOTEBOOKS = $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)
 NBSTRIPOUT = $(BIN)/nbstripout \
 	--extra-keys "metadata.papermill cell.metadata.papermill metadata.language_info.version"
 
@@ -60,8 +62,9 @@ test: $(BUILT)  ## the tests, then those of the kernels again without compilatio
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
 
-report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full (hours)
-	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
+report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full; STUDIES=KEYS
+	$(BIN)/python -m cepbench report build --profile $(PROFILE) \
+		$(addprefix --study ,$(STUDIES)) $(REPORT_ARGS)
 
 # A part of the site, which links to it and back; read again only where something has changed.
 docs: $(BUILT)  ## the site's documentation alone, with the reference: reports/docs/index.html

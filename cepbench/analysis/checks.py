@@ -224,7 +224,7 @@ def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
         there = set(own.loc[own["log"].notna(), "size"])
         for size in check.needed_sizes:
             if size not in there:
-                return f"size {size} was not measured with {' and '.join(selection.algorithms)}"
+                return f"size {size} was not measured with {' and '.join(selection.generators)}"
     return ""
 
 

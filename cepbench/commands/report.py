@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cepbench.commands.completion import complete_notebooks, complete_profiles
+from cepbench.commands.completion import complete_notebooks, complete_profiles, complete_studies
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
 from cepbench.commands.output import progress, remark, say, write_json
 from cepbench.errors import ReportError
@@ -50,6 +50,14 @@ def build(
             "page beside the others; may be repeated.",
         ),
     ] = None,
+    study: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            autocompletion=complete_studies,
+            help="The notebooks of this study alone, by its paper's citation key; may be repeated.",
+        ),
+    ] = None,
     plugin: PluginOption = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what an earlier report has finished.")
@@ -67,7 +75,7 @@ def build(
 ) -> None:
     """Run the notebooks and publish them as pages below an index.
 
-    Pages that were made before stay. What was stopped goes on where it was when the same command is given again.
+    Pages that were made before stay. An interrupted command resumes when it is given again.
     """
     from cepbench.reporting.requests import requests_for
     from cepbench.reporting.site import build_report, publish_report
@@ -81,11 +89,11 @@ def build(
         return
     if not only:
         check_notebooks(notebooks)
-    requests = requests_for(only or [], notebooks)
+    requests = requests_for(only or [], notebooks, studies=study or [])
     stems = [request.stem for request in requests]
     with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
-        def told(line: str) -> None:
+        def on_progress(line: str) -> None:
             bar.write(line, file=sys.stderr)
             stem, _, what = line.partition(": ")
             bar.update(stem in stems and what.endswith(" s"))
@@ -99,7 +107,7 @@ def build(
             parameters={"fresh": True} if fresh else None,
             plugins=plugin or (),
             strict=strict,
-            say=told,
+            say=on_progress,
         )
     if json:
         write_json({"index": index, "notebooks": stems, "profile": profile})

@@ -31,6 +31,7 @@ from cepbench.figures.points import (
     plans_left_out,
     trade_off,
 )
+from cepbench.figures.recording import record
 from cepbench.figures.rows import (
     PANELS,
     axis_title,
@@ -284,7 +285,8 @@ def throughput_against_latency(
 def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
     """Write ``<stem>.svg`` and ``<stem>.png`` into ``folder``; their paths, in this order.
 
-    The figure keeps the layout that it is written with.
+    The figure keeps the layout that it is written with. In a notebook it is recorded, so that its
+    page offers both files.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -297,6 +299,7 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         used = figure.get_tightbbox().padded(margin)
         figure.savefig(paths[0], metadata={"Date": None}, bbox_inches=used)
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
+    record(figure=stem)
     return paths
 
 

@@ -73,7 +73,7 @@ def test_nothing_is_in_git_that_is_made() -> None:
         assert path.stat().st_size < 500_000, f"{name} is too large for git"
 
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/[!.]*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

