@@ -48,7 +48,9 @@ def complete_sweeps(incomplete: str) -> list[str]:
 def complete_studies(incomplete: str) -> list[str]:
     """Citation keys of the studies."""
     studies = Path(__file__).parents[1] / "studies"
-    return _beginning(sorted(path.parent.name for path in studies.glob("*/ledger.toml")), incomplete)
+    return _beginning(
+        sorted(path.parent.name for path in studies.glob("*/ledger.toml")), incomplete
+    )
 
 
 def complete_notebooks(incomplete: str) -> list[str]:

@@ -110,7 +110,8 @@ def run_notebook(
                 path,
                 target,
                 dict(parameters),
-                cwd=path.parent,
+                # The folder of the kernel; ``cwd=`` would be that of this whole process meanwhile.
+                resources={"metadata": {"path": str(path.parent)}},
                 start_timeout=300,  # a busy machine imports slowly
                 progress_bar=False,
                 kernel_manager_class=_Kernel,

@@ -230,7 +230,11 @@ class _Prepared:
         title = _title_of(specification)
         # "<" is the only character that could end the script element early.
         text = json.dumps({"description": title, **specification}).replace("<", "\\u003c")
-        given = {"anchor": f"chart-{self.charts}", "specification": Markup(text)}
+        given = {
+            "anchor": f"chart-{self.charts}",
+            "name": title,
+            "specification": Markup(text),
+        }
         self.charts += 1
         output = _drawn("chart.html.j2", **given, twin=False, files=[])
         self._waiting.append((given, output))
@@ -247,7 +251,7 @@ class _Prepared:
             chart, output = self._waiting.pop(0)
             files = [f"{self.root}{self.folder}/{stem}.{ending}" for ending in ("svg", "png")]
             output.data = _drawn("chart.html.j2", **chart, twin=True, files=files).data
-            anchor, name = chart["anchor"], ""
+            anchor, name = chart["anchor"], chart["name"]
         else:
             anchor, name = f"picture-{number}", in_words(stem or "figure")
         if stem:

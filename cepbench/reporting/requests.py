@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import ReportError, did_you_mean
+from cepbench.reporting.ledger import claims
 from cepbench.reporting.notebooks import parameters_of
 from cepbench.studies.registry import STUDIES, studies_of
 from cepbench.studies.study import Study
 
 #: Notebooks that show how something is done; they belong to no study.
 GENERAL = ("quickstart", "tutorial", "explore", "own_generator")
+
+#: The notebook that judges the claims of a study, and its page in the study's folder.
+LEDGER = "ledger"
 
 #: What the site has besides pages of notebooks, so that none can be called so.
 _TAKEN = ("index", "benchmarks", "docs", "assets", "data")
@@ -38,17 +42,20 @@ class Request:
         For this notebook alone; they win over those for all.
     metadata : mapping of str to object
         ``title`` and ``summary`` of the page, where the notebook's own do not fit.
+    after : sequence of str
+        Stems of those whose results it reads.
     """
 
     path: Path
     stem: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    after: Sequence[str] = ()
 
 
 def stems_of(studies: Sequence[Study]) -> list[str]:
-    """The pages of studies, in their order: ``<key>/<name>``."""
-    return [f"{study.key}/{name}" for study in studies for name in study.notebooks]
+    """The pages of studies, in their order: ``<key>/<name>``, the ledger last."""
+    return [f"{study.key}/{name}" for study in studies for name in (*study.notebooks, LEDGER)]
 
 
 def report_stems() -> list[str]:
@@ -83,9 +90,9 @@ def requests_for(
     """
     source = Path(folder)
     if not wanted and not studies:
-        return [Request(source / f"{stem}.ipynb", stem) for stem in report_stems()]
+        return [_own_request(stem, source) for stem in report_stems()]
     its = stems_of(studies_of(studies)) if studies else []
-    found = {stem: Request(source / f"{stem}.ipynb", stem) for stem in its}
+    found = {stem: _own_request(stem, source) for stem in its}
     for name in dict.fromkeys(wanted):
         request = _named(name, source)
         known = found.setdefault(request.stem, request)
@@ -108,8 +115,26 @@ def page_name(text: str) -> str:
     return re.sub(r"[^\w-]+", "_", text).strip("_")
 
 
+def _own_request(stem: str, source: Path) -> Request:
+    """A notebook of the report. That of the ledger is one for all studies."""
+    study = study_of(stem)
+    if study is None or not stem.endswith(f"/{LEDGER}"):
+        return Request(source / f"{stem}.ipynb", stem)
+    return Request(
+        source / f"{LEDGER}.ipynb",
+        stem,
+        {"study": study.key},
+        {
+            "title": f"Ledger: the claims of {study.label}",
+            "summary": f"Every claim of {study.label} that a number can settle, with its "
+            "measurement and verdict.",
+        },
+        sorted({f"{study.key}/{claim.results}" for claim in claims(study)}),
+    )
+
+
 def _named(name: str, source: Path) -> Request:
-    its = {stem: source / f"{stem}.ipynb" for stem in report_stems()}
+    its = {stem: _own_request(stem, source).path for stem in report_stems()}
     same = [stem for stem in its if name in (stem, stem.rpartition("/")[2])]
     if len(same) > 1:
         raise ReportError(f"several studies have a notebook {name!r}; name {' or '.join(same)}")
@@ -128,7 +153,7 @@ def _named(name: str, source: Path) -> Request:
         raise ReportError(f"there is no {what}; {hint} Or name the path of any notebook")
     for stem, own in its.items():
         if path.resolve() == own.resolve():
-            return Request(path, stem)
+            return _own_request(stem, source)
     stem = page_name(path.stem)
     if not stem or stem in (*_TAKEN, *STUDIES):
         raise ReportError(
@@ -181,7 +206,7 @@ def settings_of(
             # Relative, so that no name of a home folder is published.
             name: relative(path, here)
             for name, path in folders.items()
-            if re.match(r"""["']output\b""", known.get(name, ""))
+            if re.match(r"""["'](\w+/)?output\b""", known.get(name, ""))
         },
     }
     if plugins:

@@ -2,8 +2,7 @@
 
 What a notebook measures, its metadata say: ``"measures": "nothing"`` may run beside anything,
 ``"one core"`` takes times on one core and runs beside what measures nothing, and ``"all cores"``,
-also meant where nothing is said, runs alone. ``"after"`` names notebooks of the same folder whose
-results it reads.
+also meant where nothing is said, runs alone.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Task:
     after: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, stem: str, metadata: Mapping[str, Any]) -> Task:
+    def of(cls, stem: str, metadata: Mapping[str, Any], after: Sequence[str] = ()) -> Task:
         """As a notebook's metadata say.
 
         Raises
@@ -52,9 +51,7 @@ class Task:
                 f"{stem}.ipynb: its metadata say that it measures {measures!r}"
                 f"{did_you_mean(measures, MEASURES)}; it can measure {', '.join(MEASURES)}"
             )
-        folder = stem.rpartition("/")[0]
-        names = metadata.get("after", ())
-        return cls(stem, measures, frozenset(f"{folder}/{name}" for name in names))
+        return cls(stem, measures, frozenset(after))
 
 
 def run_side_by_side(

@@ -23,6 +23,7 @@ from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, recorded_figures
 from cepbench.reporting.provenance import benchmarks_in
 from cepbench.reporting.requests import (
+    LEDGER,
     PROFILES,
     Request,
     declared,
@@ -35,13 +36,10 @@ from cepbench.reporting.shell import render, write_assets
 from cepbench.reporting.side_by_side import Task, run_side_by_side
 from cepbench.reporting.story import facts, headlines, verdicts_by_figure
 from cepbench.reporting.titles import in_words, summary_of, title_of
-from cepbench.studies.measured import measured_sweep
+from cepbench.studies.measured import StudySweep, study_sweep
 from cepbench.studies.registry import STUDIES
 from cepbench.studies.study import Study
 from cepbench.sweeps.sweep_file import KEYS
-
-#: The notebook of a study that judges its claims, and the table that it writes.
-LEDGER = "ledger"
 
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
@@ -144,9 +142,11 @@ def build_report(
         for stem, request in by_stem.items()
     }
     target.mkdir(parents=True, exist_ok=True)
-    for stem in by_stem:
-        for sweep in metadata[stem].get("sweeps", ()):
-            _measure(sweep, settings[stem], streams, say)
+    _measure(
+        [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
+        streams,
+        say,
+    )
 
     def run(stem: str) -> float:
         executed = run_notebook(
@@ -158,34 +158,38 @@ def build_report(
         )
         return float(executed.metadata.papermill.duration)
 
-    run_side_by_side([Task.of(stem, metadata[stem]) for stem in by_stem], run, say=say)
+    tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
+    run_side_by_side(tasks, run, say=say)
     return publish_report(target, say=say)
 
 
-#: Parameters of a notebook that say nothing about the sweeps that it reads.
-_OF_NOTEBOOKS = ("profile", "seed", "plugin", "output", "data", "report")
+#: Parameters of a notebook that change a sweep which it reads.
+_OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
 
 
-def _measure(sweep: str, settings: dict[str, Any], data: Path, say: Any) -> None:
-    """Measure a sweep before the notebooks that read it: all cores are its own.
+def _measure(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path, say: Any) -> None:
+    """Measure the sweeps that notebooks with these settings read, before any of them is run.
 
-    ``fresh`` is done with then; it is taken out of the notebook's settings.
+    So all cores are a sweep's own, and Spark is started once. ``fresh`` is done with then, and
+    taken out of the settings.
     """
-    began = time.perf_counter()
-    changes = {
-        name: value
-        for name, value in settings.items()
-        if name in (*KEYS, "identifiers", "days") and name not in _OF_NOTEBOOKS
-    }
-    measured_sweep(
-        sweep,
-        settings["profile"],
-        data,
-        seed=settings["seed"],
-        fresh=settings.pop("fresh", False),
-        **changes,
-    )
-    say(f"sweep {sweep}: {time.perf_counter() - began:.0f} s")
+    sweeps: dict[Path, tuple[str, StudySweep]] = {}
+    for name, settings in wanted:
+        changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
+        sweep = study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
+        if settings.pop("fresh", False):
+            sweep.discard()
+        if not sweep.is_finished:
+            sweeps[sweep.folder] = name, sweep
+    if not sweeps:
+        return
+    from cepbench.spark.session import session_for_a_while
+
+    with session_for_a_while():
+        for name, sweep in sweeps.values():
+            began = time.perf_counter()
+            sweep.measure()
+            say(f"sweep {name}: {time.perf_counter() - began:.0f} s")
 
 
 def publish_report(folder: str | Path, *, say: Any = print) -> Path:
@@ -221,7 +225,9 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     pages: list[Page] = []
     for stem, notebook in executed.items():
         group = group_of(stem)
-        labels = [page.entry.label for page in pages if page.group == group]
+        # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
+        others = [page for page in pages if group not in STUDIES or page.group == group]
+        labels = [page.entry.label for page in others]
         page = _page(target, stem, notebook, group, labels)
         bodies[stem] = body_of(notebook, folder=stem, code_shown=page.code_shown)
         pages.append(replace(page, anchors=bodies[stem].anchors))

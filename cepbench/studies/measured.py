@@ -17,29 +17,53 @@ from cepbench.streams.dataset import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
 from cepbench.sweeps.store import COMPLETE
-from cepbench.sweeps.sweep_file import data_folder, read_sweep, sweep_folder
+from cepbench.sweeps.sweep_file import Sweep, data_path, read_sweep, sweep_folder
 from cepbench.sweeps.user_parts import is_finished
 
 
 @dataclass(frozen=True)
-class MeasuredSweep:
-    """A finished sweep with its stream.
+class StudySweep:
+    """A study's sweep, with what was measured of it.
 
     Attributes
     ----------
     config : SweepConfig
     stream : Path
-        The generated stream, Parquet.
+        Its events, Parquet.
     folder : Path
         Of the results, as :mod:`cepbench.sweeps.store` lays it out.
+    sweep : Sweep
+        Its file, as it was read.
     own : sequence of str
-        User-defined plan generators that were measured beside those of the configuration.
+        User-defined plan generators that are measured beside those of the configuration.
     """
 
     config: SweepConfig
     stream: Path
     folder: Path
+    sweep: Sweep
     own: Sequence[str]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether stream and results are there."""
+        return is_finished(self.folder, self.own) and self.stream.exists()
+
+    def discard(self) -> None:
+        """Remove the results if they are complete; an interrupted sweep still resumes."""
+        if (self.folder / COMPLETE).exists():
+            shutil.rmtree(self.folder)
+
+    def measure(self) -> None:
+        """Generate the stream and measure what is left, on a Spark that runs or on its own."""
+        # Spark is loaded only where something is measured.
+        from cepbench.spark.session import session_for_a_while
+        from cepbench.sweeps.on_spark.data import sweep_data
+        from cepbench.sweeps.on_spark.job import run_sweep
+
+        with session_for_a_while() as spark:
+            sweep_data(spark, self.sweep, self.stream.parent)
+            run_sweep(spark, self.config, self.folder, own=self.own)
 
     @cached_property
     def results(self) -> pd.DataFrame:
@@ -53,7 +77,7 @@ class MeasuredSweep:
         """Of the stream: its events and identifiers."""
         found = read_declaration(self.stream)
         if found is None:
-            raise ExperimentError(f"{self.stream} holds no generated stream")
+            raise ExperimentError(f"{self.stream} declares no events; is the sweep measured?")
         return found
 
     def describe(self) -> str:
@@ -68,19 +92,10 @@ class MeasuredSweep:
         return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
-def measured_sweep(
-    name: str,
-    profile: str,
-    data: str | Path,
-    *,
-    seed: int = 0,
-    fresh: bool = False,
-    **changes: Any,
-) -> MeasuredSweep:
-    """Measure a sweep over a generated stream, or read it where it is finished.
-
-    Registered user-defined plan generators are measured beside those of the sweep. Spark is
-    started only if something is left to measure, and stopped afterwards unless it ran before.
+def study_sweep(
+    name: str, profile: str, data: str | Path, *, seed: int = 0, **changes: Any
+) -> StudySweep:
+    """A sweep of a study, whether it was measured or not; nothing is run.
 
     Parameters
     ----------
@@ -91,11 +106,44 @@ def measured_sweep(
         Folder for generated streams and for results, which all notebooks share.
     seed : int
         Of the stream and of the sweep.
-    fresh : bool
-        Measure again what is finished.
     **changes
         Keys of the sweep file, ``identifiers`` and ``days`` to set otherwise; what is empty or 0
         keeps what the file says.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such sweep, profile or key.
+    """
+    given = {key: value for key, value in changes.items() if value}
+    stream = dict(read_sweep(name, profile=profile).stream or {})
+    if stream:
+        given["data"] = {key: given.pop(key, value) for key, value in stream.items()}
+    sweep = read_sweep(name, profile=profile, changes={**given, "seed": seed})
+    path = data_path(sweep, data)
+    config = sweep.config(path)
+    return StudySweep(config, path, sweep_folder(data, sweep.name, config), sweep, own_generators())
+
+
+def measured_sweep(
+    name: str,
+    profile: str,
+    data: str | Path,
+    *,
+    seed: int = 0,
+    fresh: bool = False,
+    **changes: Any,
+) -> StudySweep:
+    """Measure a sweep of a study, or read it where it is finished.
+
+    Registered user-defined plan generators are measured beside those of the sweep.
+
+    Parameters
+    ----------
+    name, profile, data, seed, **changes
+        As :func:`study_sweep` takes them.
+    fresh : bool
+        Measure again what is finished.
 
     Raises
     ------
@@ -107,32 +155,9 @@ def measured_sweep(
     >>> sweep = measured_sweep("kolchinsky2018/types", "quick", "output/data")  # doctest: +SKIP
     >>> sweep.results.groupby("generator")["matches"].sum()  # doctest: +SKIP
     """
-    given = {key: value for key, value in changes.items() if value}
-    stream = dict(read_sweep(name, profile=profile).stream or {})
-    stream |= {key: given.pop(key) for key in stream if key in given}
-    sweep = read_sweep(name, profile=profile, changes={**given, "seed": seed, "data": stream})
-    path = data_folder(data, stream, seed)
-    config = sweep.config(path)
-    own = own_generators()
-    found = MeasuredSweep(config, path, sweep_folder(data, sweep.name, config), own)
-    if fresh and (found.folder / COMPLETE).exists():
-        shutil.rmtree(found.folder)
-    if not is_finished(found.folder, own) or read_declaration(path) is None:
-        _measure(found, stream, seed)
-    return found
-
-
-def _measure(sweep: MeasuredSweep, stream: dict[str, int], seed: int) -> None:
-    from cepbench.spark.generate import generate_nasdaq_style
-    from cepbench.spark.session import session_for_a_while
-    from cepbench.sweeps.on_spark.job import run_sweep
-
-    with session_for_a_while() as spark:
-        generate_nasdaq_style(
-            spark,
-            sweep.stream,
-            identifiers=stream["identifiers"],
-            days=stream["days"],
-            seed=seed,
-        )
-        run_sweep(spark, sweep.config, sweep.folder, own=sweep.own)
+    sweep = study_sweep(name, profile, data, seed=seed, **changes)
+    if fresh:
+        sweep.discard()
+    if not sweep.is_finished:
+        sweep.measure()
+    return sweep

@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepbench.errors import CepbenchError, ExperimentError
+from cepbench.datasets.opening import open_dataset
+from cepbench.errors import CepbenchError, DatasetError, ExperimentError
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.user_patterns import library_patterns
 
@@ -398,6 +399,40 @@ def _unknown(key: Any, known: tuple[str, ...]) -> str:
 def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
     """Where the stream of these parameters is kept below a folder of data."""
     return Path(root) / f"nasdaq-style-{stream['identifiers']}-{stream['days']}-{seed}"
+
+
+def data_path(sweep: Sweep, root: str | Path) -> Path:
+    """Where the data of a sweep lies; a stream to generate need not be there yet.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    root : path
+        Folder for generated streams, which all sweeps share.
+
+    Returns
+    -------
+    Path
+        Of Parquet. A relative path in a sweep file is meant from the working directory or, if
+        there is nothing, from the folder of the file.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set or path, it cannot be made, or it is no Parquet.
+    """
+    if sweep.stream is not None:
+        return data_folder(root, sweep.stream, sweep.seed)
+    named = Path(str(sweep.data)).expanduser()
+    found = next((path for path in (named, sweep.path.parent / named) if path.exists()), None)
+    if found is None:
+        found = open_dataset(str(sweep.data)).path
+    if found.is_file() and found.suffix != ".parquet":
+        raise DatasetError(
+            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
+            "`cepbench data ingest`"
+        )
+    return found
 
 
 def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:

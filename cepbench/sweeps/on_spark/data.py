@@ -6,10 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cepbench.datasets.opening import open_dataset
-from cepbench.errors import DatasetError
 from cepbench.spark.generate import generate_nasdaq_style
-from cepbench.sweeps.sweep_file import Sweep, data_folder
+from cepbench.sweeps.sweep_file import Sweep, data_path
 
 
 def sweep_data(
@@ -37,8 +35,8 @@ def sweep_data(
     DatasetError
         If there is no such data set or path, it cannot be made, or it is no Parquet.
     """
+    path = data_path(sweep, root)
     if sweep.stream is not None:
-        path = data_folder(root, sweep.stream, sweep.seed)
         generate_nasdaq_style(
             spark,
             path,
@@ -47,14 +45,4 @@ def sweep_data(
             seed=sweep.seed,
             progress=progress,
         )
-        return path
-    named = Path(str(sweep.data)).expanduser()
-    found = next((path for path in (named, sweep.path.parent / named) if path.exists()), None)
-    if found is None:
-        found = open_dataset(str(sweep.data)).path
-    if found.is_file() and found.suffix != ".parquet":
-        raise DatasetError(
-            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
-            "`cepbench data ingest`"
-        )
-    return found
+    return path
