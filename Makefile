@@ -12,6 +12,13 @@ SWEEP ?= types latency strategies
 SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
 MASTER ?=
+# How long `make soak` searches (ten minutes), or how often it goes over the files; its first seed;
+# how many examples a property gets that has 60 in `make test`; and where.
+SECONDS ?=
+ROUNDS ?=
+SEED ?=
+EXAMPLES ?= 500
+FILES ?= tests
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,7 +33,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	then echo $$python; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test report docs sweep lint format lab bench clean
+.PHONY: help env test soak report docs sweep lint format lab bench clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
@@ -60,7 +67,13 @@ $(BUILT): pyproject.toml constraints.txt
 
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS) \
+		$$(grep -rl --include='test_*.py' 'mark\.kernel' tests)
+
+soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or ROUNDS=, SEED=, FILES=
+	$(BIN)/python -m tests.soak --examples $(EXAMPLES) --workers $(WORKERS) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(SEED),--seed $(SEED)) $(FILES)
 
 report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full; STUDIES=KEYS
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) \

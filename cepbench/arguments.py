@@ -190,6 +190,11 @@ def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchEr
     raise error(f"{name} is one of {', '.join(known)}, not {shown(given)}{near}")
 
 
+def folded(name: str) -> str:
+    """A name as it is compared with others: without regard to case, ``-`` and ``_``."""
+    return name.casefold().replace("_", "-")
+
+
 def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[..., Any] | None:
     """A function to call with progress, or None.
 

@@ -142,6 +142,10 @@ class EvaluationError(CepbenchError):
     """An evaluator cannot run or continue."""
 
 
+class UnsupportedTaskError(EvaluationError):
+    """An evaluator does not declare what it is asked for; the message names those that do."""
+
+
 class PartialMatchLimitError(EvaluationError):
     """More partial matches are stored than the caller allowed."""
 
@@ -170,8 +174,8 @@ class ReportError(CepbenchError):
     """A notebook or report cannot be run or rendered."""
 
 
-def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """The end of a message about an unknown name: the nearest known one, or nothing.
+def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str | None:
+    """The known name that is nearest to an unknown one, or None if none is near.
 
     Parameters
     ----------
@@ -180,11 +184,16 @@ def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) 
     known : iterable
         What there is.
     cutoff : float
-        How alike the two must be, from 0 to 1.
+        How alike the two must be, from 0 (the nearest, however far) to 1.
     """
     if not isinstance(name, str):
-        return ""
+        return None
     # Comparing two names takes the product of their lengths.
     texts = [text for text in map(str, known) if len(text) <= 200]
-    near = difflib.get_close_matches(name[:200], texts, n=1, cutoff=cutoff)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return next(iter(difflib.get_close_matches(name[:200], texts, n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
+    """The end of a message about an unknown name: what :func:`suggest` finds, or nothing."""
+    near = suggest(name, known, cutoff=cutoff)
+    return "" if near is None else f"; did you mean {near!r}?"

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cepbench.markup import element
+
 HERE = Path(__file__).resolve().parent
 
 #: Plan generators of the picture of plans, the dearest plan first.
@@ -37,9 +39,11 @@ def plans_picture() -> str:
     for name, run in runs.items():
         assert run.metrics is not None
         colour = style_of(name, "order").colour
-        drawing = tree_picture(
-            plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False, small=True,
-            largest=largest, colour=colour,
+        drawing = str(
+            tree_picture(
+                plans[name].parts[0].tree, run.nodes.to_dict("records"), measured=False,
+                small=True, largest=largest, colour=colour,
+            )
         )  # fmt: skip
         size = re.search(r'viewBox="0 0 (\d+) (\d+)" width="\d+"', drawing)
         assert size is not None
@@ -80,7 +84,13 @@ def rooms_of(table: str) -> dict[str, set[str]]:
 def house_picture(table: str) -> str:
     """The rooms in storeys: each below all that it sees; lines to those that it needs directly."""
     rooms = rooms_of(table)
-    everywhere = {"errors", "papers"}  # seen by all, so that lines to them would say nothing
+    everywhere = {
+        "arguments",
+        "errors",
+        "files",
+        "papers",
+        "seeds",
+    }  # seen by all, so that lines to them would say nothing
     storey: dict[str, int] = {}
     for room, sees in rooms.items():
         below = [storey[other] for other in sees - everywhere]
@@ -115,9 +125,7 @@ def house_picture(table: str) -> str:
         f'markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
     )
     title = "The house: what is made above is used below"
-    told = (
-        "A room imports from rooms above it and never from one below; errors and papers from all."
-    )
+    told = "A room imports from rooms above it and never from one below; errors, files, seeds from all."
     text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, told, 13, _PALE)]
     return _page(max(width, 640), 74 + len(rows) * step, title, [*text, *lines, *boxes])
 
@@ -131,12 +139,10 @@ def _direct(room: str, rooms: Mapping[str, set[str]]) -> set[str]:
 def _text(
     x: float, y: float, text: str, size: int, colour: str, *, bold: bool = False, anchor: str = ""
 ) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    middle = f' text-anchor="{anchor}"' if anchor else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{weight}{middle}>'
-        f"{html.escape(text)}</text>"
-    )
+    return element(
+        "text", text, x=f"{x:g}", y=f"{y:g}", font_size=size, fill=colour,
+        font_weight="bold" if bold else None, text_anchor=anchor or None,
+    )  # fmt: skip
 
 
 def _page(width: float, height: float, title: str, parts: list[str]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from cepbench.evaluators import registry as evaluators
 from cepbench.planners import registry as generators
+from tests.budgets import DEEPER, SOAK, USUAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +25,9 @@ _COMMON = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-# The same examples on every machine: a change fails by what it changes. `thorough` looks for more.
-settings.register_profile("usual", max_examples=60, derandomize=True, **_COMMON)
+# The same examples on every machine: a change fails by what it changes. `make soak` looks for more,
+# by the profile `thorough` with random seeds.
+settings.register_profile("usual", max_examples=USUAL, derandomize=True, **_COMMON)
 # Shrinking takes minutes here; the same test compiled gives the small example.
 settings.register_profile(
     "interpreted",
@@ -33,7 +36,9 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     **_COMMON,
 )
-settings.register_profile("thorough", max_examples=2_000, **_COMMON)
+settings.register_profile(
+    "thorough", max_examples=int(os.environ.get("CEPBENCH_EXAMPLES", "2000")), **_COMMON
+)
 
 _INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 settings.load_profile(
@@ -53,6 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(tests).parts[0]
         if folder in _ONE_WORKER or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(_ONE_WORKER.get(folder, "spark")))
+        if "seeds" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.seeded)
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +71,21 @@ def registered_as_before() -> Iterator[None]:
     for registry, entries in zip(registries, before, strict=True):
         registry.clear()
         registry.update(entries)
+
+
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> Callable[[int], Sequence[int]]:
+    """So many seeds of cases that a test draws: the first ones, or random ones in a soak."""
+
+    def drawn(number: int) -> Sequence[int]:
+        if SOAK is None:
+            return range(number)
+        rng = random.Random(f"{SOAK} {request.node.nodeid}")
+        found = [rng.randrange(2**31) for _ in range(DEEPER * number)]
+        request.node.user_properties.append(("seeds", len(found)))
+        return found
+
+    return drawn
 
 
 #: The catalogue of data sets in git.

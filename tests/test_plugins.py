@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cepbench.errors import PlanGeneratorError
-from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, own_generators
+from cepbench.planners.registry import PLAN_GENERATORS, own_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.user_parts import own_folder
@@ -23,14 +22,6 @@ def helper(n):
 def mine(problem, rng):
     return helper(problem.n)
 """
-
-
-@pytest.fixture(autouse=True)
-def undone() -> Iterator[None]:
-    before = dict(_GENERATORS)
-    yield
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 def write(folder: Path, stem: str, name: str = "MINE", turned: str = "") -> Path:
@@ -66,4 +57,4 @@ def test_an_edit_of_what_a_generator_calls_is_noticed(tmp_path: Path) -> None:
 
 def test_no_name_leaves_the_folder_of_the_sweep(tmp_path: Path) -> None:
     load_plugins(write(tmp_path, "one", "../../MINE"))
-    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "own"
+    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "user"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,8 +18,6 @@ import pyarrow as pa
 import pytest
 
 import cepbench as cep
-from cepbench.evaluators import registry as evaluators
-from cepbench.planners import registry as generators
 from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
 from cepbench.streams.nasdaq_style import NasdaqStyle
@@ -232,7 +230,7 @@ CALLS: dict[str, Call] = {
     "to_pandas": Call(STREAM.to_pandas, {"rows": 3}),
     "OrderPlan": Call(cep.OrderPlan, {"names": ["a", "b"]}),
     "TreePlan": Call(cep.TreePlan, {"tree": ("a", "b")}),
-    "UnionPlan": Call(cep.UnionPlan, {"plan_kind": [PLAN]}),
+    "UnionPlan": Call(cep.UnionPlan, {"plans": [PLAN]}),
     "Budget": Call(Budget, {"seconds": 1, "steps": 10}),
     "NasdaqStyle": Call(
         NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
@@ -259,12 +257,14 @@ CALLS: dict[str, Call] = {
     ),
     "plan_generator": Call(
         decorated(cep.plan_generator),
-        {"function": len, "name": "MINE", "plan_kind": "order", "exact": False, "space": "",
+        {"function": len, "name": "MINE", "kind": "order", "exact": False, "space": "",
          "description": None, "source": "", "max_size": None, "anytime": False},
     ),
     "plan_evaluator": Call(
         decorated(cep.plan_evaluator),
-        {"function": len, "name": "mine", "plan_kind": "tree", "source": ""},
+        {"function": len, "name": "mine", "kinds": ["tree"], "without_plan": False,
+         "constructs": ["SEQ"], "strategies": ["any"], "outputs": ["matches"], "options": None,
+         "latency": False, "node_times": False, "source": ""},
     ),
     "check_generator": Call(
         cep.check_generator,
@@ -297,16 +297,11 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.fixture(autouse=True)
-def as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Files lie in a folder of their own, and what was registered is taken away again."""
+def in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that take files find them, and write where nothing else lies."""
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet("events.parquet", index=False)
     cep.Detector(PATTERN, PLAN).save("state.npz")
-    kept = [(table, dict(table)) for table in (generators._GENERATORS, evaluators._EVALUATORS)]
-    yield
-    for table, before in kept:
-        table.clear()
-        table.update(before)
 
 
 def refused(call: Call, **changed: Any) -> str | None:

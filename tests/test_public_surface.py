@@ -222,7 +222,7 @@ def test_compare_has_a_row_for_every_generator(stream, pattern) -> None:
     told: list[tuple[int, int]] = []
     table = cep.compare(
         pattern, stream, repetitions=1, seconds=0,
-        told=lambda done, total: told.append((done, total)),
+        on_progress=lambda done, total: told.append((done, total)),
     )  # fmt: skip
     assert told == [(done, len(GENERATORS)) for done in range(len(GENERATORS) + 1)]
     assert table["generator"].tolist() == list(GENERATORS)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis.checks import Check, Selection, measure
+from cepbench.analysis.checks import ClaimCheck, Selection, measure
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.gains import gains_by_weight, gains_over_native
 from cepbench.analysis.significance import EXACT_PAIRS, sign_flip_p_values
@@ -125,7 +125,7 @@ DRAWS: dict[str, Callable[[int], Any]] = {
         planning_regrets([CASE], ["GREEDY"], factors=[3.0], draws=1, seed=seed)
     ),
     "checks.measure": lambda seed: measure(
-        Check("ratio", "peak_bytes", Selection(("GREEDY",)), Selection(("EFREQ",))),
+        ClaimCheck("ratio", "peak_bytes", Selection(("GREEDY",)), Selection(("EFREQ",))),
         results(),
         seed=seed,
         resamples=40,

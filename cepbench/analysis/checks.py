@@ -1,5 +1,6 @@
-"""What the ledger's checks measure: one number each, with an interval over patterns.
+"""What the checks of a ledger measure: one number each, with an interval over patterns.
 
+A kind of check is registered by :func:`check_kind`; a study adds one of its own in the same way.
 Everything is computed on logarithms of values per pattern, so a ratio is a geometric mean of
 ratios on single patterns, and a cost far beyond the largest float still counts. A pattern on which
 one of the runs in question did not end well is left out of the check, and counted.
@@ -7,15 +8,16 @@ one of the runs in question did not end well is left out of the check, and count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cepbench.analysis.averages import CONFIDENCE, RESAMPLES
 from cepbench.analysis.cost_fit import cost_fit
-from cepbench.analysis.summary import CONFIDENCE, RESAMPLES
+from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import OK
 
 #: Resampling fewer patterns than this says nothing about others.
@@ -23,9 +25,6 @@ FEWEST = 5
 
 #: Two plans whose logarithmic costs differ by less than this cost the same.
 _SAME_COST = 1e-9
-
-#: Kinds that read a table of plans, as Figure 6 shows them, and not one of runs.
-_OF_PLANS = ("exponent", "rank_correlation")
 
 _KEY = ["pattern_set", "size", "pattern_id"]
 _VARIANT = ["generator", "strategy", "alpha"]
@@ -71,13 +70,13 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClaimCheck:
     """How a claim is measured.
 
     Attributes
     ----------
     kind : str
-        A key of :data:`KINDS`.
+        A key of :data:`CHECK_KINDS`.
     metric : str
         A numeric column of the results or a key of :data:`DERIVED`.
     over, under : Selection
@@ -132,16 +131,68 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bootstrap:
+class Bootstrap:
     """How an interval is made."""
 
     seed: int
     resamples: int
 
 
+#: What a kind of check does: the check, its table and how intervals are made → the outcome.
+Measuring = Callable[[ClaimCheck, pd.DataFrame, Bootstrap], Measured]
+
+
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """Patterns in rows: their sizes and sets, and the columns that a check averages."""
+class CheckKind:
+    """A kind of check.
+
+    Attributes
+    ----------
+    measure : callable
+    words : str
+        What its number is.
+    of_plans : bool
+        Whether it reads the table of plans as it is given, with ``log_cost``; otherwise it gets one
+        row a pattern and variant, whose ``log`` is the logarithm of the metric.
+    """
+
+    measure: Measuring
+    words: str
+    of_plans: bool = False
+
+
+#: Name → kind of check.
+CHECK_KINDS: dict[str, CheckKind] = {}
+
+
+def check_kind(
+    name: str, words: str, *, of_plans: bool = False
+) -> Callable[[Measuring], Measuring]:
+    """Register a kind of check under a name that ledgers use; for a function that measures it.
+
+    Parameters
+    ----------
+    name, words, of_plans
+        See :class:`CheckKind`.
+
+    Raises
+    ------
+    ExperimentError
+        If the name is taken.
+    """
+
+    def register(measure: Measuring) -> Measuring:
+        if name in CHECK_KINDS:
+            raise ExperimentError(f"there is a kind of check {name!r} already; choose another name")
+        CHECK_KINDS[name] = CheckKind(measure, words, of_plans)
+        return measure
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Patterns in rows, shape (patterns, columns): what a check averages, their sizes and sets."""
 
     columns: np.ndarray
     sizes: np.ndarray
@@ -150,17 +201,17 @@ class _Sample:
 
 
 def measure(
-    check: Check, table: pd.DataFrame | None, *, seed: int = 0, resamples: int = RESAMPLES
+    check: ClaimCheck, table: pd.DataFrame | None, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> Measured:
     """Measure one number.
 
     Parameters
     ----------
-    check : Check
+    check : ClaimCheck
     table : DataFrame or None
         Columns ``size``, ``pattern_id``, ``generator`` and the metric's; ``pattern_set``,
-        ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a fit, as
-        :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it. None: not measured.
+        ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
+        of check that reads plans, a row a plan with its ``log_cost``. None: not measured.
     seed : int
         Of the bootstrap.
     resamples : int
@@ -171,20 +222,21 @@ def measure(
     missing = [name for name in _columns_of(check) if name not in table]
     if missing:
         return Measured(problem=f"the results have no column {missing[0]}")
-    how = _Bootstrap(seed, resamples)
-    if check.kind in _OF_PLANS:
-        return KINDS[check.kind](check, table, how)
+    resampling = Bootstrap(seed, resamples)
+    kind = CHECK_KINDS[check.kind]
+    if kind.of_plans:
+        return kind.measure(check, table, resampling)
     logs = _logs(table, check)
     problem = _what_is_missing(logs, check)
-    return Measured(problem=problem) if problem else KINDS[check.kind](check, logs, how)
+    return Measured(problem=problem) if problem else kind.measure(check, logs, resampling)
 
 
-def _columns_of(check: Check) -> tuple[str, ...]:
+def _columns_of(check: ClaimCheck) -> tuple[str, ...]:
     own = DERIVED[check.metric][0] if check.metric in DERIVED else (check.metric,)
-    return (*own, "log_cost") if check.kind in _OF_PLANS else own
+    return (*own, "log_cost") if CHECK_KINDS[check.kind].of_plans else own
 
 
-def _logs(table: pd.DataFrame, check: Check) -> pd.DataFrame:
+def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
     """One row a pattern and variant: medians of the logarithm over repetitions."""
     plain = pd.DataFrame({"size": table["size"].astype(int), "pattern_id": table["pattern_id"]})
     plain["generator"] = table["generator"]
@@ -206,7 +258,7 @@ def _logs(table: pd.DataFrame, check: Check) -> pd.DataFrame:
     return medians.rename("log").reset_index()
 
 
-def _what_is_missing(logs: pd.DataFrame, check: Check) -> str:
+def _what_is_missing(logs: pd.DataFrame, check: ClaimCheck) -> str:
     if logs.empty:
         return "no such patterns were measured"
     for name in check.pattern_sets:
@@ -237,8 +289,22 @@ def _selected(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     return own
 
 
-def _wide(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    """Patterns in rows; a column an algorithm, its mean over strategies and α that were not fixed."""
+def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    """Logarithms of one side of a check.
+
+    Parameters
+    ----------
+    logs : DataFrame
+        As a kind of check gets it: ``pattern_set``, ``size``, ``pattern_id``, ``generator``,
+        ``strategy``, ``alpha`` and ``log``.
+    selection : Selection
+
+    Returns
+    -------
+    DataFrame
+        Patterns in rows; a column a generator, its mean over strategies and α that were not fixed,
+        missing where one of the runs did not end well.
+    """
     own = _selected(logs, selection)
     wide = own.set_index([*_KEY, *_VARIANT])["log"].unstack(_VARIANT)
     names = wide.columns.get_level_values("generator")
@@ -250,8 +316,20 @@ def _wide(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     )
 
 
-def _sample(check: Check, logs: pd.DataFrame) -> _Sample:
-    """The logarithmic ratio of every pattern; several columns if it is taken across algorithms."""
+def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
+    """The logarithmic ratio of every pattern that all runs in question have.
+
+    Parameters
+    ----------
+    check : ClaimCheck
+    logs : DataFrame
+        As :func:`wide_table` takes it.
+
+    Returns
+    -------
+    Sample
+        With several columns if the ratio is taken across generators.
+    """
     columns = _ratio(logs, check.over, check.under, each=check.across == "generator")
     if check.than is not None:
         other = _ratio(logs, *check.than, each=False).reindex(columns.index)
@@ -262,10 +340,10 @@ def _sample(check: Check, logs: pd.DataFrame) -> _Sample:
 def _ratio(
     logs: pd.DataFrame, over: Selection, under: Selection | None, *, each: bool
 ) -> pd.DataFrame:
-    above = _wide(logs, over)
+    above = wide_table(logs, over)
     if under is None:
         return above if each else above.mean(axis="columns", skipna=False).to_frame()
-    below = _wide(logs, under).reindex(above.index)
+    below = wide_table(logs, under).reindex(above.index)
     if each and over.generators == under.generators:
         return above - below
     mean = above.mean(axis="columns", skipna=False)
@@ -274,9 +352,9 @@ def _ratio(
     return (mean - below.mean(axis="columns", skipna=False)).to_frame()
 
 
-def _usable(columns: pd.DataFrame) -> _Sample:
+def _usable(columns: pd.DataFrame) -> Sample:
     whole = columns.dropna()
-    return _Sample(
+    return Sample(
         columns=whole.to_numpy(float),
         sizes=whole.index.get_level_values("size").to_numpy(int),
         sets=pd.factorize(whole.index.get_level_values("pattern_set"))[0],
@@ -284,10 +362,23 @@ def _usable(columns: pd.DataFrame) -> _Sample:
     )
 
 
-def _estimated(
-    sample: _Sample, estimate: Callable[[np.ndarray], float], how: _Bootstrap
+def estimated(
+    sample: Sample, estimate: Callable[[np.ndarray], float], resampling: Bootstrap
 ) -> Measured:
-    """The estimate on all rows, and its percentile bootstrap over rows."""
+    """An estimate over all patterns of a sample, and its percentile bootstrap over patterns.
+
+    Parameters
+    ----------
+    sample : Sample
+    estimate : callable
+        Numbers of the rows taken, ndarray of int of shape (patterns,), → the estimate.
+    resampling : Bootstrap
+
+    Returns
+    -------
+    Measured
+        With a ``problem`` for fewer than :data:`FEWEST` patterns, or more left out than counted.
+    """
     count = len(sample.columns)
     if count < FEWEST:
         return _too_few(count, sample.left_out)
@@ -296,18 +387,20 @@ def _estimated(
             patterns=count, left_out=sample.left_out,
             problem=f"{sample.left_out} patterns were left out, more than the {count} that count",
         )  # fmt: skip
-    rng = np.random.default_rng(how.seed)
+    rng = np.random.default_rng(resampling.seed)
     everything = np.arange(count)
     value = estimate(everything)
-    resampled = [estimate(rng.integers(count, size=count)) for _ in range(how.resamples)]
+    resampled = [estimate(rng.integers(count, size=count)) for _ in range(resampling.resamples)]
     tail = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(resampled, [tail, 1 - tail])
     return Measured(float(value), float(low), float(high), count, sample.left_out)
 
 
-def _ratio_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
+@check_kind("ratio_of_ratios", "ratio of two ratios")
+@check_kind("ratio", "geometric mean of ratios")
+def _ratio_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """Geometric mean over patterns of one metric's ratio between two groups of runs."""
-    sample = _sample(check, logs)
+    sample = sample_of(check, logs)
     groups = {"pattern_set": sample.sets, "size": sample.sizes}.get(check.across)
     take = _TAKE[check.take]
 
@@ -319,12 +412,13 @@ def _ratio_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
         means = [values[own == group].mean() for group in np.unique(own)]
         return float(np.exp(take(means)))
 
-    return _estimated(sample, estimate, how)
+    return estimated(sample, estimate, resampling)
 
 
-def _trend_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
+@check_kind("trend", "factor per further event")
+def _trend_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """Factor by which a metric, or a ratio, changes with every further event of the pattern."""
-    sample = _sample(check, logs)
+    sample = sample_of(check, logs)
     if len(np.unique(sample.sizes)) < 2:
         return Measured(left_out=sample.left_out, problem="fewer than two sizes were measured")
     take = _TAKE[check.take]
@@ -339,22 +433,24 @@ def _trend_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
         spread = sizes @ sizes
         return float(np.exp(take(sizes @ values / spread))) if spread else float("nan")
 
-    return _estimated(sample, estimate, how)
+    return estimated(sample, estimate, resampling)
 
 
-def _share_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
+@check_kind("share_equal", "share of plans")
+def _share_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """Share of plans in ``over`` whose metric is that of the plan in ``under``."""
     assert check.under is not None
-    above, below = _wide(logs, check.over), _wide(logs, check.under)
+    above, below = wide_table(logs, check.over), wide_table(logs, check.under)
     apart = above.sub(below.reindex(above.index).iloc[:, 0], axis="index")
     sample = _usable(apart)
     equal = np.abs(sample.columns) < _SAME_COST
-    return _estimated(sample, lambda rows: float(equal[rows].mean()), how)
+    return estimated(sample, lambda rows: float(equal[rows].mean()), resampling)
 
 
-def _maximum_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measured:
+@check_kind("maximum", "largest value")
+def _maximum_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """The largest value of all; without bound from above where a run did not end."""
-    values = _wide(logs, check.over)
+    values = wide_table(logs, check.over)
     if values.notna().to_numpy().sum() == 0:
         return Measured(left_out=len(values), problem="no run ended")
     largest = float(np.exp(np.nanmax(values.to_numpy())))
@@ -364,13 +460,18 @@ def _maximum_check(check: Check, logs: pd.DataFrame, how: _Bootstrap) -> Measure
     return Measured(largest, largest, high, int(whole.sum()), unknown)
 
 
-def _fit_check(check: Check, table: pd.DataFrame, how: _Bootstrap) -> Measured:
-    """Power law or rank correlation of the plans' cost and a metric, as Figure 6 has them."""
+@check_kind("rank_correlation", "rank correlation", of_plans=True)
+@check_kind("exponent", "fitted exponent", of_plans=True)
+def _fit_check(check: ClaimCheck, table: pd.DataFrame, resampling: Bootstrap) -> Measured:
+    """Power law or rank correlation of the plans' cost and a metric."""
     points = table[table["generator"].isin(check.over.generators)]
     if points.empty:
         return Measured(problem=f"no plan of {check.over.generators[0]} was measured")
     fit = cost_fit(
-        points.assign(plan_kind="all"), check.metric, seed=how.seed, resamples=how.resamples
+        points.assign(plan_kind="all"),
+        check.metric,
+        seed=resampling.seed,
+        resamples=resampling.resamples,
     ).iloc[0]
     left_out, patterns = int(fit["left_out"]), int(fit["patterns"])
     if patterns < FEWEST:
@@ -383,26 +484,3 @@ def _fit_check(check: Check, table: pd.DataFrame, how: _Bootstrap) -> Measured:
 def _too_few(patterns: int, left_out: int) -> Measured:
     problem = f"{patterns} patterns, fewer than {FEWEST}"
     return Measured(patterns=patterns, left_out=left_out, problem=problem)
-
-
-#: Kind of check -> the function that measures it, of logarithms a pattern or, for a fit, of plans.
-KINDS: Mapping[str, Callable[[Check, pd.DataFrame, _Bootstrap], Measured]] = {
-    "ratio": _ratio_check,
-    "ratio_of_ratios": _ratio_check,
-    "trend": _trend_check,
-    "share_equal": _share_check,
-    "maximum": _maximum_check,
-    "exponent": _fit_check,
-    "rank_correlation": _fit_check,
-}
-
-#: Kind of check -> what its number is.
-WORDS: Mapping[str, str] = {
-    "ratio": "geometric mean of ratios",
-    "ratio_of_ratios": "ratio of two ratios",
-    "trend": "factor per further event",
-    "share_equal": "share of plans",
-    "maximum": "largest value",
-    "exponent": "fitted exponent",
-    "rank_correlation": "rank correlation",
-}

@@ -8,7 +8,7 @@ others, which have done nothing wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -62,22 +62,12 @@ def common_rows(
     )
 
 
-def common_by(
-    table: pd.DataFrame, metric: str, groups: Sequence[str], run: Sequence[str]
-) -> pd.DataFrame:
-    """:func:`common_rows` of each group of rows, a row having a value where ``metric`` is finite.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With a column ``pattern_id``, and an index without duplicates.
-    metric : str
-    groups, run : sequence of str
-        Columns; without ``groups`` all rows are one group.
-    """
-    parts = table.groupby(list(groups), sort=False) if groups else [((), table)]
-    found = [common_rows(part, np.isfinite(part[metric].to_numpy(float)), run) for _, part in parts]
-    return pd.concat(found) if found else common_rows(table, np.zeros(0, dtype=bool), run)
+def only_finite(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """The rows under a new index, with infinite values of some columns missing, too."""
+    found = table.reset_index(drop=True)
+    for name in columns:
+        found[name] = found[name].where(np.isfinite(found[name].to_numpy(float, na_value=np.nan)))
+    return found
 
 
 def left_out_notes(rows: pd.DataFrame) -> list[str]:

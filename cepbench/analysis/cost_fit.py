@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.summary import CONFIDENCE, RESAMPLES
+from cepbench.analysis.averages import CONFIDENCE, RESAMPLES
 
 _STATISTICS = ("spearman", "exponent", "intercept")
 

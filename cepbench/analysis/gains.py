@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_rows
+from cepbench.analysis.averages import Statistic, averages
 from cepbench.analysis.summary import (
-    RESAMPLES,
     groups_of,
     in_order_of,
     log_ratios,
     paired_ratios,
     per_pattern,
-    ratio_with_interval,
     typed,
 )
 
-#: Kind of plan -> what ratios are taken to: the native algorithms of [kolchinsky2018]_, section 6.
+#: Kind of plan -> what ratios are taken to: the native methods of [kolchinsky2018]_, section 6.
 BASELINES: Mapping[str, str] = {"order": "EFREQ", "tree": "ZSTREAM"}
 
+_RATIO = {"ratio": Statistic(np.mean, of_logs=True)}
 _RUN = ["generator", "plan_kind", "evaluator"]
 _PATTERN = ["pattern_set", "size", "pattern_id"]
 
@@ -79,23 +78,10 @@ def gains_over_native(
     seeded = [*(name for name in by if name != "size"), *(name for name in by if name == "size")]
     rows = []
     for key, group in groups_of(pd.concat(tables, ignore_index=True), apart):
-        common = common_rows(group, group["log_ratio"].notna().to_numpy(), side_by_side, _PATTERN)
-        for run, pairs in group.groupby([*side_by_side, "baseline"], sort=False):
-            row = {**key, **dict(zip([*side_by_side, "baseline"], run, strict=True))}
-            its = common.loc[pairs.index]
-            logs = pairs.loc[its["counted"], "log_ratio"].to_numpy(float)
-            names = [row[name] for name in seeded]
-            rows.append(
-                {
-                    **row,
-                    "metric": metric,
-                    "statistic": "ratio",
-                    **ratio_with_interval(logs, np.mean, seed, RESAMPLES, *names, metric),
-                    "patterns": len(logs),
-                    "left_out": int(its["left_out"].iloc[0]),
-                    "missing": int(its["missing"].iloc[0]),
-                }
-            )
+        rows += averages(
+            group.rename(columns={"log_ratio": metric}), [*side_by_side, "baseline"],
+            {metric: _RATIO}, group=key, pattern=_PATTERN, seeded_by=seeded, seed=seed,
+        )  # fmt: skip
     columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
     found = typed(rows, [*columns, "patterns", "left_out", "missing", "plan_kind", "evaluator"])
     for name in reversed(side_by_side):

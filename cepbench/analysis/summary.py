@@ -1,35 +1,32 @@
 """Results table → summary tables: averages and paired ratios with bootstrap intervals.
 
-The unit of observation is the pattern. Repetitions of one cell are first reduced to their median;
-intervals then come from resampling patterns, so they say how far the figures would move with
-other patterns from the same set, and not how noisy the clock is.
+Repetitions of one cell are first reduced to their median, since the unit of observation is the
+pattern; see :mod:`cepbench.analysis.averages`.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_rows
+from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages, with_interval
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import METRICS, OK
 
 #: Columns of the results table that can be summarised.
 SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
 
-#: Resamples of a bootstrap.
-RESAMPLES = 2_000
-
-#: Share of the resamples that an interval covers.
-CONFIDENCE = 0.95
-
+#: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 _GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
-_AVERAGES: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
+_AVERAGES = {"mean": MEAN, "median": MEDIAN}
+_RATIOS = {
+    "geometric mean": Statistic(np.mean, of_logs=True),
+    "median": Statistic(np.median, of_logs=True),
+}
 
 
 def summarize(
@@ -74,29 +71,10 @@ def summarize(
     observed = per_pattern(results, metrics)
     rows = []
     for key, group in groups_of(observed, ["pattern_set", "size"]):
-        common = {
-            name: common_rows(group, group[name].notna().to_numpy(), RUN, ["size", "pattern_id"])
-            for name in metrics
-        }
-        for run, cells in group.groupby(RUN, sort=False):
-            for metric in metrics:
-                its = common[metric].loc[cells.index]
-                values = cells.loc[its["counted"], metric].to_numpy(float)
-                for statistic, average in _AVERAGES.items():
-                    rows.append(
-                        {
-                            **key,
-                            **dict(zip(RUN, run, strict=True)),
-                            "metric": metric,
-                            "statistic": statistic,
-                            **with_interval(
-                                values, average, seed, resamples, *key.values(), metric
-                            ),
-                            "patterns": len(values),
-                            "left_out": int(its["left_out"].iloc[0]),
-                            "missing": int(its["missing"].iloc[0]),
-                        }
-                    )
+        rows += averages(
+            group, RUN, dict.fromkeys(metrics, _AVERAGES), group=key,
+            pattern=["size", "pattern_id"], seed=seed, resamples=resamples,
+        )  # fmt: skip
     columns = ["pattern_set", "size", *RUN, "metric", "statistic", "value", "low", "high"]
     return typed(rows, [*columns, "patterns", "left_out", "missing"])
 
@@ -167,9 +145,9 @@ def paired_ratios(
         logs = logs[~np.isnan(logs)]
         named = {**key, "metric": metric, "generator": generator, "baseline": baseline}
         counts = {"patterns": len(logs), "left_out": len(group) - len(logs)}
-        for statistic, average in (("geometric mean", np.mean), ("median", np.median)):
-            found = ratio_with_interval(logs, average, seed, resamples, *key.values(), metric)
-            rows.append({**named, "statistic": statistic, **found, **counts})
+        for name, statistic in _RATIOS.items():
+            found = with_interval(logs, statistic, seed, resamples, *key.values(), metric)
+            rows.append({**named, "statistic": name, **found, **counts})
     columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
     return typed(rows, [*columns, "patterns", "left_out"])
 
@@ -192,7 +170,7 @@ def log_ratios(
 
     Parameters
     ----------
-    results, metric, algorithm, baseline, by
+    results, metric, generator, baseline, by
         As there, as are the others.
 
     Returns
@@ -218,11 +196,8 @@ def log_ratios(
     pairs = above[[*identity, metric]].merge(
         below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
     )
-    over = pairs[metric].to_numpy(float)
-    under = pairs[f"{metric}_of_baseline"].to_numpy(float)
-    usable = (over > 0) & (under > 0)
-    pairs["log_ratio"] = np.where(
-        usable, np.log(np.where(usable, over, 1) / np.where(usable, under, 1)), np.nan
+    pairs["log_ratio"] = log_quotients(
+        pairs[metric].to_numpy(float), pairs[f"{metric}_of_baseline"].to_numpy(float)
     )
     for name in reversed(["pattern_set", *grouped]):
         pairs = in_order_of(results[name].unique(), pairs, name)
@@ -262,60 +237,21 @@ def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     return medians.reset_index()
 
 
-def bootstrap(
-    values: np.ndarray,
-    average: Callable[..., Any],
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of an average.
+def log_quotients(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """ln(over / under) of pairs; NaN where one of the two is missing or not above zero.
 
     Parameters
     ----------
-    values : ndarray of float, shape (n,)
-    average : callable
-        Takes an array and ``axis``.
-    rng : numpy.random.Generator
-    resamples : int
+    over, under : ndarray of float, shape (n,)
 
     Returns
     -------
-    low, high : float
-        NaN if there are no values.
+    ndarray of float, shape (n,)
     """
-    if not len(values):
-        return float("nan"), float("nan")
-    chosen = rng.integers(len(values), size=(resamples, len(values)))
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(average(values.take(chosen, axis=0), axis=1), [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
-    """The average of ratios and of what spans powers of ten; values above zero."""
-    return np.exp(np.mean(np.log(values), axis=axis))
-
-
-def with_interval(
-    values: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
-) -> dict[str, float]:
-    """An average as ``value``, and its bootstrap interval as ``low`` and ``high``.
-
-    ``group`` names what is averaged, for a random generator of its own.
-    """
-    # Seeded by the group's name: a figure does not move because another group was added.
-    rng = np.random.default_rng([seed, zlib.crc32(repr(group).encode())])
-    value = float(average(values)) if len(values) else float("nan")
-    low, high = bootstrap(values, average, rng, resamples)
-    return {"value": value, "low": low, "high": high}
-
-
-def ratio_with_interval(
-    logs: np.ndarray, average: Callable[..., Any], seed: int, resamples: int, *group: object
-) -> dict[str, float]:
-    """As :func:`with_interval`, of logarithms of ratios: the ratio that they are on average."""
-    found = with_interval(logs, average, seed, resamples, *group)
-    return {name: float(np.exp(value)) for name, value in found.items()}
+    usable = (over > 0) & (under > 0)
+    logs = np.full(len(over), np.nan)
+    logs[usable] = np.log(over[usable] / under[usable])
+    return logs
 
 
 def groups_of(

@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.analysis.common_change import LEAST_RUNS, common_change
 from cepbench.analysis.significance import adjusted, sign_flip_p_values
 from cepbench.analysis.summary import (
-    RESAMPLES,
     RUN,
     SUMMARY_METRICS,
     groups_of,
     in_order_of,
+    log_quotients,
     per_pattern,
-    with_interval,
 )
 from cepbench.analysis.sweep_differences import (
     check_counts,
@@ -71,6 +71,7 @@ _WORDS = {
     "plan_seconds": ("planned faster", "planned slower"),
 }
 
+_RATIO = Statistic(np.mean, of_logs=True)
 _IDENTITY = ["pattern_set", "size", "pattern_id", *RUN]
 
 
@@ -298,12 +299,7 @@ def _judged(
         for k, row in enumerate(own):
             group = [str(row[name]) for name in named]
             ratio, left = (
-                {
-                    name: float(np.exp(value))
-                    for name, value in with_interval(
-                        sample, np.mean, seed, resamples, *group, metric
-                    ).items()
-                }
+                with_interval(sample, _RATIO, seed, resamples, *group, metric)
                 for sample in (logs[k], beside[k])
             )
             found.append(
@@ -367,11 +363,8 @@ def _log_ratios(cells: pd.DataFrame, column: str) -> np.ndarray:
     below, above = cells[column].to_numpy(float), cells[f"{column}_second"].to_numpy(float)
     if column == "plan_log_cost":
         return np.asarray(above - below)
-    usable = (below > 0) & (above > 0)
     # Twice nothing is the same nothing: no buffered bytes in both.
-    logs = np.where((below == 0) & (above == 0), 0.0, np.nan)
-    logs[usable] = np.log(above[usable] / below[usable])
-    return logs
+    return np.where((below == 0) & (above == 0), 0.0, log_quotients(above, below))
 
 
 def _short(value: Any) -> str:

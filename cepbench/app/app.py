@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
+from markupsafe import Markup
 
 from cepbench.app.coalesced import Coalesced
 from cepbench.app.controls import Controls
@@ -20,6 +20,7 @@ from cepbench.exploration.predicate_graph import predicate_graph
 from cepbench.exploration.rates import rates_over_time
 from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
 from cepbench.exploration.what_if import WhatIf, what_if
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PLAN_GENERATORS, default_generators
@@ -259,7 +260,7 @@ class Explorer:
             assert self._own is not None  # the list has it only then
             self.dataset, self.stream, note = None, self._own, ""
         else:
-            self._about.value = f"<p>⏳ opening {html.escape(name)} …</p>"
+            self._about.value = _OPENING(name=name)
             try:
                 self.dataset, self.stream, note = read(name)
             finally:
@@ -270,7 +271,7 @@ class Explorer:
         self.library.value = next(iter(self._library), None)
 
     def _note(self, read: str) -> None:
-        self._data_note.value = f"<p>Of this data set, {read} are read.</p>" if read else ""
+        self._data_note.value = _READ(read=read) if read else ""
 
     def _fill_library(self) -> None:
         self._library = library_of(self.stream if self.dataset is None else self.dataset)
@@ -281,8 +282,8 @@ class Explorer:
         if name is None:
             self._about.value = ""
             return
-        text, told = self._library[name]
-        self._about.value = f"<p><small>{html.escape(told)}</small></p>"
+        text, shows = self._library[name]
+        self._about.value = _SHOWS(shows=shows)
         self.text.value = text
         self._read_pattern()
 
@@ -382,7 +383,7 @@ class Explorer:
         self._stale.discard(tab)
         if tab == "Data":
             # Altair takes seconds to import, and the app opens with another tab.
-            from cepbench.exploration.charts import rates_chart
+            from cepbench.exploration.rates_chart import rates_chart
 
             chart = rates_chart(
                 rates_over_time(self.stream, self._shown_types(), self.every.value or None)
@@ -404,11 +405,20 @@ class Explorer:
         return predicate_graph(self._pattern, self._statistics)._repr_html_()
 
     def _snapshot(self) -> str:
-        name = self.dataset.name if self.dataset is not None else OWN
-        plans = "" if self._what_if is None else self._what_if._repr_html_()
-        return (
-            f"<p><b>{html.escape(name)}</b>: {len(self.stream):,} events. In JupyterLab this is an "
-            f"app with sliders and tabs.</p>"
-            f'<pre class="cep-pattern">{html.escape(self.text.value)}</pre>'
-            f"{self.error or self._drawn_graph()}{plans}"
+        return _SNAPSHOT(
+            name=self.dataset.name if self.dataset is not None else OWN,
+            events=len(self.stream),
+            text=self.text.value,
+            graph=Markup(self.error or self._drawn_graph()),
+            plans="" if self._what_if is None else Markup(self._what_if._repr_html_()),
         )
+
+
+_OPENING = Html("<p>⏳ opening {{ name }} …</p>")
+_READ = Html("<p>Of this data set, {{ read }} are read.</p>")
+_SHOWS = Html("<p><small>{{ shows }}</small></p>")
+_SNAPSHOT = Html(
+    """<p><b>{{ name }}</b>: {{ "{:,}".format(events) }} events. In JupyterLab this is an app with \
+sliders and tabs.</p>
+<pre class="cep-pattern">{{ text }}</pre>{{ graph }}{{ plans }}"""
+)

@@ -7,7 +7,6 @@ The options are read with :mod:`argparse`, which people know from a shell; ``%%c
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -17,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.opening import open_dataset
-from cepbench.errors import CepbenchError
+from cepbench.errors import CepbenchError, suggest
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.explainer.explain import explain
 from cepbench.figures.offline import use_offline_charts
@@ -186,10 +185,10 @@ def _stream(
     return source.stream(pattern, positions=positions)
 
 
-def _near(name: str, names: Mapping[str, Any]) -> str:
+def _near(name: str, names: Mapping[str, Any]) -> str | None:
     """A variable of a similar name that holds a stream or a data set."""
     own = [key for key, value in names.items() if isinstance(value, EventStream | Dataset)]
-    return next(iter(difflib.get_close_matches(name, own, n=1)), "")
+    return suggest(name, own)
 
 
 def load(shell: InteractiveShell) -> None:

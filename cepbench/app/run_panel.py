@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,9 @@ from cepbench.app.shown import error_html, show, show_chart
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.result import Result
 from cepbench.explainer.explain import explain
+from cepbench.exploration.match_timeline import match_timeline
 from cepbench.exploration.side_by_side import SideBySide
-from cepbench.exploration.timeline import match_timeline
+from cepbench.markup import Html
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.compare import Comparison, compare
@@ -24,6 +24,8 @@ PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
 
 #: Windows shown around a match; 0 is all of the stream, for None would be no choice to a widget.
 _ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
+
+_PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 
 
 class RunPanel:
@@ -141,14 +143,14 @@ class RunPanel:
             self.message.value = "<p>No plan came to its end; the table says why.</p>"
             self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
             return
-        from cepbench.exploration.charts import comparison_bars  # imports altair: seconds
+        from cepbench.figures.comparison import comparison_bars  # imports altair: seconds
 
         show_chart(self.bars, comparison_bars(comparison))
         best = str(fine.loc[fine["events_per_second"].idxmax(), "generator"])
         count = int(fine["matches"].iloc[0])
-        told = [f"{count:,} matches; {html.escape(best)} was the fastest."]
+        sentences = [f"{count:,} matches; {best} was the fastest."]
         if any(part.alpha for plan in plans.plans.values() for part in plan.parts):
-            told.append("α has no part in it: these plans are the cheapest by throughput.")
+            sentences.append("α has no part in it: these plans are the cheapest by throughput.")
         if count <= _MOST_MATCHES:
             self.result = evaluate(
                 plans.pattern, stream, plans.plans[best], partial_match_limit=PARTIAL_MATCH_LIMIT
@@ -157,9 +159,9 @@ class RunPanel:
             self.highlight.value = 0
             self._draw_timeline()
         else:
-            told.append("They are too many to be drawn.")
+            sentences.append("They are too many to be drawn.")
             self.timeline.outputs = ()
-        self.message.value = f"<p>{' '.join(told)}</p>"
+        self.message.value = _PARAGRAPH(sentences=sentences)
         self._offer(list(fine["generator"]), best)
 
     def _offer(self, names: Sequence[str], best: str) -> None:

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import html
 import traceback
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
 from cepbench.errors import CepbenchError
+from cepbench.markup import Html
 
 if TYPE_CHECKING:
     import altair as alt
 
-_RED = (
-    "border-left:4px solid #d55e00;padding:4px 8px;margin:4px 0;white-space:pre-wrap;"
-    "word-break:normal;overflow-wrap:break-word"
-)
-
 
 def error_html(error: Exception) -> str:
-    """An error as a block of text; one that nobody foresaw with its traceback, folded.
+    """An error as a block of text; an unexpected one with its traceback, folded.
 
     Parameters
     ----------
     error : Exception
     """
-    if isinstance(error, CepbenchError):
-        return f'<pre style="{_RED}">{html.escape(str(error))}</pre>'
-    told = html.escape(f"{type(error).__name__}: {error}")
-    lines = html.escape("".join(traceback.format_exception(error)))
-    return (
-        f'<pre style="{_RED}">{told}</pre><details><summary>This is a mistake of cepbench; where '
-        f"it happened</summary><pre>{lines}</pre></details>"
+    foreseen = isinstance(error, CepbenchError)
+    return _ERROR(
+        message=str(error) if foreseen else f"{type(error).__name__}: {error}",
+        traceback=None if foreseen else "".join(traceback.format_exception(error)),
     )
+
+
+_ERROR = Html(
+    """<pre style="border-left:4px solid #d55e00;padding:4px 8px;margin:4px 0;white-space:pre-wrap;\
+word-break:normal;overflow-wrap:break-word">{{ message }}</pre>
+{%- if traceback %}
+<details><summary>This is a bug in cepbench; its traceback</summary>\
+<pre>{{ traceback }}</pre></details>
+{%- endif %}"""
+)
 
 
 def show_chart(place: widgets.Output, chart: alt.TopLevelMixin) -> None:

@@ -91,9 +91,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from cepbench import __version__
+        from importlib.metadata import version
 
-        typer.echo(f"cepbench {__version__}")
+        typer.echo(f"cepbench {version('cepbench')}")
         raise typer.Exit
 
 

@@ -17,12 +17,14 @@ from cepbench.commands.options import (
     GeneratorsOption,
     JsonOption,
     OnlyTypesOption,
+    OptionOption,
     PatternArgument,
     PatternNameOption,
     PluginOption,
     SeedOption,
     StatisticsOption,
     examples,
+    options_from,
 )
 from cepbench.commands.output import (
     progress,
@@ -51,6 +53,7 @@ def compare(
     pattern_name: PatternNameOption = None,
     generator: GeneratorsOption = None,
     evaluator: EvaluatorsOption = None,
+    option: OptionOption = None,
     repetitions: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Runs of each different plan at least.")
     ] = 3,
@@ -85,9 +88,9 @@ def compare(
 
     with progress("running plans", total=1, unit=" runs") as bar:
 
-        def told(finished: int, total: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             bar.total = total
-            bar.update(finished - bar.n)
+            bar.update(done - bar.n)
 
         table = comparison_of(
             asked,
@@ -95,10 +98,11 @@ def compare(
             statistics=known,
             generators=list(dict.fromkeys(generator)) if generator else None,
             evaluators=evaluator or None,
+            options=_options_by_evaluator(evaluator, options_from(option)),
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
-            told=told,
+            on_progress=on_progress,
         )
     if json:
         write_json(
@@ -118,6 +122,24 @@ def compare(
     _show(table)
 
 
+def _options_by_evaluator(
+    evaluators: list[str] | None, given: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Options for each of the named evaluators that has them."""
+    from cepbench.evaluators.registry import evaluator_for
+    from cepbench.evaluators.tasks import options_of
+
+    if not given:
+        return {}
+    if not evaluators:
+        raise typer.BadParameter("it needs an --evaluator that has it", param_hint="'--option'")
+    chosen = [evaluator_for(name) for name in evaluators]
+    for name in given:
+        if not any(name in entry.options for entry in chosen):
+            options_of(chosen[0], {name: given[name]})  # raises, with the nearest name
+    return {e.name: {k: v for k, v in given.items() if k in e.options} for e in chosen}
+
+
 def _show(table: Comparison) -> None:
     from cepbench.evaluators.result import shown_bytes
 
@@ -125,8 +147,8 @@ def _show(table: Comparison) -> None:
     rows: list[list[Any]] = []
     for row in table.to_dict("records"):
         if row["status"] != "ok":
-            told = f"{row['status']}: {row['reason']}"
-            rows.append([row["generator"], row["evaluator"], *[""] * 8, told])
+            why = f"{row['status']}: {row['reason']}"
+            rows.append([row["generator"], row["evaluator"], *[""] * 8, why])
             continue
         speed = row["events_per_second"]
         rows.append(

@@ -222,7 +222,7 @@ def stats(
 
 def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | None) -> None:
     from cepbench.datasets.making import MAKERS, make_in_one_step
-    from cepbench.streams.dataset import DECLARATION
+    from cepbench.streams.dataset_folder import DECLARATION
     from cepbench.streams.nasdaq_files import KIND
     from cepbench.streams.nasdaq_style import NasdaqStyle
 

@@ -20,12 +20,14 @@ from cepbench.commands.options import (
     JsonOption,
     LastOption,
     OnlyTypesOption,
+    OptionOption,
     PatternArgument,
     PatternNameOption,
     PluginOption,
     SeedOption,
     StatisticsOption,
     examples,
+    options_from,
 )
 from cepbench.commands.output import progress, remark, say, width, write_json
 from cepbench.commands.planning import last_of, plan_with
@@ -47,6 +49,7 @@ def explain(
     pattern_name: PatternNameOption = None,
     generator: GeneratorOption = "DP-LD",
     evaluator: EvaluatorOption = None,
+    option: OptionOption = None,
     run: Annotated[
         bool, typer.Option(help="Run the plan, to hold the estimates against what happens.")
     ] = True,
@@ -88,6 +91,7 @@ def explain(
             known,
             stream if run else None,
             evaluator=evaluator,
+            options=options_from(option),
             last=its_last,
         )
     if html is not None:

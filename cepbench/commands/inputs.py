@@ -127,7 +127,7 @@ def source_of(data: str | None, columns: str) -> Source:
         )
     from cepbench.datasets.catalogue import folders
     from cepbench.datasets.opening import open_dataset
-    from cepbench.streams.dataset import read_declaration
+    from cepbench.streams.dataset_folder import read_declaration
 
     if (
         data.partition("/")[0] not in folders()

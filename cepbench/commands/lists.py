@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cepbench.commands.options import JsonOption, PluginOption, examples
 from cepbench.commands.output import progress, say, say_text, write_json, write_table
 from cepbench.papers import ALGORITHMS, REFERENCES
@@ -22,7 +24,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
         from cepbench.planners.registry import PLAN_GENERATORS, default_generators
     load_plugins(plugin)
     usual = set(default_generators())
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": entry.name,
             "kind": entry.kind,
@@ -65,19 +67,40 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     with progress("loading evaluators"):
         from cepbench.evaluators.registry import EVALUATORS
     load_plugins(plugin)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": entry.name,
-            "kind": entry.plans,
+            "kinds": list(entry.kinds),
+            "without_plan": entry.without_plan,
+            "strategies": list(entry.strategies),
+            "constructs": list(entry.constructs),
+            "outputs": list(entry.outputs),
+            "options": {name: option.default for name, option in entry.options.items()},
+            "batches": entry.batches,
+            "latency": entry.latency,
+            "node_times": entry.node_times,
+            "snapshots": entry.snapshots,
             "source": _source(entry.name, entry.source),
-            "own": entry.run is not None,
+            "own": not entry.is_builtin,
         }
         for entry in EVALUATORS.values()
     ]
     if json:
         write_json(rows)
         return
-    write_table((list(row.values())[:3] for row in rows), ["name", "made for", "source"], shrink=2)
+    write_table(
+        (
+            [
+                row["name"],
+                ", ".join([*row["kinds"], *["none"] * row["without_plan"]]),
+                ", ".join(f"{name}={value}" for name, value in row["options"].items()),
+                row["source"],
+            ]
+            for row in rows
+        ),
+        ["name", "plans", "options", "source"],
+        shrink=3,
+    )
 
 
 def _source(name: str, said: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from cepbench.evaluators.arrow_matches import match_schema, with_events
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.match_batches import match_batches
-from cepbench.evaluators.registry import Evaluator
+from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics, Result
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
@@ -38,6 +39,7 @@ class Job:
     stream: EventStream
     plan: AnyPlan
     evaluator: Evaluator
+    options: Mapping[str, Any]
 
     def warm_up(self) -> None:
         """Run the beginning, so that loading compiled code is not part of the throughput."""
@@ -47,11 +49,17 @@ class Job:
 
     def counted(self) -> Metrics:
         """Count all matches."""
-        if self.evaluator.run is not None:
+        if not self.evaluator.batches:
             with progress(f"running {self.evaluator.name}"):
                 return self._evaluated(self.stream, "count").metrics
         check_types(self.pattern, self.stream)
-        detector = Detector(self.pattern, self.plan, evaluator=self.evaluator.name, output="count")
+        detector = Detector(
+            self.pattern,
+            self.plan,
+            evaluator=self.evaluator,
+            options=self.options,
+            output="count",
+        )
         with progress("events", len(self.stream), scaled=True) as bar:
             for batch in self.stream.batches(_EVENTS):
                 detector.push(batch)
@@ -91,8 +99,14 @@ class Job:
         first, rows = joined(match_schema(self.pattern).empty_table()), 0
         with ExitStack() as stack:
             bar = stack.enter_context(progress("events", len(self.stream), scaled=True))
-            metrics, batches = self._batches(
-                min(limit or _ROWS, _ROWS), lambda events: bar.update(events - bar.n)
+            batches = match_batches(
+                self.pattern,
+                self.stream,
+                self.plan,
+                rows=min(limit or _ROWS, _ROWS),
+                evaluator=self.evaluator,
+                options=self.options,
+                told=lambda events: bar.update(events - bar.n),
             )
             write = stack.enter_context(match_writer(file, first.schema)) if file else None
             for table in batches if limit is None else _limited(batches, limit):
@@ -102,31 +116,16 @@ class Job:
                     head = joined(table[: SHOWN - first.num_rows])
                     first = pa.concat_tables([first, head]).unify_dictionaries()
                 rows += table.num_rows
-        return metrics(), first, rows
-
-    def _batches(
-        self, rows: int, told: Callable[[int], object]
-    ) -> tuple[Callable[[], Metrics], Iterator[pa.Table]]:
-        """What has been measured so far, and the matches in pieces."""
-        if self.evaluator.run is None:
-            found = match_batches(
-                self.pattern,
-                self.stream,
-                self.plan,
-                rows=rows,
-                evaluator=self.evaluator.name,
-                told=told,
-            )
-            return found.metrics, found
-        result = self._evaluated(self.stream, "arrow")
-        told(len(self.stream))
-        table = result.arrow
-        pieces = (table.slice(at, rows) for at in range(0, table.num_rows, rows))
-        return lambda: result.metrics, pieces
+        return batches.metrics(), first, rows
 
     def _evaluated(self, stream: EventStream, output: str) -> Result:
         return evaluate(
-            self.pattern, stream, self.plan, evaluator=self.evaluator.name, output=output
+            self.pattern,
+            stream,
+            self.plan,
+            evaluator=self.evaluator,
+            options=self.options,
+            output=output,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,6 +141,13 @@ EvaluatorsOption = Annotated[
         help="Evaluator; may be repeated. Without it, the one made for each kind of plan.",
     ),
 ]
+OptionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="An option of the evaluator; may be repeated. `cepbench evaluators` lists them.",
+    ),
+]
 AlphaOption = Annotated[
     float,
     typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost of plans."),
@@ -155,3 +163,23 @@ LastOption = Annotated[
 
 #: Where events of the project's own data sets have type and time.
 COLUMNS = "symbol,ts"
+
+
+def options_from(given: list[str] | None) -> dict[str, Any]:
+    """Options of an evaluator from texts such as ``rows=100``; values as JSON writes them, or texts.
+
+    Raises
+    ------
+    typer.BadParameter
+        If there is no ``=``.
+    """
+    found: dict[str, Any] = {}
+    for one in given or ():
+        name, equals, value = one.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"{one} is not NAME=VALUE", param_hint="'--option'")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -88,7 +88,7 @@ def plan_with(
     """
     from cepbench.planners.generate import plan
     from cepbench.planners.registry import find_generator
-    from cepbench.sweeps.measure import load_kernels, plan_text
+    from cepbench.sweeps.measure import load_kernels
 
     entry = find_generator(name)
     with progress(f"planning with {entry.name}"):
@@ -103,7 +103,7 @@ def plan_with(
         except CepbenchError as error:
             return PlannedRow(entry.name, entry.kind, None, status="error", reason=str(error))
         seconds = time.perf_counter() - began
-    return PlannedRow(entry.name, entry.kind, found, plan_text(found), seconds)
+    return PlannedRow(entry.name, entry.kind, found, found.text, seconds)
 
 
 def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics) -> Last:

@@ -20,12 +20,14 @@ from cepbench.commands.options import (
     GeneratorOption,
     JsonOption,
     OnlyTypesOption,
+    OptionOption,
     PatternArgument,
     PatternNameOption,
     PluginOption,
     SeedOption,
     StatisticsOption,
     examples,
+    options_from,
 )
 from cepbench.commands.output import say, say_text, write_json, write_table
 from cepbench.commands.planning import plan_with
@@ -51,6 +53,7 @@ def run(
     pattern_name: PatternNameOption = None,
     generator: GeneratorOption = "DP-LD",
     evaluator: EvaluatorOption = None,
+    option: OptionOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -98,15 +101,15 @@ def run(
     load_plugins(plugin)
 
     from cepbench.commands.matching import Job
-    from cepbench.evaluators.registry import evaluator_for
+    from cepbench.evaluators.tasks import chosen_evaluator
 
     stream = source.stream(asked, days=days, only_types=only_types, positions=not count)
     known = read_statistics(statistics, asked, stream, seed)
     planned = plan_with(generator, asked, known, seed=seed)
     if planned.plan is None:
         raise PlanGeneratorError(planned.reason)
-    its_evaluator = evaluator_for(planned.plan, evaluator)
-    job = Job(asked, stream, planned.plan, its_evaluator)
+    its_evaluator = chosen_evaluator(planned.plan, evaluator)
+    job = Job(asked, stream, planned.plan, its_evaluator, options_from(option))
     job.warm_up()
     if count:
         metrics, first, written = job.counted(), None, 0

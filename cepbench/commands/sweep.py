@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,7 +90,7 @@ def run(
     notebooks: NotebooksOption = Path("notebooks"),
     json: JsonOption = False,
 ) -> None:
-    """Run sweeps, or go on where the same sweeps were stopped.
+    """Run sweeps, or resume those that were stopped.
 
     What is finished is on the disk at once; running the same command again loses and repeats
     nothing.
@@ -112,7 +113,7 @@ def run(
         own = own_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, own=own)
         statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
-        told = {
+        outcome = {
             "sweep": sweep.name,
             "profile": sweep.profile,
             "folder": str(target),
@@ -124,13 +125,13 @@ def run(
             "statuses": statuses,
             "summary": _summary(results, config.seed),
         }
-        finished.append(told)
+        finished.append(outcome)
         if not json:
-            _show(told)
+            _show(outcome)
     if page:
         pages = _publish(ready, changes, plugin, folder, report, notebooks)
-        for told, made in zip(finished, pages, strict=True):
-            told["page"] = str(made)
+        for outcome, made in zip(finished, pages, strict=True):
+            outcome["page"] = str(made)
             if not json:
                 say(f"open {made}")
     if json:
@@ -227,9 +228,9 @@ def compare(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Compare two sweeps pattern by pattern, and say which differences are real.
+    """Compare two sweeps pattern by pattern, and say which differences are significant.
 
-    What differs besides is told first. Other numbers of matches on the same data are an error.
+    What else differs is printed first. Other numbers of matches on the same data are an error.
     """
     from cepbench.analysis.sweep_comparison import METRICS, compare_sweeps
 
@@ -302,8 +303,15 @@ def _changes_for_notebook(
     from cepbench.sweeps.sweep_file import change_of
 
     found = dict(change_of(text) for text in changes or ())
-    if isinstance(sweep.data, str) and Path(sweep.data).exists():
-        found["data"] = relative(Path(sweep.data), notebooks)
+    paths = {
+        name: relative(Path(data), notebooks)
+        for name, data in sweep.data.items()
+        if isinstance(data, str) and Path(data).exists()
+    }
+    if "" in paths:
+        found["data"] = paths[""]
+    elif paths:
+        found["streams"] = {**sweep.data, **paths}
     return found or None
 
 
@@ -343,32 +351,21 @@ def _prepare(
 ) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
     """A Spark session, and the sweeps with their configurations on data that is there."""
     from cepbench.spark.session import spark_session
-    from cepbench.streams.nasdaq_style import NasdaqStyle
     from cepbench.sweeps.on_spark.data import sweep_data
 
-    # Before Spark starts: a stream that cannot be made is told at once.
-    styles = {
-        sweep.name: NasdaqStyle(sweep.stream["identifiers"], sweep.stream["days"], sweep.seed)
-        for sweep in sweeps
-        if sweep.stream
-    }
+    # Before Spark starts: a stream that cannot be made is an error at once.
+    styles = [sweep.generated.values() for sweep in sweeps]
     spark = spark_session(master)
     cores = spark.sparkContext.defaultParallelism
     remark(f"Spark on {spark.sparkContext.master}, {cores} cores")
-    ready = []
-    told = set()
-    for sweep in sweeps:
-        style = styles.get(sweep.name)
-        if style is not None and style not in told:
-            told.add(style)
-            expected = style.expected_events(days=style.days)
-            remark(
-                f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if "
-                "it is not there, making it takes about "
-                f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
-            )
-        ready.append((sweep, sweep.config(sweep_data(spark, sweep, folder))))
-    return spark, ready
+    for style in dict.fromkeys(itertools.chain.from_iterable(styles)):
+        expected = style.expected_events(days=style.days)
+        remark(
+            f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if it is "
+            "not there, making it takes about "
+            f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
+        )
+    return spark, [(sweep, sweep.config(sweep_data(spark, sweep, folder))) for sweep in sweeps]
 
 
 def _estimate_all(
@@ -407,16 +404,16 @@ def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in wide.reset_index().to_dict("records")]
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(outcome: dict[str, Any]) -> None:
     import pandas as pd
 
     from cepbench.analysis.common_patterns import left_out_notes
 
-    endings = "".join(f", {n:,} {name}" for name, n in told["statuses"].items() if name != "ok")
-    say(f"{told['sweep']}: {told['rows']:,} rows{endings}; {told['results']}")
-    for name, path in told["own_results"].items():
+    endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
+    say(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
+    for name, path in outcome["own_results"].items():
         say(f"  of which {name}: {path}")
-    rows = told["summary"]
+    rows = outcome["summary"]
     several = [name for name in ("strategy", "alpha") if len({row[name] for row in rows}) > 1]
     write_table(
         (

@@ -1,27 +1,41 @@
-"""Whether an evaluator of one's own finds what all others find, along every kind of plan."""
+"""Whether an evaluator finds what all others find, and can do what it declares."""
 
 from __future__ import annotations
 
 import html
+import json
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cepbench.arguments import seed as seed_from
 from cepbench.arguments import shown, texts
-from cepbench.errors import ExperimentError, UnsupportedPatternError, did_you_mean
+from cepbench.errors import (
+    EvaluationError,
+    ExperimentError,
+    UnsupportedPatternError,
+    did_you_mean,
+)
+from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import Evaluator, evaluator_for
+from cepbench.evaluators.protocol import Evaluator, Option
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.result import Result
+from cepbench.evaluators.tasks import constructs_of
+from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
-from cepbench.plans.model import OrderPlan
+from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.plans.model import AnyPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
-from cepbench.sweeps.measure import plan_text
 
 #: What is tried, in the pattern language; a construct each, over the stream of :func:`check_stream`.
 PATTERNS = {
@@ -40,7 +54,14 @@ PATTERNS = {
 }
 
 #: Whose plans are run, by the kind of plan: as written, the cheapest, and any one.
-GENERATORS = {"order": ("TRIVIAL", "DP-LD"), "tree": ("TRIVIAL", "DP-LD", "DP-B", "QUICKPICK")}
+GENERATORS = {"order": ("TRIVIAL", "DP-LD"), "tree": ("DP-B", "QUICKPICK")}
+
+#: What a table of nodes has of each.
+NODE_COLUMNS = ("variables", "created", "comparisons", "peak_stored", "mean_stored", "seconds")
+
+_COLUMNS = (
+    "pattern", "text", "check", "generator", "plan", "status", "reason", "matches", "seconds",
+)  # fmt: skip
 
 _EVENTS = 160
 
@@ -54,9 +75,10 @@ class EvaluatorReport:
     evaluator : str
     seed : int
     table : DataFrame
-        One row a pattern and plan: ``pattern`` (a key of :data:`PATTERNS`), ``text``,
-        ``generator``, ``plan``, ``status`` (``ok``, ``refused``, ``error``), ``reason``,
-        ``matches`` (that there are) and ``seconds``.
+        One row a check: ``pattern`` (a key of :data:`PATTERNS`, or ``options``), its ``text``,
+        ``check`` (what was tried, a key of :data:`CHECKS`), ``generator`` and ``plan`` (empty
+        without one), ``status`` (``ok``, ``refused``, ``error``), ``reason``, ``matches`` (that
+        there are) and ``seconds``.
     """
 
     evaluator: str
@@ -84,7 +106,7 @@ class EvaluatorReport:
         verdict = "passed" if self.passed else "FAILED"
         return (
             f"{self.evaluator} {verdict}: {runs.get(OK, 0)} of {len(self.table)} runs found what "
-            f"all evaluators find, {runs.get(REFUSED, 0)} were refused, seed {self.seed}"
+            f"all evaluators find, {runs.get(REFUSED, 0)} are not declared, seed {self.seed}"
         )
 
     def _lines(self) -> list[str]:
@@ -96,23 +118,29 @@ class EvaluatorReport:
             if len(wrong):
                 one = wrong.iloc[0]
                 lines.append(f"  FAILED   {name:<{width}}  {one['reason']}")
-                lines.append(f"           {'':<{width}}  {one['text']}, along {one['plan']}")
+                along = f", along {one['plan']}" if one["plan"] else ""
+                lines.append(f"           {'':<{width}}  {one['check']}: {one['text']}{along}")
             elif len(refused) == len(runs):
                 lines.append(f"  refused  {name:<{width}}  {refused['reason'].iloc[0]}")
             else:
-                lines.append(f"  ok       {name:<{width}}  {runs['matches'].iloc[0]} matches")
+                tried = ", ".join(dict.fromkeys(runs["check"]))
+                lines.append(
+                    f"  ok       {name:<{width}}  {runs['matches'].iloc[0]} matches: {tried}"
+                )
         return lines
 
 
 def check_evaluator(
     evaluator: str, *, patterns: Sequence[str] | None = None, seed: int = 0
 ) -> EvaluatorReport:
-    """Run an evaluator along plans of every kind and hold its matches against another one's.
+    """Run an evaluator along plans of every kind it declares and compare its matches.
 
     Plans change what it costs to find the matches, never the matches. Each construct of the
-    pattern language is tried on a small stream with ties in time. Patterns that the evaluator
-    refuses with :class:`~cepbench.errors.UnsupportedPatternError` are no fault, unless it refuses
-    all.
+    pattern language is tried on a small stream with ties in time, and so is what else the evaluator
+    declares, see :data:`CHECKS`: a stream in batches gives the same matches, so does one whose run
+    is saved and restored between them or starts within a stream; defaults of options pass their own
+    checks. Constructs and strategies that it does not declare are no fault, but what it declares it
+    must run.
 
     Parameters
     ----------
@@ -141,7 +169,7 @@ def check_evaluator(
     >>> cep.check_evaluator("lazy-nfa", patterns=["sequence"]).passed
     True
     """
-    chosen = evaluator_for(OrderPlan(["a"]), evaluator)
+    chosen = evaluator_for(evaluator)
     wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
     seed = seed_from(seed, ExperimentError)
     for name in wanted:
@@ -152,8 +180,8 @@ def check_evaluator(
             )
     stream = check_stream(seed)
     rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
-    columns = ["pattern", "text", "generator", "plan", "status", "reason", "matches", "seconds"]
-    return EvaluatorReport(chosen.name, seed, pd.DataFrame(rows, columns=columns))
+    rows += [_option(name, option) for name, option in chosen.options.items()]
+    return EvaluatorReport(chosen.name, seed, pd.DataFrame(rows, columns=list(_COLUMNS)))
 
 
 def check_stream(seed: int = 0) -> EventStream:
@@ -178,37 +206,159 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
     statistics = measure_statistics(pattern, stream, seed=seed)
     # Along the plan as written, by one that is not on trial itself.
     other = "lazy-nfa" if chosen.name != "lazy-nfa" else "tree"
-    expected = evaluate(
-        pattern, stream, make_plan(pattern, statistics, "TRIVIAL"), evaluator=other
-    ).matches
+    written = make_plan(pattern, statistics, "TRIVIAL")
+    expected = evaluate(pattern, stream, written, evaluator=other).matches
+    plans: list[tuple[str, AnyPlan | None]] = [("", None)] if chosen.without_plan else []
+    for kind in chosen.kinds:
+        plans += [
+            (generator, make_plan(pattern, statistics, generator, seed=seed))
+            for generator in _generators(kind)
+        ]
+    checks = [check for check, (applies, _) in CHECKS.items() if applies(chosen)]
     rows = []
-    for generator in GENERATORS[chosen.plans]:
-        plan = make_plan(pattern, statistics, generator, seed=seed)
-        row: dict[str, object] = {
-            "pattern": name,
-            "text": str(pattern),
-            "generator": generator,
-            "plan": plan_text(plan),
-            "matches": len(expected),
-        }
-        rows.append(row)
-        try:
-            result = evaluate(pattern, stream, plan, evaluator=chosen.name)
-            reason = _difference(result.matches, expected)
-        except UnsupportedPatternError as error:
-            row |= {"status": REFUSED, "reason": str(error)}
-        except Exception as error:  # whatever it is, it is what is looked for
-            row |= {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
-        else:
-            row |= {"status": ERROR if reason else OK, "seconds": result.metrics.seconds}
-            row["reason"] = reason
+    for number, (generator, plan) in enumerate(plans):
+        # Along the other plans the matches alone: a run is one and the same code.
+        for check in checks if number == 0 else checks[:1]:
+            row: dict[str, object] = {
+                "pattern": name,
+                "text": str(pattern),
+                "check": check,
+                "generator": generator,
+                "plan": "" if plan is None else plan.text,
+                "matches": len(expected),
+            }
+            began = time.perf_counter()
+            row |= _outcome(_Trial(chosen, pattern, stream, plan, expected, seed), check)
+            rows.append(row | {"seconds": time.perf_counter() - began})
     return rows
 
 
-def _difference(found: pd.DataFrame, expected: pd.DataFrame) -> str | None:
-    """What is wrong with the matches, the first that lacks or is too many; None if nothing is."""
+def _generators(kind: str) -> Sequence[str]:
+    return GENERATORS.get(kind) or [g.name for g in PLAN_GENERATORS.values() if g.kind == kind]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """An evaluator on a pattern along a plan, and the matches that it should find."""
+
+    evaluator: Evaluator
+    pattern: Pattern
+    stream: EventStream
+    plan: AnyPlan | None
+    expected: pd.DataFrame
+    seed: int
+
+    def whole(self, **asked: Any) -> Result:
+        return evaluate(self.pattern, self.stream, self.plan, evaluator=self.evaluator, **asked)
+
+    def matches(self) -> str | None:
+        if "matches" not in self.evaluator.outputs:
+            return self.count()
+        return _difference(self.whole().matches, self.expected)
+
+    def count(self) -> str | None:
+        found = self.whole(output="count").metrics.matches
+        return _difference_in_number(found, self.expected)
+
+    def latency(self) -> str | None:
+        measured = self.whole(output="count", latency=True).latency
+        if measured is None:
+            return "metrics() has no latency"
+        # A match that two branches find is counted for both.
+        if measured.count < len(self.expected):
+            return f"latencies of {measured.count:,} matches, and there are {len(self.expected):,}"
+        return None
+
+    def nodes(self) -> str | None:
+        missing = set(NODE_COLUMNS) - set(self.whole(node_times=True).nodes)
+        return f"the table of nodes lacks {', '.join(sorted(missing))}" if missing else None
+
+    def batches(self, *, restored: bool = False, position: int = 0) -> str | None:
+        detector = Detector(
+            self.pattern,
+            self.plan,
+            evaluator=self.evaluator,
+            output=next(iter(self.evaluator.outputs)),
+            position=position,
+        )
+        rng = np.random.default_rng([self.seed, 1])
+        found = []
+        cuts = [0, *np.sort(rng.integers(0, _EVENTS, 6)).tolist(), _EVENTS]
+        for begin, end in pairwise(cuts):
+            found.append(detector.push(self.stream[begin:end]))
+            if restored:
+                detector = Detector.restore(detector.snapshot())
+        found.append(detector.flush())
+        if detector.output == "count":
+            return _difference_in_number(sum(found), self.expected)
+        return _difference(pd.concat(found), self.expected, position)
+
+
+#: What is tried: whether an evaluator declares it, and what is wrong with it, or None.
+CHECKS: dict[str, tuple[Callable[[Evaluator], bool], Callable[[_Trial], str | None]]] = {
+    "matches": (lambda evaluator: True, _Trial.matches),
+    "count": (lambda evaluator: set(evaluator.outputs) >= {"matches", "count"}, _Trial.count),
+    "batches": (lambda evaluator: evaluator.batches, _Trial.batches),
+    "start within a stream": (
+        lambda evaluator: evaluator.batches,
+        lambda trial: trial.batches(position=1_000),
+    ),
+    "snapshots": (
+        lambda evaluator: evaluator.batches and evaluator.snapshots,
+        lambda trial: trial.batches(restored=True),
+    ),
+    "latency": (
+        lambda evaluator: evaluator.latency and "count" in evaluator.outputs,
+        _Trial.latency,
+    ),
+    "nodes": (lambda evaluator: evaluator.node_times, _Trial.nodes),
+}
+
+
+def _outcome(trial: _Trial, check: str) -> dict[str, object]:
+    """Status and reason of a check."""
+    its, pattern = trial.evaluator, trial.pattern
+    declared = constructs_of(pattern) <= set(its.constructs)
+    declared = declared and pattern.strategy.name in its.strategies
+    try:
+        reason = CHECKS[check][1](trial)
+    except UnsupportedPatternError as error:
+        if not declared:
+            return {"status": REFUSED, "reason": str(error)}
+        reason = f"{error} (it is declared: leave it out of constructs or strategies)"
+    except Exception as error:  # whatever it is, it is what is looked for
+        reason = f"{type(error).__name__}: {error}"
+    return {"status": ERROR if reason else OK, "reason": reason}
+
+
+def _option(name: str, option: Option) -> dict[str, object]:
+    """Whether the default passes the option's own check, and can be written as JSON."""
+    row: dict[str, object] = {
+        "pattern": "options",
+        "text": f"{name}={option.default!r}",
+        "check": "default",
+        "plan": "",
+    }
+    try:
+        option.check(option.default, name, EvaluationError)
+        json.dumps(option.default)
+    except Exception as error:  # whatever it is, it is what is looked for
+        return row | {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
+    return row | {"status": OK, "matches": 0}
+
+
+def _difference_in_number(found: int, expected: pd.DataFrame) -> str | None:
+    due = len(expected)
+    return None if found == due else f"{found:,} matches are counted, and there are {due:,}"
+
+
+def _difference(found: pd.DataFrame, expected: pd.DataFrame, position: int = 0) -> str | None:
+    """What is wrong with matches in a stream from ``position`` on; None if nothing is."""
     names = list(expected.columns)
-    have, want = (Counter(map(_match, frame[names].to_numpy())) for frame in (found, expected))
+    have, want = (
+        Counter(_match(names, row, first) for row in frame[names].to_numpy())
+        for frame, first in ((found, position), (expected, 0))
+    )
     if have == want:
         return None
     lacking, surplus = want - have, have - want
@@ -223,8 +373,15 @@ def _difference(found: pd.DataFrame, expected: pd.DataFrame) -> str | None:
     return f"{'; '.join(told)} (positions in check_stream)"
 
 
-def _match(row: np.ndarray) -> tuple[object, ...]:
-    return tuple(None if value is pd.NA else value for value in row)
+def _match(names: Sequence[str], row: np.ndarray, first: int) -> tuple[object, ...]:
+    """A match with positions counted from ``first``."""
+    return tuple(
+        None if value is pd.NA
+        else value if name == "branch"
+        else tuple(position - first for position in value) if isinstance(value, tuple)
+        else value - first
+        for name, value in zip(names, row, strict=True)
+    )  # fmt: skip
 
 
 def _shown(names: Sequence[str], match: tuple[object, ...]) -> str:

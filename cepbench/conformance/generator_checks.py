@@ -35,7 +35,7 @@ from cepbench.planners.registry import (
     default_generators,
     find_generator,
 )
-from cepbench.plans.model import OrderPlan, Plan
+from cepbench.plans.model import Plan
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
@@ -205,7 +205,7 @@ class _Trial:
         finally:
             self._check_problem(name, problem, before)
         row |= {"status": OK, "seconds": seconds, "plan_log_cost": first.log_cost}
-        self._check_same(name, _written(first), _written(second), source)
+        self._check_same(name, first.text, second.text, source)
         return True
 
     def _planned(self, problem: PlanningProblem, limit: float) -> tuple[Plan, float]:
@@ -339,10 +339,6 @@ def _copied(problem: PlanningProblem) -> dict[str, Any]:
 def _changes(problem: PlanningProblem, before: Mapping[str, Any]) -> list[str]:
     """Names of the fields that are not any more what they were."""
     return [k for k, value in before.items() if not np.array_equal(getattr(problem, k), value)]
-
-
-def _written(plan: Plan) -> str:
-    return ", ".join(plan.order) if isinstance(plan, OrderPlan) else str(plan.tree)
 
 
 def _global_random() -> dict[str, Any]:

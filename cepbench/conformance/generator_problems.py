@@ -6,8 +6,6 @@ name says all of it, so that a problem on which something went wrong can be had 
 
 from __future__ import annotations
 
-import difflib
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,7 +15,7 @@ import numpy as np
 from cepbench.arguments import elements, text, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import SMALLEST, PlanningProblem
-from cepbench.errors import ExperimentError
+from cepbench.errors import ExperimentError, suggest
 from cepbench.patterns.model import (
     ANY,
     Kind,
@@ -28,6 +26,7 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 
 #: Numbers of variables, small enough for every plan to be held against the best one.
@@ -98,8 +97,8 @@ def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
     """
     kind, _, size = text(name, "name", ExperimentError).rpartition("-")
     if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
-        near = difflib.get_close_matches(kind or name, PROBLEM_KINDS, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}-4?" if near else ""
+        near = suggest(kind or name, PROBLEM_KINDS, cutoff=0.5)
+        hint = f"; did you mean {near}-4?" if near else ""
         raise ExperimentError(
             f"there is no problem {name!r}{hint} A name is a kind and a number of events, such as "
             f"sequence-4; kinds are {', '.join(PROBLEM_KINDS)}"
@@ -214,7 +213,7 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
 
 
 def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
-    rng = np.random.default_rng([seed, zlib.crc32(kind.name.encode()), n])
+    rng = rng_for(seed, kind.name, n)
     numbers = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
     parts = [Variable(name, name.upper()) for name in names]

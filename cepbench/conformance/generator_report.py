@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from cepbench.markup import Html
 from cepbench.planners.registry import TOLERANCE
 from cepbench.sweeps.cells import OK, REFUSED
 
@@ -138,45 +138,18 @@ class GeneratorReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        marks = []
-        for check, text in self.checks.items():
-            found = self._of(check)
-            told = ""
-            if found:
-                line = f"<br/><code>{html.escape(found[0].line)}</code>" if found[0].line else ""
-                told = (
-                    f" not {html.escape(self._extent(found))}.<br/>"
-                    f"<i>{html.escape(found[0].problem)}</i>: {html.escape(self.generator)} "
-                    f"{html.escape(found[0].message)}{line}"
-                )
-            mark = "✗" if found else "✓"
-            weight = "bold" if found else "normal"
-            marks.append(
-                f'<tr><td style="vertical-align:top;font-weight:bold">{mark}</td>'
-                f'<td style="text-align:left;vertical-align:top;font-weight:{weight}">'
-                f'{html.escape(text)}</td><td style="text-align:left">{told}</td></tr>'
-            )
-        parts = [
-            f"<p><b>{html.escape(self._heading())}</b></p>",
-            f'<table class="dataframe cep-checks"><tbody>{"".join(marks)}</tbody></table>',
-        ]
-        parts += [f"<p>{html.escape(note)}</p>" for note in self._notes()]
-        if any(finding.line for finding in self.findings):
-            parts.append(f"<p>The lines need these before them:</p><pre>{IMPORTS}</pre>")
-        if self._has_plans:
-            heads = "".join(f"<th>{html.escape(name)}</th>" for name in _SHOWN)
-            rows = "".join(
-                f"<tr{_BOLD if cells[0] == self.generator else ''}>"
-                + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-                + "</tr>"
-                for cells in self._shown_rows()
-            )
-            parts.append(
-                f"<p>Cost of its plans over the least cost of any {self.plans}:</p>"
-                f'<table class="dataframe cep-distances"><thead><tr>{heads}</tr></thead>'
-                f"<tbody>{rows}</tbody></table>"
-            )
-        return f'<div class="cep-generator-report">{"".join(parts)}</div>'
+        return _PAGE(
+            report=self,
+            heading=self._heading(),
+            checks=[
+                (text, found[0] if (found := self._of(check)) else None, self._extent(found))
+                for check, text in self.checks.items()
+            ],
+            notes=list(self._notes()),
+            imports=IMPORTS if any(finding.line for finding in self.findings) else "",
+            columns=_SHOWN,
+            rows=list(self._shown_rows()) if self._has_plans else [],
+        )
 
     @property
     def _has_plans(self) -> bool:
@@ -235,7 +208,36 @@ _SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 #: Headings of what is shown of the table.
 _SHOWN = ("plan generator", "plans", "optimal", "median", "95 %", "worst", "worst on", "planning")
 
-_BOLD = ' style="font-weight:bold"'
+_PAGE = Html(
+    """<div class="cep-generator-report"><p><b>{{ heading }}</b></p>
+<table class="dataframe cep-checks"><tbody>
+{% for text, finding, extent in checks %}
+<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if finding else "✓" }}</td>
+<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if finding else "normal" }}">
+{{- text }}</td><td style="text-align:left">
+{% if finding %}
+not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ finding.message }}
+{%- if finding.line %}<br/><code>{{ finding.line }}</code>{% endif %}
+{% endif %}
+</td></tr>
+{% endfor %}
+</tbody></table>
+{% for note in notes %}<p>{{ note }}</p>{% endfor %}
+{% if imports %}<p>The lines need these before them:</p><pre>{{ imports }}</pre>{% endif %}
+{% if rows %}
+<p>Cost of its plans over the least cost of any {{ report.plans }}:</p>
+<table class="dataframe cep-distances"><thead><tr>
+{% for column in columns %}<th>{{ column }}</th>{% endfor %}
+</tr></thead><tbody>
+{% for row in rows %}
+<tr{% if row[0] == report.generator %} style="font-weight:bold"{% endif %}>
+{% for cell in row %}<td>{{ cell }}</td>{% endfor %}
+</tr>
+{% endfor %}
+</tbody></table>
+{% endif %}
+</div>"""
+)
 
 
 def _at(logs: np.ndarray, share: float) -> float:

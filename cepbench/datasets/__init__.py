@@ -1,1 +1,1 @@
-"""The catalogue of data sets: what ``datasets/*/`` describes, found, made, verified and opened."""
+"""The catalogue of data sets in ``datasets/*/``: finding, making, verifying and opening them."""

@@ -1,4 +1,4 @@
-"""Where the catalogue's folders are, and the list of what is in them."""
+"""The folders of the catalogue, and the list of its data sets."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import cepbench
+from platformdirs import user_data_path
+
 from cepbench.datasets.declaration import DATA, FILE, ON_FIRST_USE, Entry, Variant, read_entry
-from cepbench.streams.dataset import DECLARATION, read_declaration
+from cepbench.streams.dataset_folder import DECLARATION, read_declaration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names more folders of data sets, which come before all others.
+#: Environment variable with additional folders of data sets, searched first.
 VARIABLE = "CEPBENCH_DATASETS"
 
 _FOLDER = "datasets"
 
-#: What a wheel carries of the project's own folder of data sets; see setup.py.
+#: The part of the project's data sets that a wheel contains; see setup.py.
 BUNDLED = Path(__file__).parent / "bundled"
 
 
 def roots() -> list[Path]:
-    """Folders in which data sets are looked for, the first one first.
+    """Folders that are searched for data sets, in order.
 
-    Those that ``CEPBENCH_DATASETS`` names, ``datasets`` in the working directory and in those above
-    it, and ``datasets`` in the checkout that this package is run from, or what the installed
-    package has of it.
+    Those of ``CEPBENCH_DATASETS``, ``datasets`` in the working directory and its parents, and
+    ``datasets`` in the checkout, or its part in the installed package.
     """
     named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     here = Path.cwd()
     above = [folder / _FOLDER for folder in (here, *here.parents)]
-    checkout = Path(cepbench.__file__).resolve().parents[1] / _FOLDER
+    checkout = Path(__file__).resolve().parents[2] / _FOLDER
     return list(dict.fromkeys(path.absolute() for path in (*named, *above, checkout, BUNDLED)))
 
 
 def folders() -> dict[str, Path]:
-    """Name → folder of every data set; of two with one name, the one that is found first."""
+    """Name → folder of every data set; the first one found of each name."""
     found: dict[str, Path] = {}
     for root in roots():
         for file in sorted(root.glob(f"*/{FILE}")):
@@ -60,8 +60,8 @@ def entries() -> dict[str, Entry]:
 def entry_in(folder: Path) -> Entry:
     """The data set that a folder describes.
 
-    What is made or ingested lies in that folder too; but where it came with the installed package,
-    in ``cepbench/datasets`` below the user's own data, ``XDG_DATA_HOME`` or ``~/.local/share``.
+    Generated and ingested events are stored in that folder; for data sets of the installed package,
+    in ``datasets`` of the user's data folder (``~/.local/share/cepbench`` on Linux).
 
     Raises
     ------
@@ -70,14 +70,11 @@ def entry_in(folder: Path) -> Entry:
     """
     if folder.parent != BUNDLED:
         return read_entry(folder)
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join(
-        os.path.expanduser("~"), ".local", "share"
-    )
-    return read_entry(folder, Path(data) / "cepbench" / _FOLDER / folder.name)
+    return read_entry(folder, user_data_path("cepbench", False) / _FOLDER / folder.name)
 
 
 def undeclared(entry: Entry) -> Iterator[Path]:
-    """Folders of events below an entry's ``data`` that its declaration does not name."""
+    """Folders of events below an entry's ``data`` that are not in its declaration."""
     declared = {variant.path for variant in entry.variants.values()}
     for file in sorted((entry.home / DATA).glob(f"*/{DECLARATION}")):
         if file.parent not in declared:
@@ -85,13 +82,13 @@ def undeclared(entry: Entry) -> Iterator[Path]:
 
 
 def list_datasets() -> pd.DataFrame:
-    """Every data set in every size: a row each, its name being what ``open_dataset`` takes.
+    """Every data set in every size, one per row.
 
     Returns
     -------
     DataFrame
-        Index ``data set``; columns ``events`` (missing where nobody knows), ``megabytes`` on disk,
-        ``at hand`` (``here``, or how to get it), ``about``.
+        Index ``data set``, the argument of ``open_dataset``; columns ``events`` (missing if
+        unknown), ``megabytes`` on disk, ``at hand`` (``here``, or how to get it), ``about``.
 
     Raises
     ------
@@ -117,7 +114,7 @@ def list_datasets() -> pd.DataFrame:
 
 
 def at_hand(name: str, variant: Variant) -> str:
-    """Whether a variant is here, and how to get it if not."""
+    """Whether a variant is present, and how to get it if not."""
     if is_here(variant):
         return "here"
     if variant.made == ON_FIRST_USE:
@@ -126,11 +123,11 @@ def at_hand(name: str, variant: Variant) -> str:
 
 
 def is_here(variant: Variant) -> bool:
-    """Whether a variant can be read: a file, or a folder that was finished."""
+    """Whether a variant can be read: a file, or a complete folder."""
     return variant.path.is_file() or (variant.path / DECLARATION).exists()
 
 
 def megabytes(path: Path) -> float:
-    """What a file or folder takes on disk, to a tenth; 0 if it is not there."""
+    """Size of a file or folder on disk, to a tenth; 0 if it does not exist."""
     files = [path] if path.is_file() else path.rglob("*")
     return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)

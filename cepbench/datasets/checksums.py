@@ -1,4 +1,4 @@
-"""A checksum of events themselves, whatever files they lie in and whichever library wrote them."""
+"""A checksum of events, independent of their files and of the library that wrote them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import hashlib
 
 import numpy as np
 
-from cepbench.streams.event_stream import CodedStrings, Column, EventStream
+from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 
 def stream_checksum(stream: EventStream) -> str:
-    """SHA-256 of a stream's content, as hexadecimal digits.
+    """SHA-256 of a stream's content, in hexadecimal.
 
-    Parquet files differ between versions of Arrow though the events are the same, so it is taken
-    of types, timestamps and attributes by name, in order of arrival. Text counts by its values,
-    not by its codes, and all missing numbers are equal.
+    Parquet files of the same events differ between versions of Arrow, so the digest is over types,
+    timestamps and attributes by name, in order of arrival. Texts are digested by value, not by
+    code, and all missing numbers are equal.
 
     Parameters
     ----------
@@ -25,7 +26,7 @@ def stream_checksum(stream: EventStream) -> str:
     str
     """
     digest = hashlib.sha256(f"{len(stream)} {stream.is_datetime}".encode())
-    columns: dict[str, Column] = {
+    columns: dict[str, AttributeColumn] = {
         "": CodedStrings(stream.type_codes, stream.type_names),
         "time": stream.timestamps,
     }
@@ -48,7 +49,7 @@ def _used(column: CodedStrings) -> list[str]:
 
 def _codes_by_value(column: CodedStrings) -> np.ndarray:
     place = {value: code for code, value in enumerate(_used(column))}
-    # The last place is for code -1, a missing value.
+    # The last entry is for code -1, a missing value.
     codes = np.array([place.get(value, -1) for value in column.values] + [-1], dtype="<i4")
     return codes[column.codes]
 

@@ -1,4 +1,4 @@
-"""One data set that is open: its events as streams, its patterns, and what is known about it."""
+"""An open data set: its events as streams, its patterns, and its description."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepbench.arguments import shown, texts, whole
-from cepbench.datasets.declaration import Column, Entry, Variant
+from cepbench.datasets.declaration import ColumnDeclaration, Entry, Variant
 from cepbench.datasets.library import PatternLibrary, read_library
 from cepbench.datasets.source_files import read_source
 from cepbench.errors import DatasetError, did_you_mean
 from cepbench.patterns.model import Pattern
-from cepbench.streams.arrow import stream_from_table
-from cepbench.streams.dataset import MONTH, QUARANTINE, SEQUENCE, Declaration
+from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import stream_from_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of the two columns that every event has.
+#: Columns of every event.
 TYPE, TIME = "symbol", "ts"
 
 _SHOWN_TYPES = 8
@@ -39,18 +37,18 @@ class Dataset:
     Attributes
     ----------
     name : str
-        As it can be opened again, such as ``nasdaq-style/quick``, or its path.
+        Its name in the catalogue, such as ``nasdaq-style/quick``, or its path.
     path : Path
         Its folder or file.
     kind : str
         Such as ``nasdaq-style``.
     declaration : Declaration or None
-        What its folder says about itself: parameters, events of each type, versions; None for a
-        single file.
+        The folder's description: parameters, events of each type, versions; None for a single
+        file.
     entry : Entry or None
         The data set of the catalogue that it belongs to.
     variant : Variant or None
-        Which of its sizes; None for one that the catalogue does not declare.
+        Its size; None if the catalogue does not declare it.
     """
 
     name: str
@@ -71,25 +69,25 @@ class Dataset:
         end: datetime | None = None,
         positions: bool = False,
     ) -> EventStream:
-        """The events, or some of them, in order of arrival.
+        """The events, or a selection, in order of arrival.
 
         Parameters
         ----------
         types : iterable of str, or Pattern, optional
-            Only events of these types, or of a pattern's types; by default of all. A pattern that
-            asks for contiguity means neighbours among the events that are read.
+            Only events of these types, or of a pattern's types; by default all. A contiguity
+            strategy then applies to the selected events.
         attributes : iterable of str, optional
             Columns to read; by default all.
         first : int, optional
-            Only so many events, the first ones. They are read with all others and then cut, so of
-            a large data set ask for some types or days.
+            Only the first ``first`` events. All are read before; for a large data set select types
+            or days.
         days : int, optional
-            Only the first so many days on which there are events of any type.
+            Only the first ``days`` days on which there are events of any type.
         start, end : datetime, optional
             Only events with ``start <= timestamp < end``, in UTC.
         positions : bool
-            Whether the stream is to know where its events stand among all of the data set, which
-            takes reading the times of all: ``EventStream.positions``.
+            Whether to determine the positions of the events in the whole data set
+            (``EventStream.positions``), which reads the times of all events.
 
         Returns
         -------
@@ -110,14 +108,14 @@ class Dataset:
             days = whole(days, "days", DatasetError, least=1)
         if days is not None:
             if end is not None:
-                raise DatasetError("days and end both say where to stop; give one of them")
+                raise DatasetError("days and end exclude each other; give one of them")
             end = self._end_after(days)
         stream = self._read(wanted, attributes, start, end, positions)
         return stream if first is None else stream[:first]
 
     @cached_property
     def patterns(self) -> PatternLibrary:
-        """The patterns that come with this data: name → pattern, with notes."""
+        """The library of patterns for this data: name → pattern, with notes."""
         if self.entry is None:
             return PatternLibrary(self.name)
         return read_library(self.entry.folder, self.entry.name)
@@ -136,12 +134,12 @@ class Dataset:
 
     @property
     def events(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return int(self.counts.sum())
 
     @property
     def schema(self) -> pd.DataFrame:
-        """A row a column: ``type``, ``unit``, ``meaning``; its name is the index."""
+        """The columns, one per row: ``type``, ``unit``, ``meaning``; the name is the index."""
         import pandas as pd
 
         rows = [(column.type, column.unit, column.meaning) for column in self._columns()]
@@ -149,7 +147,7 @@ class Dataset:
         return pd.DataFrame(rows, index=names, columns=["type", "unit", "meaning"])
 
     def quarantine(self) -> pd.DataFrame:
-        """The rows of its source files that could not be read: file, row from 1, text, reason."""
+        """The malformed rows of its source files: file, row (from 1), text, reason."""
         import pandas as pd
         import pyarrow.dataset as ds
 
@@ -163,7 +161,7 @@ class Dataset:
         return pd.DataFrame(columns=["file", "row", "text", "reason"])
 
     def describe(self) -> str:
-        """What it is, how much there is of it, and what can be done with it, as text."""
+        """Origin, size, columns, path and patterns, as text."""
         lines = [f"{self.name}: {self._title}"]
         lines += [f"  {name}: {value}" for name, value in self._facts()]
         lines.append(f"  path: {self.path}")
@@ -203,7 +201,7 @@ class Dataset:
         return self.path.is_file() and self.path.suffix != ".parquet"
 
     def _facts(self) -> list[tuple[str, str]]:
-        """What is shown of it; no path, as notebooks are published."""
+        """Facts to show; without the path, since notebooks are published."""
         counts = self.counts.sort_values(ascending=False, kind="stable")
         shown = ", ".join(f"{name} {count:,}" for name, count in counts[:_SHOWN_TYPES].items())
         more = len(counts) - _SHOWN_TYPES
@@ -218,23 +216,23 @@ class Dataset:
         if self.entry:
             facts += [("source", self.entry.source), ("licence", self.entry.licence)]
         kept = len(self.quarantine())
-        facts += [("quarantine", f"{kept:,} rows that could not be read")] if kept else []
+        facts += [("quarantine", f"{kept:,} malformed rows")] if kept else []
         return facts
 
-    def _columns(self) -> list[Column]:
-        """What is stored, as the catalogue explains it where it does."""
-        told = {column.name: column for column in (self.entry.columns if self.entry else ())}
+    def _columns(self) -> list[ColumnDeclaration]:
+        """The stored columns, with the catalogue's description where there is one."""
+        declared = {column.name: column for column in (self.entry.columns if self.entry else ())}
         if self.declaration is None:
-            return list(told.values())
+            return list(declared.values())
         stored = self.declaration.columns
         plain = {
-            name: Column(
+            name: ColumnDeclaration(
                 name, "text" if kind.startswith(("dictionary", "string")) else kind, "", ""
             )
             for name, kind in stored.items()
             if name != SEQUENCE
         }
-        return [told.get(name, column) for name, column in plain.items()]
+        return [declared.get(name, column) for name, column in plain.items()]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
         if types is None:
@@ -257,7 +255,7 @@ class Dataset:
         positions: bool = False,
     ) -> EventStream:
         if not self._is_source:
-            return stream_from_parquet(
+            return EventStream.from_parquet(
                 self.path,
                 types=types,
                 attributes=attributes,
@@ -266,7 +264,7 @@ class Dataset:
                 positions=positions,
             )
         table, _ = read_source(self.path, self.kind)
-        stream = stream_from_table(table, type=TYPE, time=TIME, attributes=attributes)
+        stream = EventStream.from_arrow(table, type=TYPE, time=TIME, attributes=attributes)
         if start is not None or end is not None:
             times = stream.timestamps
             low = 0 if start is None else int(np.searchsorted(times, _nanoseconds(start)))
@@ -275,7 +273,7 @@ class Dataset:
         return stream if types is None else stream.of_types(types)
 
     def _months(self) -> list[Path]:
-        """Where to look for times, earliest first."""
+        """The folders of months, earliest first."""
         return sorted(self.path.glob(f"{MONTH}=*")) if self.path.is_dir() else []
 
     def _times(self, place: Path) -> np.ndarray:
@@ -289,13 +287,13 @@ class Dataset:
         times = column.to_numpy()
         if times.dtype.kind != "M":
             raise DatasetError(
-                f"the times of {self.name} are numbers without a unit, so there are no days; use "
-                "first to read a part of it"
+                f"the times of {self.name} are integers without a unit, so there are no days; use "
+                "first= to read a part of it"
             )
         return np.asarray(times)
 
     def _end_after(self, days: int) -> datetime | None:
-        """The midnight after the first so many days with events; None if there are no more."""
+        """The midnight after the first ``days`` days with events; None if there are no more."""
         seen: set[np.datetime64] = set()
         for place in self._months() or [self.path]:
             seen |= set(np.unique(self._times(place).astype("M8[D]")))
@@ -305,7 +303,7 @@ class Dataset:
         return None
 
     def _span(self) -> tuple[str, str] | None:
-        """First and last time, to the second; from the ends of the data alone."""
+        """First and last time to the second, read from the first and last month alone."""
         places = self._months() or [self.path]
         if not self.events:
             return None

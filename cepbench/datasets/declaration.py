@@ -1,8 +1,7 @@
-"""``dataset.toml``: what a folder of the catalogue says about its data set, read strictly."""
+"""``dataset.toml``, the declaration of a data set in the catalogue; unknown keys are errors."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -10,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cepbench.errors import DatasetError
+from cepbench.errors import DatasetError, suggest
 
 FILE = "dataset.toml"
 PROVENANCE = "provenance.md"
 
-#: How a variant comes to be there.
+#: How a variant is provided.
 COMMITTED, ON_FIRST_USE, BY_SPARK = MADE = ("committed", "on first use", "by Spark")
 
-#: Variants that nobody declared lie below this folder of a data set.
+#: Subfolder of a data set with its undeclared variants.
 DATA = "data"
 
 #: Characters of a name or path that a message quotes.
@@ -26,8 +25,8 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a data set: its Arrow type, unit, and what it means."""
+class ColumnDeclaration:
+    """A column of a data set: its Arrow type, unit and meaning."""
 
     name: str
     type: str
@@ -37,21 +36,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A data set in one size.
+    """One size of a data set.
 
     Attributes
     ----------
     name, about : str
     path : Path
-        A folder as :mod:`cepbench.streams.dataset` describes it, a Parquet file, or a source file.
+        A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source file.
     made : str
         One of :data:`MADE`.
     events : int or None
-        How many it must have; None if nobody knows.
+        The number it must have; None if unknown.
     sha256 : str
-        Of its content, see :mod:`cepbench.datasets.checksums`; empty where that takes too long.
+        Of its content, see :mod:`cepbench.datasets.checksums`; empty if that takes too long.
     parameters : mapping
-        From what it is made.
+        Parameters of its generation.
     """
 
     name: str
@@ -70,18 +69,17 @@ class Entry:
     Attributes
     ----------
     name : str
-        Of its folder.
+        Name of its folder.
     folder : Path
-        Of its description, patterns and samples.
+        The folder of its description, patterns and samples.
     home : Path
-        The folder with its ``data``, which is what is made or ingested: the same one, where that
-        can be written to.
+        The folder with its ``data``, generated or ingested: the same one if it is writable.
     title, summary, source, licence : str
     kind : str
-        What its folders of events are called in their own declarations, such as ``nasdaq-style``.
+        The kind in the declarations of its folders of events, such as ``nasdaq-style``.
     default : str
-        The variant that is meant by the name alone.
-    columns : tuple of Column
+        The variant that the bare name refers to.
+    columns : tuple of ColumnDeclaration
     variants : dict of str to Variant
     """
 
@@ -94,22 +92,22 @@ class Entry:
     source: str
     licence: str
     default: str
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnDeclaration, ...]
     variants: Mapping[str, Variant]
 
     @property
     def provenance(self) -> str:
-        """Where the data comes from, at length; empty if its folder has no such note."""
+        """The note on the origin of the data; empty if its folder has none."""
         note = self.folder / PROVENANCE
         return note.read_text(encoding="utf-8") if note.exists() else ""
 
     def own(self, name: str) -> Path:
-        """The folder of a variant that nobody declared.
+        """The folder of an undeclared variant.
 
         Raises
         ------
         DatasetError
-            If it cannot be a name, see :func:`check_name`.
+            If the name is invalid, see :func:`check_name`.
         """
         return self.home / DATA / check_name(name)
 
@@ -126,13 +124,12 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
     ----------
     folder : Path
     home : Path, optional
-        Where its events are made, if not there.
+        Where its events are stored, if not there.
 
     Raises
     ------
     DatasetError
-        If it cannot be read, lacks a key, or has one that is not known; then the nearest known
-        one is named.
+        If it cannot be read, lacks a key, or has an unknown one (the nearest is suggested).
     """
     file = folder / FILE
     home = home or folder
@@ -141,7 +138,9 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
     columns = []
     for name, column in content.get("columns", {}).items():
         _check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
-        columns.append(Column(name, column["type"], column.get("unit", ""), column["meaning"]))
+        columns.append(
+            ColumnDeclaration(name, column["type"], column.get("unit", ""), column["meaning"])
+        )
     variants = {}
     for name, variant in content.get("variants", {}).items():
         try:
@@ -178,29 +177,29 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
     )
 
 
-#: What data sets and their variants are called: what is a single name on every file system.
+#: Names of data sets and variants: valid file names everywhere.
 _NAME = re.compile(r"\w[\w.-]{0,63}")
 
 
 def check_name(name: str) -> str:
-    """The name of a variant, from which the place of its folder is made.
+    """Check the name of a variant, which is also that of its folder.
 
     Raises
     ------
     DatasetError
-        If it is not made of letters, digits, ``_``, ``-`` and ``.`` alone, begins with one of the
-        last two, or is longer than 64 characters.
+        If it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins with one of
+        the last two, or is longer than 64 characters.
     """
     if not _NAME.fullmatch(name):
         raise DatasetError(
-            f"{quoted(name)} cannot be the name of a data set: at most 64 letters, digits, _, - and ., "
-            "the first one a letter, a digit or _"
+            f"{quoted(name)} is not a valid name of a data set: use at most 64 letters, digits, _, "
+            "- and ., beginning with a letter, a digit or _"
         )
     return name
 
 
 def quoted(name: str) -> str:
-    """A name or path in quotes, its middle left out if it is longer than anybody's."""
+    """A name or path in quotes, shortened in the middle if it is very long."""
     return repr(name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}")
 
 
@@ -210,7 +209,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     Raises
     ------
     DatasetError
-        If it is missing or no TOML; the message has line and column.
+        If it is missing or not valid TOML; the message has line and column.
     """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -219,11 +218,11 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message on an unknown name: the nearest one, and what there is."""
+    """The end of a message about an unknown name: the nearest one, and all known ones."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = suggest(name, names, cutoff=0.5)
     there = f"there are {', '.join(names)}" if names else "there are none"
-    return f"did you mean {near[0]!r}? There are {', '.join(names)}" if near else there
+    return f"did you mean {near!r}? There are {', '.join(names)}" if near else there
 
 
 def _check_keys(

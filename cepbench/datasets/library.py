@@ -1,4 +1,4 @@
-"""``patterns.toml``: the patterns that come with a data set, each with what it shows."""
+"""``patterns.toml``, the library of patterns of a data set."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class PatternEntry:
     text : str
         In the pattern language; see ``docs/language.md``.
     shows : str
-        What is worth looking at.
+        What it demonstrates.
     source : str
-        Paper and section, and what was changed; empty for one of our own.
+        Paper and section, and differences from it; empty for one that is not from a paper.
     """
 
     name: str
@@ -48,7 +48,7 @@ class PatternEntry:
 
 
 class PatternLibrary(Mapping[str, Pattern]):
-    """Name → pattern; :meth:`entry` has its text, what it shows, and where it comes from."""
+    """Name → pattern; :meth:`entry` has the text and notes."""
 
     def __init__(self, name: str, entries: tuple[PatternEntry, ...] = ()) -> None:
         self._of = name
@@ -60,7 +60,7 @@ class PatternLibrary(Mapping[str, Pattern]):
         Raises
         ------
         DatasetError
-            If there is none of this name; the nearest one is named.
+            If the name is unknown; the nearest one is suggested.
         """
         if name not in self._entries:
             raise DatasetError(
@@ -85,14 +85,14 @@ class PatternLibrary(Mapping[str, Pattern]):
     @overload
     def get(self, name: str, /, default: Default) -> Pattern | Default: ...
     def get(self, name: str, /, default: Any = None) -> Any:
-        """The pattern, or a default: unlike with ``[]``, an unknown name is no error."""
+        """The pattern, or a default if the name is unknown."""
         return self._entries[name].pattern if name in self._entries else default
 
     def __repr__(self) -> str:
         return f"PatternLibrary of {self._of}: {', '.join(self._entries) or 'empty'}"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a pattern: ``shows``, ``source``, ``text``; the name is the index."""
+        """One row per pattern: ``shows``, ``source``, ``text``; the name is the index."""
         import pandas as pd
 
         rows = [(entry.shows, entry.source, entry.text) for entry in self._entries.values()]
@@ -111,12 +111,12 @@ class PatternLibrary(Mapping[str, Pattern]):
 
 
 def read_library(folder: Path, name: str) -> PatternLibrary:
-    """The patterns in a folder of the catalogue; none if it has no such file.
+    """The patterns of a folder of the catalogue; empty if it has no such file.
 
     Raises
     ------
     DatasetError
-        If the file cannot be read, or an entry is incomplete or no pattern.
+        If the file cannot be read, or an entry is incomplete or not a valid pattern.
     """
     file = folder / FILE
     if not file.exists():
@@ -137,7 +137,7 @@ def read_library(folder: Path, name: str) -> PatternLibrary:
         try:
             parse(entry.text)
         except PatternError as error:
-            raise DatasetError(f"{file}: [{pattern}] is no pattern: {error}") from error
+            raise DatasetError(f"{file}: [{pattern}] is not a valid pattern: {error}") from error
         entries.append(entry)
     return PatternLibrary(name, tuple(entries))
 

@@ -1,4 +1,4 @@
-"""Data sets that are made on this machine without Java, from their parameters alone."""
+"""Data sets generated locally from their parameters, without Java."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from filelock import FileLock
 from tqdm import tqdm
 
 from cepbench.errors import DatasetError
 from cepbench.streams import nasdaq_files
-from cepbench.streams.dataset import DECLARATION, Declaration, begin_dataset, finish_dataset
+from cepbench.streams.dataset_folder import DECLARATION, Declaration, begin_dataset, finish_dataset
 from cepbench.streams.nasdaq_files import declaration_of, parameters_of, parts_of, write_part
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
@@ -22,14 +23,14 @@ from cepbench.streams.ten_symbols import RATES, ten_symbols
 
 TEN_SYMBOLS = "ten-symbols"
 
-#: Work that is done before so many seconds shows no bar.
+#: Delay before a progress bar appears.
 _SHORT_SECONDS = 2.0
 
 
 def make_nasdaq_style(
     path: str | Path, *, identifiers: int, days: int, seed: int = 0, progress: bool = True
 ) -> Declaration:
-    """What :func:`cepbench.spark.generate.generate_nasdaq_style` makes, file by file, in a loop.
+    """The data set of :func:`cepbench.spark.generate.generate_nasdaq_style`, in a plain loop.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def make_nasdaq_style(
     identifiers, days, seed : int
         See :class:`cepbench.streams.nasdaq_style.NasdaqStyle`.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
@@ -66,14 +67,14 @@ def make_nasdaq_style(
 def make_ten_symbols(
     path: str | Path, *, events: int, seed: int = 0, progress: bool = True
 ) -> Declaration:
-    """The stream of :mod:`cepbench.streams.ten_symbols`, its times as datetimes from 1970 on.
+    """The stream of :mod:`cepbench.streams.ten_symbols`, with times as datetimes from 1970.
 
     Parameters
     ----------
     path : path
     events, seed : int
     progress : bool
-        For the sake of one signature: it takes no time.
+        Unused: it takes no time.
 
     Returns
     -------
@@ -107,7 +108,7 @@ def make_ten_symbols(
 
 
 def ten_symbols_table(events: int, seed: int) -> pa.Table:
-    """The events of ten symbols with times that can be compared with windows in minutes.
+    """The events of ten symbols, with times as datetimes.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def ten_symbols_table(events: int, seed: int) -> pa.Table:
         If there are none, or the seed is negative.
     """
     if events < 1 or seed < 0:
-        raise DatasetError(f"{events} events of seed {seed}: at least 1, of a seed from 0 on")
+        raise DatasetError(f"{events} events of seed {seed}: give at least 1 and a seed from 0 on")
     frame = ten_symbols(events, seed)
     frame["ts"] = frame["ts"].to_numpy().astype("datetime64[ms]")
     return pa.Table.from_pandas(frame, preserve_index=False)
@@ -129,32 +130,36 @@ MAKERS: Mapping[str, Callable[..., Declaration]] = {
 
 
 def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **more: Any) -> None:
-    """Make a data set beside its place and move it there when it is whole.
+    """Make a data set atomically: in a temporary folder, which is renamed when complete.
 
-    Two processes that need it at once both make it, and the same one is there afterwards. What a
-    killed one left is removed by the next one.
+    Of two processes that need it at the same time, one makes it and the other waits.
 
     Raises
     ------
     DatasetError
-        If the parameters do not fit, or nothing can be written there.
+        If the parameters do not fit, or the folder cannot be written.
     """
     maker = MAKERS[kind]
     try:
         inspect.signature(maker).bind(path, **parameters, **more)
     except TypeError as error:
         raise DatasetError(f"{path} cannot be made from {dict(parameters)}: {error}") from None
-    from cepbench.datasets.beside import folder_beside
-
+    beside = path.with_name(f".{path.name}.unfinished")
     try:
-        with folder_beside(path) as beside:
-            maker(beside, **parameters, **more)
-            if not (path / DECLARATION).exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if (path / DECLARATION).exists():
+                return
+            # Of a process that was killed, for nobody else holds the lock.
+            shutil.rmtree(beside, ignore_errors=True)
+            try:
+                maker(beside, **parameters, **more)
                 shutil.rmtree(path, ignore_errors=True)
                 beside.rename(path)
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
-        if not (path / DECLARATION).exists():  # else another process was faster
-            raise DatasetError(
-                f"{path} cannot be written: {error}; let CEPBENCH_DATASETS name a folder with a "
-                "copy of the catalogue that you may write to"
-            ) from error
+        raise DatasetError(
+            f"{path} cannot be written: {error}; set CEPBENCH_DATASETS to a folder with a writable "
+            "copy of the catalogue"
+        ) from error

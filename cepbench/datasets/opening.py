@@ -1,8 +1,7 @@
-"""Opening a data set by its name in the catalogue, or by its path."""
+"""Opening data sets by name or path."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from pathlib import Path
@@ -35,8 +34,8 @@ from cepbench.datasets.declaration import (
     quoted,
 )
 from cepbench.datasets.making import MAKERS, make_in_one_step
-from cepbench.errors import DatasetError
-from cepbench.streams.dataset import DECLARATION, UNFINISHED, read_declaration
+from cepbench.errors import DatasetError, suggest
+from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED, read_declaration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,33 +46,33 @@ def open_dataset(name: None = None) -> pd.DataFrame: ...
 @overload
 def open_dataset(name: str | Path) -> Dataset: ...
 def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
-    """Open a data set of the catalogue, or one at a path; without a name, list what there is.
+    """Open a data set by name or path; without an argument, list the catalogue.
 
     Parameters
     ----------
     name : str or path, optional
-        ``nasdaq-style/quick``: a data set in one size; ``nasdaq-style`` alone means its default.
-        Or the path of a folder that :mod:`cepbench.spark.generate`, :mod:`cepbench.spark.ingest`
-        or this function wrote.
+        ``nasdaq-style/quick`` is a data set in one size, ``nasdaq-style`` its default size. Or the
+        path of a folder written by :mod:`cepbench.spark.generate`, :mod:`cepbench.spark.ingest` or
+        this function.
 
     Returns
     -------
     Dataset
-        Its events are held against the checksum in ``dataset.toml``. What is not there and can be
-        made without Java is made first, which one line says. Without ``name``, a DataFrame of
-        :func:`cepbench.datasets.catalogue.list_datasets`.
+        Its events are verified against the checksum in ``dataset.toml``. A missing data set that
+        can be generated without Java is generated first, which is logged. Without ``name``, the
+        DataFrame of :func:`cepbench.datasets.catalogue.list_datasets`.
 
     Raises
     ------
     DatasetError
-        If the name is unknown; then the nearest one is named. If the data is not there and made
-        otherwise; then the message says how. If it is not what its declaration says.
+        If the name is unknown (the nearest one is suggested), the data is missing and must be made
+        in another way (the message says how), or it does not match its declaration.
 
     Notes
     -----
-    The catalogue is every folder with a ``dataset.toml`` below the folders that
-    ``CEPBENCH_DATASETS`` names, below ``datasets`` in the working directory or above it, below
-    ``datasets`` in the checkout that the package is installed from, and what came with the package.
+    The catalogue is every folder with a ``dataset.toml`` below the folders in
+    ``CEPBENCH_DATASETS``, below ``datasets`` in the working directory or its parents, below
+    ``datasets`` in the checkout of the package, and in the installed package.
 
     Examples
     --------
@@ -85,27 +84,26 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
         return list_datasets()
     if not isinstance(name, str | Path):
         raise DatasetError(
-            f"a data set is opened by its name or path, not by {kind_of(name)}; "
-            "cep.open_dataset() lists what there is"
+            f"open_dataset takes a name or path, not {kind_of(name)}; cep.open_dataset() lists the "
+            "data sets"
         )
     if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
         return open_path(Path(name).expanduser())
     entry, rest = find_entry(name)
     if entry is not None:
         return open_entry(entry, rest)
-    if os.path.exists(name):  # unlike Path's, false for what can be no path at all
+    if os.path.exists(name):  # unlike Path.exists, never raises
         return open_path(Path(name))
     raise unknown(name)
 
 
 def find_entry(name: str) -> tuple[Entry | None, str]:
-    """The data set that a name means, None if there is none, and the name of its variant.
+    """The data set of a name (None if there is none), and the name of its variant.
 
     Raises
     ------
     DatasetError
-        If its declaration cannot be read, or what follows can be no name: a variant lies in the
-        folder of its data set and nowhere else.
+        If its declaration cannot be read, or the name of the variant is invalid.
     """
     first, _, rest = name.strip("/").partition("/")
     folder = folders().get(first)
@@ -115,20 +113,20 @@ def find_entry(name: str) -> tuple[Entry | None, str]:
 
 
 def unknown(name: str) -> DatasetError:
-    """The error for a name that means nothing: what is near, or why there is nothing at all."""
+    """The error for an unknown name, with the nearest ones, or for a missing catalogue."""
     known = folders()
     if known:
         near = " or ".join(map(repr, _near(name.strip("/"))))
         hint = f"did you mean {near}? There" if near else "there"
         return DatasetError(f"no data set or path {quoted(name)}; {hint} are {', '.join(known)}")
     return DatasetError(
-        f"no data set {quoted(name)}: there is no catalogue in {', '.join(map(str, roots()[:2]))} and "
-        f"above; run this in a checkout of cepbench, or let {VARIABLE} name its folder datasets"
+        f"no data set {quoted(name)}: there is no catalogue in {', '.join(map(str, roots()[:2]))} "
+        f"and above; run this in a checkout of cepbench, or set {VARIABLE} to its folder datasets"
     )
 
 
 def _near(name: str) -> list[str]:
-    """Names that may have been meant: of data sets, or of their variants without the data set."""
+    """Similar names: of data sets, or of variants without the data set."""
     variants: dict[str, list[str]] = {}
     known = []
     for entry in entries().values():
@@ -138,16 +136,15 @@ def _near(name: str) -> list[str]:
             variants.setdefault(variant, []).append(f"{entry.name}/{variant}")
     if name in variants:
         return variants[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return near
-    # Of a path, or of a data set that is called otherwise, the last part may still be right.
-    last = difflib.get_close_matches(name.rpartition("/")[2], variants, n=1)
-    return variants[last[0]] if last else []
+    if near := suggest(name, known):
+        return [near]
+    # The last part may be right although the data set is not.
+    last = suggest(name.rpartition("/")[2], variants)
+    return variants[last] if last else []
 
 
 def open_entry(entry: Entry, name: str = "") -> Dataset:
-    """Open a data set of the catalogue in one size; its default if none is named.
+    """Open a data set of the catalogue in one size, by default its default size.
 
     Raises
     ------
@@ -172,17 +169,17 @@ def open_entry(entry: Entry, name: str = "") -> Dataset:
 
 
 def open_path(path: Path) -> Dataset:
-    """Open a folder of events by its own declaration; the catalogue's checksums do not apply.
+    """Open a folder of events by its own declaration, without verification.
 
     Raises
     ------
     DatasetError
-        If there is none, it was never finished, or it is not one that cepbench wrote.
+        If it does not exist, is incomplete, or was not written by cepbench.
     """
     declaration = read_declaration(path)
     if declaration is None:
         raise DatasetError(
-            f"{path} is no data set of cepbench: it has no {DECLARATION}. Any Parquet is read by "
+            f"{path} is not a cepbench data set: it has no {DECLARATION}. Other Parquet is read by "
             "cep.EventStream.from_parquet(path, type=..., time=...)"
         )
     entry = next((entry for entry in entries().values() if entry.kind == declaration.kind), None)
@@ -192,12 +189,12 @@ def open_path(path: Path) -> Dataset:
 
 
 def verify(dataset: Dataset) -> None:
-    """Hold a data set against what the catalogue declares: events, and their checksum if known.
+    """Verify a data set against the catalogue: number of events, and checksum if declared.
 
     Raises
     ------
     DatasetError
-        Naming the place, what was expected and found, and what to do.
+        If they differ.
     """
     variant, entry = dataset.variant, dataset.entry
     if variant is None or entry is None:
@@ -218,32 +215,32 @@ def verify(dataset: Dataset) -> None:
 def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == COMMITTED:
         if entry.home != entry.folder:
-            return "it came with cepbench: install that again"
-        return f"get the committed file back: git checkout -- {variant.path}"
-    again = "delete that folder, and it is made again"
+            return "it is part of the package: reinstall cepbench"
+        return f"restore the committed file: git checkout -- {variant.path}"
+    again = "delete that folder; it is then made again"
     if variant.made == ON_FIRST_USE:
         return (
-            f"{again}. If that does not help, NumPy {np.__version__} draws other numbers than the "
-            "version in constraints.txt: install that one, or open the folder by its path, which "
+            f"{again}. If that does not help, NumPy {np.__version__} draws other random numbers "
+            "than the version in constraints.txt: install that, or open the folder by its path, which "
             "checks nothing"
         )
     return f"{again} by the command that made it"
 
 
 def _fetch(entry: Entry, variant: Variant) -> None:
-    """Make a variant that is not there, or say how to get it."""
+    """Generate a missing variant, or raise an error with how to get it."""
     size = f"{variant.events:,} events" if variant.events else variant.about
     if (variant.path / UNFINISHED).exists() and variant.made == BY_SPARK:
-        read_declaration(variant.path)  # raises: it was not finished
+        read_declaration(variant.path)  # raises if it is incomplete
     if variant.made == ON_FIRST_USE and entry.kind in MAKERS:
-        # Without its path: notebooks are published.
+        # Without the path: notebooks are published.
         line = f"cepbench: making the data set {entry.name}/{variant.name}, {size}, once ..."
         print(line, file=sys.stderr, flush=True)
         make_in_one_step(entry.kind, variant.path, variant.parameters)
         return
     if variant.made == BY_SPARK:
         raise DatasetError(
-            f"{entry.name}/{variant.name} is not there ({size}); make it with Spark by `cepbench "
+            f"{entry.name}/{variant.name} does not exist ({size}); make it with Spark by `cepbench "
             f"data make {entry.name}/{variant.name}`, or use another variant: "
             f"{', '.join(name for name in entry.variants if name != variant.name)}"
         )

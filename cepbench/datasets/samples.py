@@ -1,6 +1,6 @@
-"""The small samples that are in git, made anew: ``python -m cepbench.datasets.samples``.
+"""Regenerates the committed samples: ``python -m cepbench.datasets.samples``.
 
-All of them are drawn from a seed; none contains a price, an order or a row of anybody else.
+All are synthetic and drawn from a seed; none contains third-party data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cepbench.datasets.making import ten_symbols_table
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 
-#: Rows that cannot be read, as they are met in practice: where to put them, and what they say.
+#: Malformed rows as they occur in practice: position and text.
 _BAD_BARS = (
     (40, "MSFT,200801020940,n/a,35.20,35.10,35.15,900"),
     (95, "GOOG,200801020951,50.10,50.00,50.20,50.05,1200"),
@@ -28,7 +28,7 @@ _BAD_MESSAGES = (
     (900, "34200.5,1,999,100,1000000,1"),
 )
 
-#: Probabilities of LOBSTER's message types 1 to 5 while there are orders to act on.
+#: Probabilities of LOBSTER's message types 1 to 5 while there are open orders.
 _MESSAGE_TYPES = (0.50, 0.05, 0.30, 0.12, 0.03)
 _MESSAGES_PER_SECOND = 2.0
 _OPENING_SECOND = 34_200
@@ -43,7 +43,7 @@ def nasdaq_sample() -> pa.Table:
 
 
 def minute_bars_sample() -> str:
-    """A day of one-minute bars of eight tickers, made of price updates, with four bad rows."""
+    """A day of one-minute bars of eight tickers, from price updates, with four malformed rows."""
     style = NasdaqStyle(identifiers=12, days=1, seed=3)
     updates = style.table(np.arange(style.identifiers), 0, 1).to_pandas()
     updates["minute"] = updates["ts"].dt.floor("min")
@@ -63,7 +63,7 @@ def minute_bars_sample() -> str:
 
 
 def lobster_sample(messages: int = 2_400) -> str:
-    """Messages of a made-up order book in LOBSTER's format, with three rows that are no orders."""
+    """Messages of a synthetic order book in LOBSTER's format, with three malformed rows."""
     rng = np.random.default_rng(5)
     gaps = rng.exponential(1 / _MESSAGES_PER_SECOND, messages)
     nanoseconds = np.cumsum(np.maximum(1, (gaps * 1e9).astype(np.int64)))
@@ -73,7 +73,7 @@ def lobster_sample(messages: int = 2_400) -> str:
         middle += int(rng.integers(-1, 2))
         time = f"{_OPENING_SECOND + moment // 10**9}.{moment % 10**9:09d}"
         kind = int(rng.choice(5, p=_MESSAGE_TYPES)) + 1 if book else 1
-        if kind in (1, 5):  # a new order, or a deal with one that nobody has seen
+        if kind in (1, 5):  # a new order, or the execution of a hidden one
             direction = 1 if rng.random() < 0.5 else -1
             size = int(rng.integers(1, 11)) * 20
             cents = middle - direction * int(rng.integers(1, 12))
@@ -83,9 +83,9 @@ def lobster_sample(messages: int = 2_400) -> str:
         else:
             direction = 1 if rng.random() < 0.5 else -1
             side = [order for order, entry in book.items() if entry[2] == direction] or list(book)
-            if kind == 4:  # the best price of a side is taken first
+            if kind == 4:  # the best price of a side is executed first
                 order = max(side, key=lambda order: book[order][1] * book[order][2])
-            else:  # who changes their mind has mostly just come
+            else:  # mostly recent orders are cancelled
                 order = side[-1 - min(len(side) - 1, int(rng.exponential(4)))]
             size, cents, direction = book.pop(order)
             if kind == 2 and size > 20:

@@ -1,4 +1,4 @@
-"""Small source files as streams, read at once and without Spark; large ones are ingested."""
+"""Small source files as streams, without Spark; large ones are ingested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS,
 
 @lru_cache(maxsize=8)
 def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
-    """The events of a source file, and its rows that cannot be read.
+    """The events of a source file, and its malformed rows.
 
     Parameters
     ----------
@@ -35,8 +35,7 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     Returns
     -------
     events : pyarrow.Table
-        In the columns and the order that :mod:`cepbench.spark.ingest` gives them, ``sequence``
-        left out.
+        With the columns and order of :mod:`cepbench.spark.ingest`, without ``sequence``.
     bad : DataFrame
         ``file``, ``row`` (from 1), ``text``, ``reason``.
 
@@ -57,11 +56,11 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
 
 
 def _differences(events: pa.Table) -> pa.Array:
-    """Each price minus the one before it of the same symbol; missing in the first."""
+    """Each price minus the previous one of the same symbol; missing for the first."""
     prices = events.column("price").to_numpy()
     symbols = events.column("symbol").to_pandas().to_numpy()
     order = np.argsort(pd.factorize(symbols)[0], kind="stable")
-    # Rounded, since 33.59 - 33.58 shall be 0.01, as it is on the other side of a condition.
+    # Rounded, so that 33.59 - 33.58 is 0.01, as a pattern's constant is.
     steps = np.round(np.diff(prices[order], prepend=np.nan), 6)
     steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
     found = np.empty(len(prices))

@@ -12,7 +12,8 @@ from cepbench.arguments import kind_of, texts
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
 

@@ -1,17 +1,17 @@
-"""The front end: one pattern, one finite stream, one plan."""
+"""The front end: one pattern, one finite stream, and a plan for the evaluators that take one."""
 
 from __future__ import annotations
 
-from cepbench.arguments import flag
-from cepbench.errors import EvaluationError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
-from cepbench.evaluators.own import evaluated_by
-from cepbench.evaluators.registry import evaluator_for
+from collections.abc import Mapping
+from typing import Any
+
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Result
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.plans.given import plan_from
-from cepbench.plans.model import Plan, UnionPlan
+from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
@@ -20,9 +20,10 @@ from cepbench.streams.given import stream_from
 def evaluate(
     pattern: Pattern | str,
     stream: EventStream,
-    plan: Plan | UnionPlan,
+    plan: AnyPlan | None = None,
     *,
-    evaluator: str | None = None,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
     output: str = "matches",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     latency: bool = False,
@@ -35,17 +36,20 @@ def evaluate(
     pattern : Pattern or str
         Or its text.
     stream : EventStream
-    plan : OrderPlan, TreePlan or UnionPlan
+    plan : OrderPlan, TreePlan or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` gives them.
+        None for an evaluator that runs without a plan.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``; by default the one made for the kind of plan: ``lazy-nfa`` for
-        order plans, ``tree`` for tree plans.
+        A name in ``cep.EVALUATORS``, in any case; by default the first one that runs such plans:
+        ``lazy-nfa`` for order plans, ``tree`` for tree plans.
+    options : mapping, optional
+        Options of the evaluator by name; those that are not given have their defaults.
     output : {"matches", "arrow", "count"}
         Whether to keep the matches or just to count them. What is kept can be had as a sorted
         DataFrame, ``Result.matches``, or as it was found, ``Result.arrow``, whichever is named.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error; an evaluator of
-        one's own does not know of it.
+        How many partial matches may be stored before the run ends with an error; a user-defined
+        function does not know of it.
     latency : bool
         Whether to measure when each match is reported, see :class:`Detector`.
     node_times : bool
@@ -61,31 +65,31 @@ def evaluate(
         If the pattern asks for types or attributes that the stream does not have.
     PatternError, PlanError, EvaluationError
         If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare what is asked of it; the message names those that do.
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
-    pattern, stream, plan = pattern_from(pattern), stream_from(stream), plan_from(plan)
-    latency = flag(latency, "latency", EvaluationError)
-    node_times = flag(node_times, "node_times", EvaluationError)
-    check_types(pattern, stream)
-    chosen = evaluator_for(plan, evaluator)
-    if chosen.run is not None:
-        return evaluated_by(chosen, pattern, stream, plan, output, latency or node_times)
-    detector = Detector(
+    pattern, stream = pattern_from(pattern), stream_from(stream)
+    chosen, task = task_for(
         pattern,
         plan,
         evaluator=evaluator,
+        options=options,
         output=output,
         partial_match_limit=partial_match_limit,
         latency=latency,
         node_times=node_times,
+        whole_stream=True,
     )
-    found, _ = detector.advance(stream, ended=True)
+    check_types(pattern, stream)
+    detector = Detector.of_task(chosen, task)
+    found = [detector.take(stream), detector.finish()]
     return Result(
         pattern=pattern,
-        plan=plan,
-        evaluator=detector.evaluator,
+        plan=task.plan,
+        evaluator=chosen.name,
         metrics=detector.metrics(),
         node_table=detector.node_table(),
-        found=tuple(found) if output != "count" else None,
+        found=detector.in_branches(found) if output != "count" else None,
     )

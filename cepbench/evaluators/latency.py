@@ -29,6 +29,18 @@ class Latency:
 
     histogram: np.ndarray
 
+    @classmethod
+    def of(cls, seconds: np.ndarray) -> Latency:
+        """The distribution of single latencies, such as a user-defined evaluator measures.
+
+        Parameters
+        ----------
+        seconds : ndarray of float64, shape (matches,)
+        """
+        doublings = np.log2(np.maximum(np.asarray(seconds, np.float64) * 1e9, 1.0))
+        bins = np.minimum((doublings * clock.BINS_PER_DOUBLING).astype(np.int64), clock.BINS - 1)
+        return cls(np.bincount(bins, minlength=clock.BINS))
+
     @property
     def count(self) -> int:
         """How many matches were reported."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from cepbench.arguments import callback, whole
 from cepbench.errors import EvaluationError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import Plan, UnionPlan
+from cepbench.plans.given import plan_from
+from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
@@ -26,40 +31,31 @@ class MatchBatches(Iterator[pa.Table]):
 
     Parameters
     ----------
-    detector : Detector
-        A new one with ``output="arrow"``.
-    stream : EventStream
-    rows : int
-        The most rows of a batch.
-    told : callable, optional
-        Called with the number of events taken in so far, whenever it has grown.
+    tables : iterator of pyarrow.Table
+    metrics : callable
+        What was run so far.
     """
 
-    def __init__(
-        self,
-        detector: Detector,
-        stream: EventStream,
-        rows: int,
-        told: Callable[[int], object] | None = None,
-    ) -> None:
-        self._detector = detector
-        self._tables = _batches(detector, stream, rows, told)
+    def __init__(self, tables: Iterator[pa.Table], metrics: Callable[[], Metrics]) -> None:
+        self._tables = tables
+        self._metrics = metrics
 
     def __next__(self) -> pa.Table:
         return next(self._tables)
 
     def metrics(self) -> Metrics:
         """What was taken in and found so far, also of matches that are still to be given."""
-        return self._detector.metrics()
+        return self._metrics()
 
 
 def match_batches(
     pattern: Pattern | str,
     stream: EventStream,
-    plan: Plan | UnionPlan,
+    plan: AnyPlan | None = None,
     *,
     rows: int = 1_000_000,
-    evaluator: str | None = None,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     told: Callable[[int], object] | None = None,
 ) -> MatchBatches:
@@ -73,11 +69,12 @@ def match_batches(
     pattern : Pattern or str
         Or its text.
     stream : EventStream
-    plan : OrderPlan, TreePlan or UnionPlan
+    plan : OrderPlan, TreePlan, UnionPlan or None
     rows : int
         The most rows of a batch.
-    evaluator : str, optional
-        As in :func:`cepbench.evaluators.evaluate.evaluate`.
+    evaluator, options
+        As in :func:`cepbench.evaluators.evaluate.evaluate`. One that takes whole streams alone
+        gives all its matches before the first batch.
     partial_match_limit : int
         The same.
     told : callable, optional
@@ -96,15 +93,21 @@ def match_batches(
     rows = whole(rows, "rows", EvaluationError, least=1)
     told = callback(told, "told", EvaluationError)
     pattern, stream = pattern_from(pattern), stream_from(stream)
+    plan = None if plan is None else plan_from(plan)
     check_types(pattern, stream)
-    detector = Detector(
-        pattern,
-        plan,
-        evaluator=evaluator,
-        output="arrow",
-        partial_match_limit=partial_match_limit,
-    )
-    return MatchBatches(detector, stream, rows, told)
+    asked: dict[str, Any] = {
+        "evaluator": chosen_evaluator(plan, evaluator),
+        "options": options,
+        "output": "arrow",
+        "partial_match_limit": partial_match_limit,
+    }
+    if not asked["evaluator"].batches:
+        result = evaluate(pattern, stream, plan, **asked)
+        if told is not None:
+            told(len(stream))
+        return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
+    detector = Detector(pattern, plan, **asked)
+    return MatchBatches(_batches(detector, stream, rows, told), detector.metrics)
 
 
 def _batches(

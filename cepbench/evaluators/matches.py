@@ -166,6 +166,21 @@ class BranchMatches:
         return BranchMatches(self.names, [columns])
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a batch of events completed.
+
+    Attributes
+    ----------
+    number : int
+    matches : tuple of (BranchMatches or None)
+        One a branch of the pattern; None if they are only counted.
+    """
+
+    number: int
+    matches: tuple[BranchMatches | None, ...]
+
+
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
     """The matches of which :meth:`BranchMatches.rows` gave these rows.
 
@@ -184,6 +199,11 @@ def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
         else:
             columns.append(np.array(entries, np.int64))
     return BranchMatches([variable.name for variable in variables], [columns])
+
+
+def no_matches(variables: Sequence[Variable]) -> BranchMatches:
+    """Columns for these variables, without a match."""
+    return matches_of_rows(variables, [])
 
 
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import nan
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -14,9 +17,8 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
-from cepbench.evaluators.node_table import NodeTable
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import Plan, UnionPlan
+from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 
 
@@ -24,7 +26,8 @@ from cepbench.streams.event_stream import EventStream
 class Metrics:
     """What an evaluation took [kolchinsky2018]_, section 6.2.
 
-    An evaluator of a user's own has the first three; the others are NaN.
+    A run gives those that its evaluator counts, the others are NaN; the front end adds the first
+    three.
 
     Attributes
     ----------
@@ -50,18 +53,33 @@ class Metrics:
         Batches of another size may change it a little: expired rows are removed at other times.
     latency : Latency or None
         When matches were reported, if that was measured.
+    details : mapping of str to float
+        What only one evaluator counts, by names of its own.
+
+    Raises
+    ------
+    EvaluationError
+        If a detail has the name of a metric.
     """
 
-    seconds: float
-    events: int
-    matches: int
-    partial_matches_created: int | float
-    mean_partial_matches: float
-    peak_partial_matches: int | float
-    peak_buffered_events: int | float
-    peak_bytes: int | float
-    comparisons: int | float
+    seconds: float = 0.0
+    events: int = 0
+    matches: int = 0
+    partial_matches_created: int | float = nan
+    mean_partial_matches: float = nan
+    peak_partial_matches: int | float = nan
+    peak_buffered_events: int | float = nan
+    peak_bytes: int | float = nan
+    comparisons: int | float = nan
     latency: Latency | None = None
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.details and (taken := self.details.keys() & replace(self, details={}).to_dict()):
+            raise EvaluationError(
+                f"details of metrics need other names than {', '.join(sorted(taken))}, which are "
+                "those of metrics"
+            )
 
     @property
     def events_per_second(self) -> float:
@@ -69,13 +87,16 @@ class Metrics:
         return self.events / self.seconds if self.seconds > 0 else float("nan")
 
     def to_dict(self) -> dict[str, float]:
-        """All metrics by name; latencies in seconds, NaN if they were not measured."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "latency"}
+        """All metrics by name; latencies in seconds, NaN if they were not measured; the details."""
+        special = ("latency", "details")
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in special}
         measured = {
             f"latency_{name}": getattr(self.latency, name) if self.latency else float("nan")
             for name in ("mean", "median", "p95", "p99")
         }
-        return {"events_per_second": self.events_per_second, **plain, **measured}
+        return {
+            "events_per_second": self.events_per_second, **plain, **measured, **self.details
+        }  # fmt: skip
 
     def describe(self) -> str:
         """A line for each metric."""
@@ -91,6 +112,14 @@ class Metrics:
         return f"<pre>{html.escape(self.describe())}</pre>"
 
 
+class NodeTable(Protocol):
+    """What was counted at the nodes of a plan, made into a table when somebody looks at it."""
+
+    def frame(self) -> pd.DataFrame:
+        """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
+        ...
+
+
 @dataclass(frozen=True)
 class Result:
     """Matches and metrics of one evaluation.
@@ -98,7 +127,7 @@ class Result:
     Attributes
     ----------
     pattern : Pattern
-    plan : OrderPlan, TreePlan or UnionPlan
+    plan : OrderPlan, TreePlan, UnionPlan or None
     evaluator : str
     metrics : Metrics
     node_table : NodeTable or None
@@ -108,7 +137,7 @@ class Result:
     """
 
     pattern: Pattern
-    plan: Plan | UnionPlan
+    plan: AnyPlan | None
     evaluator: str
     metrics: Metrics
     node_table: NodeTable | None = field(repr=False)
@@ -126,7 +155,7 @@ class Result:
         Raises
         ------
         EvaluationError
-            If the evaluator is a user's own, which counts nothing at nodes.
+            If the evaluator counts nothing at nodes.
         """
         if self.node_table is None:
             raise EvaluationError(
@@ -200,7 +229,8 @@ class Result:
 
     def describe(self) -> str:
         """The evaluator, the plan and the metrics."""
-        return f"{self.evaluator}: {self.plan.describe()}\n{self.metrics.describe()}"
+        plan = "no plan" if self.plan is None else self.plan.describe()
+        return f"{self.evaluator}: {plan}\n{self.metrics.describe()}"
 
     def _repr_html_(self) -> str:
         found = ""

@@ -24,8 +24,8 @@ Row = Mapping[Any, Any]
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of numbers.
+class NodeColumn:
+    """A column of numbers about nodes.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Column:
     shown: Callable[[Row], str]
 
 
-def columns_of(unit: str, *, measured: bool) -> tuple[Column, ...]:
+def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
     """What is shown of each node.
 
     Parameters
@@ -50,25 +50,25 @@ def columns_of(unit: str, *, measured: bool) -> tuple[Column, ...]:
     measured : bool
         Whether there are measurements.
     """
-    cost = Column("est.", "cost", lambda row: percent(row["cost_share"]))
-    expected = Column("partial matches", "est.", _estimate)
+    cost = NodeColumn("est.", "cost", lambda row: percent(row["cost_share"]))
+    expected = NodeColumn("partial matches", "est.", _estimate)
     if not measured:
         return (
-            Column(f"per {unit}", "arrivals", lambda row: short(row["arrival_rate"])),
-            Column(f"per {unit}", "rows", lambda row: short(row["estimated_rate"])),
-            Column("partial", "matches", _estimate),
+            NodeColumn(f"per {unit}", "arrivals", lambda row: short(row["arrival_rate"])),
+            NodeColumn(f"per {unit}", "rows", lambda row: short(row["estimated_rate"])),
+            NodeColumn("partial", "matches", _estimate),
             cost,
         )
     return (
         expected,
-        Column("partial matches", "actual", lambda row: short(row["measured"])),
-        Column("rows created", "est.", lambda row: short(row["estimated_created"])),
-        Column("rows created", "actual", lambda row: short(row["created"])),
-        Column("estimate", "off by", off_by),
-        Column("most", "stored", lambda row: short(row["peak_stored"])),
-        Column("pairs", "tested", lambda row: short(row["comparisons"])),
+        NodeColumn("partial matches", "actual", lambda row: short(row["measured"])),
+        NodeColumn("rows created", "est.", lambda row: short(row["estimated_created"])),
+        NodeColumn("rows created", "actual", lambda row: short(row["created"])),
+        NodeColumn("estimate", "off by", off_by),
+        NodeColumn("most", "stored", lambda row: short(row["peak_stored"])),
+        NodeColumn("pairs", "tested", lambda row: short(row["comparisons"])),
         cost,
-        Column("", "time", lambda row: percent(row["time_share"])),
+        NodeColumn("", "time", lambda row: percent(row["time_share"])),
     )
 
 

@@ -13,12 +13,13 @@ import pandas as pd
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.models import plan_notes
 from cepbench.costs.nodes import log_node_costs
-from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import UnsupportedPatternError
 from cepbench.explainer.nodes import ExplainedNode
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.plans.model import AnyPlan, Plan, Tree, UnionPlan
+from cepbench.plans.kinds import indices_of
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.plans.notes import shown_log
+from cepbench.plans.tree import relabel
 from cepbench.statistics.model import Statistics
 
 #: What plans of which nothing is known have in place of their notes.
@@ -74,19 +75,14 @@ def estimate(
         ]
         return Estimates(bare, tuple(tables), (f"No estimates: {error}.",))
     trees = [
-        _indexed(part.tree, problem) for part, problem in zip(plan.parts, problems, strict=True)
+        relabel(part.tree, problem.names.index)
+        for part, problem in zip(plan.parts, problems, strict=True)
     ]
     noted = _with_notes(
         plan,
         [
-            plan_notes(
-                problem,
-                part.kind,
-                [problem.names.index(name) for name in part.names]
-                if part.kind == "order"
-                else tree,
-            )
-            for part, problem, tree in zip(plan.parts, problems, trees, strict=True)
+            plan_notes(problem, part.kind, indices_of(part, problem.names))
+            for part, problem in zip(plan.parts, problems, strict=True)
         ],
     )
     # Branches run side by side: only the slowest one's latency is part of the cost.
@@ -182,9 +178,3 @@ def _with_notes(plan: AnyPlan, notes: Sequence[dict[str, Any]]) -> AnyPlan:
         replace(part, **its, log_bound=None) for part, its in zip(plan.parts, notes, strict=True)
     ]
     return UnionPlan(parts) if isinstance(plan, UnionPlan) else parts[0]
-
-
-def _indexed(tree: Tree, problem: PlanningProblem) -> Any:
-    if isinstance(tree, tuple):
-        return (_indexed(tree[0], problem), _indexed(tree[1], problem))
-    return problem.names.index(tree)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.measured import measure
-from cepbench.explainer.nodes import ExplainedNode, check_parts, explained_nodes
+from cepbench.explainer.nodes import ExplainedNode, explained_nodes
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.given import plan_from
@@ -29,7 +30,8 @@ def explain(
     statistics: Statistics,
     stream: EventStream | None = None,
     *,
-    evaluator: str | None = None,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
     time_selectivity: str = "adjacent",
     alpha: float | None = None,
     last: str | Sequence[str | None] | None = None,
@@ -48,7 +50,10 @@ def explain(
     stream : EventStream, optional
         To run the plan on; matches are only counted.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``; by default the one made for the kind of plan.
+        A name in ``cep.EVALUATORS``; by default the first one that runs such plans. To be run on a
+        stream it must count what happens at the nodes of a plan.
+    options : mapping, optional
+        Options of the evaluator by name.
     time_selectivity, last
         As ``cep.plan`` takes them.
     alpha : float, optional
@@ -86,12 +91,19 @@ def explain(
     statistics = statistics_from(statistics)
     if stream is not None:
         stream = stream_from(stream)
-    check_parts(pattern, plan)
-    chosen = evaluator_for(plan, evaluator)
+    chosen, task = task_for(
+        pattern,
+        plan,
+        evaluator=evaluator,
+        options=options,
+        output="count",
+        partial_match_limit=partial_match_limit,
+        node_times=stream is not None,
+        whole_stream=True,
+    )
     branches = pattern.branches()
     nodes = [
-        explained_nodes(branch, part, chosen)
-        for branch, part in zip(branches, plan.parts, strict=True)
+        explained_nodes(branch, part) for branch, part in zip(branches, plan.parts, strict=True)
     ]
     estimates = estimate(
         pattern,
@@ -114,7 +126,8 @@ def explain(
             pattern,
             stream,
             plan,
-            evaluator=chosen.name,
+            evaluator=chosen,
+            options=task.options,
             output="count",
             partial_match_limit=partial_match_limit,
             node_times=True,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
 import pandas as pd
 
 from cepbench.evaluators.result import Metrics
-from cepbench.explainer.columns import MARKED, Column, Row, columns_of
+from cepbench.explainer.columns import MARKED, NodeColumn, Row, columns_of
 from cepbench.explainer.findings import findings
 from cepbench.explainer.page import LEGEND, as_figure, as_table
 from cepbench.explainer.text import WIDTH, tree_lines
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 
@@ -109,28 +109,31 @@ class Explanation:
             found[row["branch"]].append(row)
         return found
 
-    def _columns(self) -> tuple[Column, ...]:
+    def _columns(self) -> tuple[NodeColumn, ...]:
         unit = "second" if self.pattern.window.is_datetime else "tick"
         return columns_of(unit, measured=self.metrics is not None)
 
     def _repr_html_(self) -> str:
-        captions = list(self._headlines())
         branches = self._branches()
-        drawings = "".join(
+        ran = self.metrics is not None
+        figures = [
             as_figure(
-                part.tree,
-                table,
-                f"branch {number}" if len(branches) > 1 else "",
-                measured=self.metrics is not None,
+                part.tree, table, f"branch {number}" if len(branches) > 1 else "", measured=ran
             )
             for number, (part, table) in enumerate(zip(self.plan.parts, branches, strict=True))
-        )
-        told = [LEGEND, *self.sentences()] if self.metrics is not None else []
-        return (
-            f'<div class="cep-explanation">{_paragraph(captions)}{drawings}{_paragraph(told)}'
-            f"{as_table(branches, self._columns())}</div>"
+        ]
+        return _PAGE(
+            captions=list(self._headlines()),
+            figures=figures,
+            told=[LEGEND, *self.sentences()] if ran else [],
+            table=as_table(branches, self._columns()),
         )
 
 
-def _paragraph(lines: Sequence[str]) -> str:
-    return f"<p>{'<br/>'.join(map(html.escape, lines))}</p>" if lines else ""
+_PAGE = Html(
+    """{% macro paragraph(lines) %}
+{% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
+{% endmacro %}
+<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(told) }}
+{{ table }}</div>"""
+)

@@ -63,7 +63,8 @@ def measure(
 def _measured(
     branch: Pattern, node: ExplainedNode, rows: pd.DataFrame, span: float, active: float
 ) -> dict[str, float]:
-    own = rows.iloc[list(node.counted)]
+    # One row more where sets of a Kleene variable are made alone; a root beside a single leaf.
+    own = rows[rows["variables"] == ", ".join(sorted(node.variables, key=branch.names.index))]
     last = own.iloc[-1]
     is_root = node.parent < 0
     is_partial_match = node.kind in ("event", "join") or len(own) > 1

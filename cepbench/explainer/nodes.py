@@ -1,20 +1,17 @@
-"""The nodes that an explanation has rows for, and where the evaluator counts what happens there.
+"""The nodes that an explanation has rows for.
 
 They are the nodes of the plan's tree, an order's being the left-deep one, and the negated variables
-below the nodes that check them. The evaluator has one node more where it makes sets of a Kleene
-variable alone, and of a single variable a root beside the leaf.
+below the nodes that check them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepbench.errors import PlanError
 from cepbench.evaluators.joins.nodes import PlannedNodes
-from cepbench.evaluators.joins.partitions import with_partition
-from cepbench.evaluators.registry import Evaluator
 from cepbench.patterns.model import Kind, Pattern, Variable
-from cepbench.plans.model import AnyPlan, Plan, leaves, post_order
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import leaves, post_order
 
 
 @dataclass(frozen=True)
@@ -31,18 +28,15 @@ class ExplainedNode:
         Number of the node above it, or of the node that checks a negated variable; -1 of the root.
     step : int
         At which step an order plan gets there: its first variable is 1, then its joins; 0 elsewhere.
-    counted : tuple of int
-        Rows of the evaluator's table of nodes that are about this one, leaves first.
     """
 
     kind: str
     variables: tuple[str, ...]
     parent: int
     step: int
-    counted: tuple[int, ...]
 
 
-def explained_nodes(branch: Pattern, plan: Plan, evaluator: Evaluator) -> list[ExplainedNode]:
+def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
     """The plan's nodes in post-order, then the negated variables as the pattern has them.
 
     Parameters
@@ -50,17 +44,7 @@ def explained_nodes(branch: Pattern, plan: Plan, evaluator: Evaluator) -> list[E
     branch : Pattern
         Without OR.
     plan : OrderPlan or TreePlan
-    evaluator : Evaluator
-
-    Raises
-    ------
-    EvaluationError
-        If the evaluator cannot run the plan.
     """
-    run = PlannedNodes(with_partition(branch), evaluator.structure(plan), positions=False)
-    counted: dict[frozenset[str], list[int]] = {}
-    for row, node in enumerate(run.nodes):
-        counted.setdefault(frozenset(node.variables), []).append(row)
     kinds = {variable.name: _kind(variable) for variable in branch.variables}
     below: list[tuple[str, ...]] = []
     parents: list[int] = []
@@ -80,39 +64,17 @@ def explained_nodes(branch: Pattern, plan: Plan, evaluator: Evaluator) -> list[E
             parent=parents[number],
             # In post-order the prefix of an order comes right after the leaf that it takes up.
             step=number // 2 + 1 if plan.kind == "order" and number % 2 == 0 else 0,
-            counted=tuple(counted[frozenset(names)]),
         )
         for number, names in enumerate(below)
     ]
     checked_at = {
         check.name: number_of[frozenset(node.variables)]
-        for node in run.nodes
+        for node in PlannedNodes(branch.with_partition(), plan.tree, positions=False).nodes
         for check in node.checks
     }
     return nodes + [
-        ExplainedNode(
-            "negated", (v.name,), checked_at[v.name], 0, tuple(counted[frozenset([v.name])])
-        )
-        for v in branch.negated
+        ExplainedNode("negated", (v.name,), checked_at[v.name], 0) for v in branch.negated
     ]
-
-
-def check_parts(pattern: Pattern, plan: AnyPlan) -> None:
-    """See that a plan is one of this pattern.
-
-    Raises
-    ------
-    PlanError
-        If it is not one over the variables of each branch.
-    """
-    branches, parts = pattern.branches(), plan.parts
-    if len(parts) != len(branches):
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(parts)}; this is the plan "
-            "of another pattern"
-        )
-    for part, branch in zip(parts, branches, strict=True):
-        part.check(branch.positive_names)
 
 
 def _kind(variable: Variable) -> str:

@@ -6,15 +6,15 @@ it but two marks, which differ in shape too, so that they need no colours to be 
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from markupsafe import Markup
 
 from cepbench.explainer.columns import (
     MISSING,
-    Column,
+    NodeColumn,
     Row,
     is_more,
     off_by,
@@ -22,8 +22,10 @@ from cepbench.explainer.columns import (
     short,
 )
 from cepbench.explainer.text import groups_of, labelled
+from cepbench.markup import Html, element, picture, shortened
 from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
+from cepbench.plans.tree import Tree
 
 _LETTER = 7.8  # pixels of a letter of a name, generous
 _MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
@@ -56,7 +58,7 @@ LEGEND = (
 )
 
 
-def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) -> str:
+def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
     """The tree of one branch as an inline SVG, partial matches beside its nodes.
 
     Parameters
@@ -69,12 +71,11 @@ def as_figure(tree: Any, table: Sequence[Row], caption: str, *, measured: bool) 
     measured : bool
         Whether the plan was run.
     """
-    heading = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return f'<figure style="margin:0.5em 0">{heading}{tree_picture(tree, table, measured=measured)}</figure>'
+    return _FIGURE(caption=caption, picture=tree_picture(tree, table, measured=measured))
 
 
 def tree_picture(
-    tree: Any,
+    tree: Tree[str],
     table: Sequence[Row],
     *,
     measured: bool,
@@ -115,11 +116,12 @@ def tree_picture(
     for parent, child in edges:
         (x1, y1), (x2, y2) = at(parent), at(child)
         parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{colour}" stroke-opacity="{0.35 if colour == "currentColor" else 0.6}" '
-            'stroke-linecap="round" '
-            f'stroke-width="{widths[child]:.1f}"/>'
-        )
+            element(
+                "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour,
+                stroke_opacity="0.35" if colour == "currentColor" else "0.6",
+                stroke_linecap="round", stroke_width=widths[child],
+            )
+        )  # fmt: skip
     beside = {child: ("end", "start")[place % 2] for place, (_, child) in enumerate(edges)}
     for number, node in enumerate(placed):
         x, y = at(number)
@@ -128,59 +130,77 @@ def tree_picture(
         tip = "; ".join([cells["variables"], *lines])
         texts = []
         if node.name:
+            name = shortened(node.name, int(room.column / _LETTER))
             texts.append(
-                _text(x, y + 20, _shortened(node.name, int(room.column / _LETTER)), bold=True)
-            )
+                element("text", name, x=x, y=y + 20, font_weight=600, font_size=13,
+                        text_anchor="middle")
+            )  # fmt: skip
             if roomy:
-                texts += [_text(x, y + 36 + 14 * k, line) for k, line in enumerate(lines)]
+                texts += [_line(x, y + 36 + 14 * k, line) for k, line in enumerate(lines)]
         elif roomy:
             side = beside.get(number, "start")
             shift = -14 if side == "end" else 14
             texts += [
-                _text(x + shift, y - 2 - 13 * k, line, side)
+                _line(x + shift, y - 2 - 13 * k, line, side)
                 for k, line in enumerate(reversed(lines))
             ]
-        parts.append(
-            f"<g><title>{html.escape(tip)}</title>{_mark(x, y, cells, measured)}{''.join(texts)}</g>"
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" style="max-width:100%;height:auto;overflow:visible" fill="currentColor" '
-        'font-family="sans-serif" font-size="12" text-anchor="middle">'
-        f"<title>plan tree with partial matches</title>{''.join(parts)}</svg>"
+        parts.append(element("g", element("title", tip), _mark(x, y, cells, measured), *texts))
+    return picture(
+        "plan tree with partial matches", width, height, *parts, style=";overflow:visible"
     )
 
 
-def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[Column]) -> str:
+def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn]) -> str:
     """The same rows and columns as in the text, as an HTML table."""
-    groups = "".join(
-        f'<th colspan="{last - first}" style="text-align:right">{columns[first].group}</th>'
-        for first, last in groups_of(columns)
-    )
-    heads = "".join(
-        f'<th style="text-align:right;padding-left:1em">{column.name}</th>' for column in columns
-    )
-    rows = []
-    for number, table in enumerate(branches):
-        if len(branches) > 1:
-            rows.append(
-                f'<tr><th colspan="{len(columns) + 1}" style="text-align:left">'
-                f"branch {number}</th></tr>"
-            )
-        for node, rail, label in labelled(table):
-            cells = "".join(_cell(column, table[node]) for column in columns)
-            rows.append(
-                '<tr><td style="text-align:left;white-space:pre;font-family:monospace">'
-                f"{html.escape(rail + label)}</td>{cells}</tr>"
-            )
-    return (
-        f'<table class="dataframe"><thead><tr><th></th>{groups}</tr>'
-        f'<tr><th style="text-align:left">node</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+    return _TABLE(
+        columns=columns,
+        groups=[(columns[first].group, last - first) for first, last in groups_of(columns)],
+        branches=[
+            [
+                (
+                    rail + label,
+                    [(_cell_style(c, table[node]), c.shown(table[node])) for c in columns],
+                )
+                for node, rail, label in labelled(table)
+            ]
+            for table in branches
+        ],
     )
 
 
-def _cell(column: Column, row: Row) -> str:
+_FIGURE = Html(
+    """<figure style="margin:0.5em 0">
+{% if caption %}<figcaption>{{ caption }}</figcaption>{% endif %}
+{{ picture }}</figure>"""
+)
+
+_TABLE = Html(
+    """<table class="dataframe"><thead><tr><th></th>
+{% for group, columns in groups %}
+<th colspan="{{ columns }}" style="text-align:right">{{ group }}</th>
+{% endfor %}
+</tr><tr><th style="text-align:left">node</th>
+{% for column in columns %}
+<th style="text-align:right;padding-left:1em">{{ column.name }}</th>
+{% endfor %}
+</tr></thead><tbody>
+{% for rows in branches %}
+{% if branches | length > 1 %}
+<tr><th colspan="{{ columns | length + 1 }}" style="text-align:left">branch {{ loop.index0 }}</th></tr>
+{% endif %}
+{% for label, cells in rows %}
+<tr><td style="text-align:left;white-space:pre;font-family:monospace">{{ label }}</td>
+{% for style, text in cells %}
+<td style="{{ style }}">{{ text }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+{% endfor %}
+</tbody></table>"""
+)
+
+
+def _cell_style(column: NodeColumn, row: Row) -> str:
     style = "text-align:right;padding-left:1em"
     if column.name == "off by" and severity(row):
         style += f";font-weight:bold;border-right:4px solid {_MORE if is_more(row) else _LESS}"
@@ -190,7 +210,7 @@ def _cell(column: Column, row: Row) -> str:
             # A bar behind the number, so that the eye finds the large ones.
             bar = f"rgba(127,127,127,.35) {100 * share:.1f}%,transparent 0"
             style += f";background:linear-gradient(to left,{bar})"
-    return f'<td style="{style}">{html.escape(column.shown(row))}</td>'
+    return style
 
 
 def _lines(row: Row, *, measured: bool) -> list[str]:
@@ -216,14 +236,14 @@ def _mark(x: float, y: float, row: Row, measured: bool) -> str:
     """A point; where the estimate is bad a triangle up for more, down for less than expected."""
     marks = severity(row) if measured else 0
     if not marks:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+        return element("circle", cx=x, cy=y, r=3.5)
     size = 5.0 + 3.0 * marks
     way, colour = (-1, _MORE) if is_more(row) else (1, _LESS)
     corners = (
         f"{x - size:.1f},{y - way * size * 0.6:.1f} {x + size:.1f},{y - way * size * 0.6:.1f} "
         f"{x:.1f},{y + way * size:.1f}"
     )
-    return f'<polygon points="{corners}" fill="{colour}"/>'
+    return element("polygon", points=corners, fill=colour)
 
 
 def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> list[float]:
@@ -252,10 +272,5 @@ def _checked_at(table: Sequence[Row]) -> dict[int, list[str]]:
     return found
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle", *, bold: bool = False) -> str:
-    look = 'font-weight="600" font-size="13"' if bold else 'opacity="0.85"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {look} text-anchor="{anchor}">{html.escape(text)}</text>'
-
-
-def _shortened(name: str, longest: int) -> str:
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+def _line(x: float, y: float, text: str, anchor: str = "middle") -> Markup:
+    return element("text", text, x=x, y=y, opacity="0.85", text_anchor=anchor)

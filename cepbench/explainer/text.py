@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cepbench.explainer.columns import Column, Row, listed
+from cepbench.explainer.columns import NodeColumn, Row, listed
+from cepbench.markup import shortened
 
 #: Characters of a line if nothing else is said.
 WIDTH = 100
@@ -13,7 +14,7 @@ _LEAST_LABEL = 16
 
 
 def tree_lines(
-    branches: Sequence[Sequence[Row]], columns: Sequence[Column], width: int = WIDTH
+    branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn], width: int = WIDTH
 ) -> Iterator[str]:
     """The headings, then each branch's tree from its root down.
 
@@ -21,7 +22,7 @@ def tree_lines(
     ----------
     branches : sequence of sequence of mapping
         The rows of each branch; see :class:`~cepbench.explainer.explanation.Explanation`.
-    columns : sequence of Column
+    columns : sequence of NodeColumn
     width : int
         Characters of a line, which only trees that are deeper than that exceed.
     """
@@ -54,7 +55,7 @@ def tree_lines(
         if len(branches) > 1:
             yield f"branch {number}"
         for (_, rail, label), line in zip(its, lines, strict=True):
-            shown = rail + _shortened(label, max(room - len(rail), _LEAST_LABEL))
+            shown = rail + shortened(label, max(room - len(rail), _LEAST_LABEL))
             texts = "".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
             yield f"{shown:<{room}}{texts}"
 
@@ -93,14 +94,10 @@ def _label(row: Row) -> str:
     return f"{row['step']}. {text}" if row["step"] else text
 
 
-def groups_of(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
+def groups_of(columns: Sequence[NodeColumn]) -> Iterator[tuple[int, int]]:
     """The first column of each group, and the one after its last."""
     first = 0
     for k in range(1, len(columns) + 1):
         if k == len(columns) or columns[k].group != columns[first].group:
             yield first, k
             first = k
-
-
-def _shortened(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"

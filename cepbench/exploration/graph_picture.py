@@ -6,14 +6,11 @@ higher one, and those of one width have their tops at different places.
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from cepbench.explainer.columns import short
-
-Row = Mapping[Any, Any]
+from cepbench.explainer.columns import Row, short
+from cepbench.markup import Html, element, picture, shortened
 
 _COLUMN = 112.0  # pixels from one variable to the next
 _RISE, _FALL = 34.0, 20.0  # height of an arc for each variable that it passes, above and below
@@ -36,35 +33,41 @@ def graphs_html(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
         The rows of :class:`~cepbench.exploration.predicate_graph.PredicateGraph`.
     """
     branches = sorted({row["branch"] for row in nodes})
-    pictures = []
-    for branch in branches:
-        heading = f"<figcaption>branch {branch}</figcaption>" if len(branches) > 1 else ""
-        picture = graph_svg(
-            [row for row in nodes if row["branch"] == branch],
-            [row for row in edges if row["branch"] == branch],
-        )
-        pictures.append(f'<figure style="margin:0.5em 0">{heading}{picture}</figure>')
-    conditions = dict.fromkeys(
-        (row["condition"], row["selectivity"]) for row in edges if row["kind"] == "condition"
-    )
+    pictures = [
+        graph_svg(*([row for row in rows if row["branch"] == branch] for rows in (nodes, edges)))
+        for branch in branches
+    ]
     filters = dict.fromkeys(
         (row["filter"], row["filter_selectivity"]) for row in nodes if row["filter"]
     )
-    lines = "".join(
-        f'<tr><td style="text-align:left">{html.escape(text)}</td>'
-        f'<td style="text-align:right">{short(value)}</td></tr>'
-        for text, value in (*filters, *conditions)
+    conditions = dict.fromkeys(
+        (row["condition"], row["selectivity"]) for row in edges if row["kind"] == "condition"
     )
-    table = (
-        '<table class="dataframe"><thead><tr><th style="text-align:left">condition</th>'
-        f"<th>selectivity</th></tr></thead><tbody>{lines}</tbody></table>"
-        if lines
-        else "<p>no conditions</p>"
-    )
-    return (
-        f'<div class="cep-predicate-graph">{"".join(pictures)}<p><small>{LEGEND}</small></p>'
-        f"{table}</div>"
-    )
+    lines = [(text, short(value)) for text, value in (*filters, *conditions)]
+    return _PAGE(pictures=list(zip(branches, pictures, strict=True)), legend=LEGEND, lines=lines)
+
+
+_PAGE = Html(
+    """<div class="cep-predicate-graph">
+{% for branch, picture in pictures %}
+<figure style="margin:0.5em 0">
+{% if pictures | length > 1 %}<figcaption>branch {{ branch }}</figcaption>{% endif %}
+{{ picture }}</figure>
+{% endfor %}
+<p><small>{{ legend }}</small></p>
+{% if lines %}
+<table class="dataframe"><thead><tr><th style="text-align:left">condition</th>
+<th>selectivity</th></tr></thead><tbody>
+{% for condition, selectivity in lines %}
+<tr><td style="text-align:left">{{ condition }}</td>
+<td style="text-align:right">{{ selectivity }}</td></tr>
+{% endfor %}
+</tbody></table>
+{% else %}
+<p>no conditions</p>
+{% endif %}
+</div>"""
+)
 
 
 def graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
@@ -92,9 +95,8 @@ def graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
         if row["kind"] == "condition":
             parts.append(_condition(row, ends, top))
             if not math.isnan(row["selectivity"]):
-                labels.append(
-                    _text(sum(ends) / 2, top - 22 - _rise(ends), short(row["selectivity"]))
-                )
+                shown = short(row["selectivity"])
+                labels.append(element("text", shown, x=sum(ends) / 2, y=top - 22 - _rise(ends)))
         elif place[second] - place[first] == 1:
             parts.append(
                 _arrow(
@@ -109,33 +111,27 @@ def graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
             parts.append(_arrow((ends[0], top + bottom), (ends[1], top + bottom), fall, row))
     for row in nodes:
         parts.append(_node(row, x(row["variable"]), top, radius[row["variable"]]))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" style="max-width:100%;height:auto" fill="currentColor" '
-        'font-family="sans-serif" font-size="12" text-anchor="middle">'
-        f"<title>predicate graph</title>{''.join(parts + labels)}</svg>"
-    )
+    return picture("predicate graph", width, height, *parts, *labels)
 
 
 def _rise(ends: tuple[float, float]) -> float:
     return _RISE * (ends[1] - ends[0]) / _COLUMN
 
 
-def _text(x: float, y: float, text: str, look: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}"{look}>{html.escape(text)}</text>'
-
-
 def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
     """An arc from above the one variable to above the other."""
     (x1, x2), rise = ends, _rise(ends)
     value = row["selectivity"]
-    tip = html.escape(f"{row['condition']}: selectivity {short(value)}")
+    tip = f"{row['condition']}: selectivity {short(value)}"
     # The top of a quadratic curve is halfway to its control point.
-    return (
-        f'<g><title>{tip}</title><path d="M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} '
-        f'{y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}" fill="none" stroke="{_CONDITION}" '
-        f'stroke-opacity="0.8" stroke-width="{_thickness(value):.1f}"/></g>'
+    path = (
+        f"M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} {y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}"
     )
+    arc = element(
+        "path", d=path, fill="none", stroke=_CONDITION, stroke_opacity="0.8",
+        stroke_width=_thickness(value),
+    )  # fmt: skip
+    return element("g", element("title", tip), arc)
 
 
 def _thickness(selectivity: float) -> float:
@@ -157,33 +153,35 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], fall: float, ro
         f"{x2:.1f},{y2:.1f} {back[0] - 4 * uy:.1f},{back[1] + 4 * ux:.1f} "
         f"{back[0] + 4 * uy:.1f},{back[1] - 4 * ux:.1f}"
     )
-    return (
-        f'<g opacity="0.55"><title>{html.escape(row["condition"])}</title>'
-        f'<path d="M{x1:.1f} {y1:.1f} Q{middle[0]:.1f} {middle[1]:.1f} {back[0]:.1f} {back[1]:.1f}" '
-        'fill="none" stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 3"/>'
-        f'<polygon points="{corners}"/></g>'
-    )
+    path = f"M{x1:.1f} {y1:.1f} Q{middle[0]:.1f} {middle[1]:.1f} {back[0]:.1f} {back[1]:.1f}"
+    line = element(
+        "path", d=path, fill="none", stroke="currentColor", stroke_width="1.5",
+        stroke_dasharray="5 3",
+    )  # fmt: skip
+    tip = element("title", row["condition"])
+    return element("g", tip, line, element("polygon", points=corners), opacity="0.55")
 
 
 def _node(row: Row, x: float, y: float, radius: float) -> str:
-    look = 'fill="currentColor" fill-opacity="0.12" stroke="currentColor"'
+    look = {"fill": "currentColor", "fill_opacity": "0.12", "stroke": "currentColor"}
     if row["kind"] == "negated":
-        look += ' stroke-dasharray="3 3"'
-    circles = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}/>'
-    if row["kind"] == "kleene":
-        circles += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius - 3:.1f}" {look}/>'
-    bold = ' font-weight="600" font-size="13"'
-    texts = [_text(x, y + 32, _shortened(row["variable"]), bold)]
-    for number, line in enumerate(_below(row)):
-        texts.append(_text(x, y + 46 + 14 * number, line, ' opacity="0.85"'))
-    tip = html.escape("; ".join([row["variable"], *_below(row), row["filter"]]).rstrip("; "))
-    return f"<g><title>{tip}</title>{circles}{''.join(texts)}</g>"
+        look["stroke_dasharray"] = "3 3"
+    radii = [radius, radius - 3] if row["kind"] == "kleene" else [radius]
+    circles = [element("circle", cx=x, cy=y, r=r, **look) for r in radii]
+    name = shortened(row["variable"], _LONGEST)
+    texts = [element("text", name, x=x, y=y + 32, font_weight=600, font_size=13)]
+    texts += [
+        element("text", line, x=x, y=y + 46 + 14 * number, opacity="0.85")
+        for number, line in enumerate(_below(row))
+    ]
+    tip = "; ".join([row["variable"], *_below(row), row["filter"]]).rstrip("; ")
+    return element("g", element("title", tip), *circles, *texts)
 
 
 def _below(row: Row) -> list[str]:
     """What stands below a variable's name."""
     before = {"negated": "no ", "kleene": "set of "}.get(row["kind"], "")
-    lines = [_shortened(before + row["type"])]
+    lines = [shortened(before + row["type"], _LONGEST)]
     if not math.isnan(row["per_window"]):
         lines.append(f"{short(row['per_window'])} per window")
     if row["filter"]:
@@ -202,7 +200,3 @@ def _radii(nodes: Sequence[Row]) -> dict[str, float]:
         share = math.log10(most / events) / 2 if events > 0 else 1.0
         found[row["variable"]] = 11.0 if math.isnan(events) else 15 - 8 * min(1.0, share)
     return found
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

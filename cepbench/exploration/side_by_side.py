@@ -17,7 +17,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PlanGenerator, generators_from
-from cepbench.plans.model import AnyPlan, OrderPlan
+from cepbench.plans.model import AnyPlan
 from cepbench.plans.notes import from_log
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
@@ -137,7 +137,7 @@ def plans_side_by_side(
             reasons[generator.name] = str(error)
             continue
         plans[generator.name] = found
-        key = (found.kind, plan_text(found))
+        key = (found.kind, found.text)
         if key not in drawn:
             drawn[key] = explain(
                 pattern, found, statistics, time_selectivity=time_selectivity, alpha=alpha,
@@ -145,23 +145,6 @@ def plans_side_by_side(
             )  # fmt: skip
         explanations[generator.name] = drawn[key]
     return SideBySide(pattern, statistics, _table(chosen, plans, reasons), plans, explanations)
-
-
-def plan_text(plan: AnyPlan) -> str:
-    """A plan in one line; equal plans of one kind have equal texts.
-
-    Parameters
-    ----------
-    plan : OrderPlan, TreePlan or UnionPlan
-    """
-    return " | ".join(
-        " → ".join(part.names) if isinstance(part, OrderPlan) else _nested(part.tree)
-        for part in plan.parts
-    )
-
-
-def _nested(tree: object) -> str:
-    return f"({_nested(tree[0])} {_nested(tree[1])})" if isinstance(tree, tuple) else str(tree)
 
 
 def _table(
@@ -179,7 +162,7 @@ def _table(
         row |= {"generator": name, "plan_kind": kind, "plan": "", "same_as": ()}
         row["reason"] = reasons.get(name, "")
         if name in plans:
-            text = plan_text(plans[name])
+            text = plans[name].text
             equal = seen.setdefault((kind, text), [])
             ratio = from_log(logs[name] - best[kind])
             row |= {

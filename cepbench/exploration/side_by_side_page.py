@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from cepbench.explainer.columns import Row
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.page import tree_picture
 from cepbench.figures.styles import style_of
+from cepbench.markup import Html
 from cepbench.plans.notes import shown_log
 
 #: Dearer than this many times the best one, a cost is set in bold.
@@ -57,69 +57,81 @@ def panels_html(panels: Sequence[Panel]) -> str:
     rows = {id(e): e.nodes.to_dict("records") for p in panels if (e := p.explanation) is not None}
     logs = [row["log_estimated"] for its in rows.values() for row in its]
     largest = max(filter(math.isfinite, logs), default=0.0)
-    sections = []
-    for kind, heading in _HEADINGS.items():
-        own = [panel for panel in panels if panel.kind == kind]
-        if own:
-            drawn = "".join(_panel(panel, rows, largest) for panel in own)
-            sections.append(
-                f'<div style="font-weight:600;margin:0.6em 0 0.4em">{heading}</div>'
-                '<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">'
-                f"{drawn}</div>"
-            )
-    note = (
-        "Numbers: partial matches expected to coexist within a window; the thicker a line, the "
-        "more (logarithmic, one scale for all). Costs are compared among plans of one kind."
-    )
-    if any(panel.note for panel in panels):
-        note += (
-            " Old plan: what the one by the unchanged numbers would cost now, as a multiple of the "
-            "new one's cost."
-        )
-    return f'<div class="cep-side-by-side" style="line-height:1.4">{"".join(sections)}<p><small>{note}</small></p></div>'
+    sections = [
+        (heading, [_shown(panel, rows, largest) for panel in panels if panel.kind == kind])
+        for kind, heading in _HEADINGS.items()
+    ]
+    return _PAGE(sections=sections, has_notes=any(panel.note for panel in panels))
 
 
-def _panel(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> str:
+def _shown(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> dict[str, object]:
+    """What the template has for a panel; ``lines`` are texts and whether they are bold."""
     colour = style_of(panel.generator, panel.kind).colour
-    dash = "solid" if panel.kind == "order" else "dashed"
-    name = html.escape(panel.generator)
-    title = f'<span style="font-weight:600;border-bottom:3px {dash} {colour}">{name}</span>'
-    if panel.explanation is None:
-        body = f'<p style="max-width:20em"><small>{html.escape(panel.reason)}</small></p>'
-    else:
+    found: dict[str, object] = {
+        "name": panel.generator,
+        "dash": "solid" if panel.kind == "order" else "dashed",
+        "colour": colour,
+        "reason": panel.reason,
+    }
+    if panel.explanation is not None:
+        parts = panel.explanation.plan.parts
         own = rows[id(panel.explanation)]
-        body = _cost(panel) + _pictures(panel.explanation, own, largest, colour)
-    return (
-        '<figure style="margin:0;padding:6px 10px;border:1px solid rgba(127,127,127,.35);'
-        f'border-radius:4px;max-width:100%"><figcaption>{title}</figcaption>{body}</figure>'
-    )
+        found["pictures"] = [
+            tree_picture(
+                part.tree, [row for row in own if row["branch"] == number], measured=False,
+                small=True, largest=largest, colour=colour,
+            )
+            for number, part in enumerate(parts)
+        ]  # fmt: skip
+        same = f"same plan as {panel.same_as[0]}" if panel.same_as else ""
+        # As many lines always, so that panels do not jump when numbers change.
+        found["lines"] = [text for text in (same, panel.note) if text is not None]
+        found["cost"], found["ratio"], found["is_bold"] = _cost(panel)
+    return found
 
 
-def _cost(panel: Panel) -> str:
+def _cost(panel: Panel) -> tuple[str, str, bool]:
+    """The cost, how it compares with the best one, and whether that is to be seen at once."""
     ratio = panel.relative_cost
     if math.isnan(panel.log_cost):
-        told = "no estimate"
-    elif ratio < 1.0005:
-        told = f"cost {shown_log(panel.log_cost)}, <b>the best</b>"
-    else:
-        times = f"{ratio:.{3 if ratio >= 1.1 else 4}g}" if ratio < 1e6 else "over 10⁶"
-        text = f"{times} × the best"
-        told = f"cost {shown_log(panel.log_cost)}, {f'<b>{text}</b>' if ratio >= _DEAR else text}"
-    same = f"same plan as {panel.same_as[0]}" if panel.same_as else ""
-    # As many lines always, so that panels do not jump when numbers change.
-    lines = [told, *(html.escape(t) or "&#160;" for t in (same, panel.note) if t is not None)]
-    return f'<div style="margin-top:4px"><small>{"<br/>".join(lines)}</small></div>'
+        return "no estimate", "", False
+    cost = f"cost {shown_log(panel.log_cost)}, "
+    if ratio < 1.0005:
+        return cost, "the best", True
+    times = f"{ratio:.{3 if ratio >= 1.1 else 4}g}" if ratio < 1e6 else "over 10⁶"
+    return cost, f"{times} × the best", ratio >= _DEAR
 
 
-def _pictures(explanation: Explanation, rows: Sequence[Row], largest: float, colour: str) -> str:
-    """A tree for each branch of the pattern."""
-    parts = explanation.plan.parts
-    found = []
-    for number, part in enumerate(parts):
-        own = [row for row in rows if row["branch"] == number]
-        picture = tree_picture(
-            part.tree, own, measured=False, small=True, largest=largest, colour=colour
-        )
-        heading = f"<div><small>branch {number}</small></div>" if len(parts) > 1 else ""
-        found.append(f"<div>{heading}{picture}</div>")
-    return f'<div style="display:flex;flex-wrap:wrap;gap:8px">{"".join(found)}</div>'
+_PAGE = Html(
+    """<div class="cep-side-by-side" style="line-height:1.4">
+{% for heading, panels in sections if panels %}
+<div style="font-weight:600;margin:0.6em 0 0.4em">{{ heading }}</div>
+<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">
+{% for panel in panels %}
+<figure style="margin:0;padding:6px 10px;border:1px solid rgba(127,127,127,.35);\
+border-radius:4px;max-width:100%"><figcaption>
+<span style="font-weight:600;border-bottom:3px {{ panel.dash }} {{ panel.colour }}">
+{{- panel.name }}</span></figcaption>
+{% if panel.pictures %}
+<div style="margin-top:4px"><small>{{ panel.cost }}
+{%- if panel.is_bold %}<b>{{ panel.ratio }}</b>{% else %}{{ panel.ratio }}{% endif %}
+{% for line in panel.lines %}<br/>{{ line or "\u00a0" }}{% endfor %}</small></div>
+<div style="display:flex;flex-wrap:wrap;gap:8px">
+{% for picture in panel.pictures %}
+<div>
+{% if panel.pictures | length > 1 %}<div><small>branch {{ loop.index0 }}</small></div>{% endif %}
+{{ picture }}</div>
+{% endfor %}
+</div>
+{% else %}
+<p style="max-width:20em"><small>{{ panel.reason }}</small></p>
+{% endif %}
+</figure>
+{% endfor %}
+</div>
+{% endfor %}
+<p><small>Numbers: partial matches expected to coexist within a window; the thicker a line, the \
+more (logarithmic, one scale for all). Costs are compared among plans of one kind.
+{%- if has_notes %} Old plan: what the one by the unchanged numbers would cost now, as a multiple \
+of the new one's cost.{% endif %}</small></p></div>"""
+)

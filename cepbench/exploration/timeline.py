@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,10 @@ from cepbench.evaluators.result import Result
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
-
-if TYPE_CHECKING:
-    import altair as alt
 
 #: So many times the usual time from one event to the next is a pause that is left out.
 _LONG_PAUSE = 100
@@ -72,7 +70,7 @@ def timeline(
     windows: float | None = None,
     units: Mapping[str, str] | None = None,
 ) -> Timeline:
-    """The numbers behind :func:`match_timeline`; parameters and errors as there."""
+    """The numbers behind :func:`cepbench.match_timeline`; parameters and errors as there."""
     stream, pattern = stream_from(stream), pattern_from(pattern)
     table = matches.matches if isinstance(matches, Result) else matches
     if not isinstance(table, pd.DataFrame):
@@ -118,59 +116,6 @@ def timeline(
     events["highlighted"] = events["match"] == highlight
     unit = (units or {}).get(name) or ""
     return Timeline(name, unit, curves, events, tuple(remarks), hours)
-
-
-def match_timeline(
-    stream: EventStream,
-    matches: pd.DataFrame | Result,
-    pattern: Pattern,
-    highlight: int = 0,
-    *,
-    attribute: str | None = None,
-    windows: float | None = None,
-    units: Mapping[str, str] | None = None,
-) -> alt.TopLevelMixin:
-    """Curves of an attribute over time, one panel an event type, with the events of matches.
-
-    Parameters
-    ----------
-    stream : EventStream
-    matches : DataFrame or Result
-        As ``cep.evaluate`` returns them.
-    pattern : Pattern
-        The one whose matches they are.
-    highlight : int
-        Number of the match that is shown large, with its variables' names and its span shaded.
-    attribute : str, optional
-        What the curves show; by default ``price`` if there is one, else a number of the
-        conditions, else any number.
-    windows : float, optional
-        Show only so many windows before and after the highlighted match; by default the whole
-        stream.
-    units : mapping of str to str, optional
-        Attribute → its unit, for the title; of a data set ``dataset.schema["unit"]``.
-
-    Returns
-    -------
-    altair chart
-        At most 4500 points of the curves are drawn, and 300 matches, and no time in which the
-        whole stream is silent; its subtitle says what was left out. The curve of a type that the
-        pattern only forbids is dashed.
-
-    Raises
-    ------
-    EvaluationError
-        If these are no matches of the pattern in the stream, or there is none of that number.
-    StreamError
-        If the stream lacks a type of the pattern, or the attribute, or that is no number.
-    """
-    from cepbench.exploration.charts import timeline_chart
-
-    found = timeline(
-        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows,
-        units=units,
-    )  # fmt: skip
-    return timeline_chart(found, pattern.variables)
 
 
 def _open_hours(times: np.ndarray) -> OpenTime:

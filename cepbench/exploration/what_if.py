@@ -20,6 +20,7 @@ from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planners.registry import PlanGenerator
+from cepbench.plans.kinds import indices_of
 from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.plans.notes import from_log
 from cepbench.statistics.given import statistics_from
@@ -225,17 +226,7 @@ def _log_cost(plan: AnyPlan, problems: Sequence[PlanningProblem]) -> float:
     """What a plan costs by other numbers than it was made with."""
     parts: list[Plan] = []
     for part, problem in zip(plan.parts, problems, strict=True):
-        index = {name: number for number, name in enumerate(problem.names)}
-
-        def numbered(tree: Any, index: Mapping[str, int] = index) -> Any:
-            if isinstance(tree, tuple):
-                return (numbered(tree[0]), numbered(tree[1]))
-            return index[tree]
-
-        if part.kind == "order":
-            notes = plan_notes(problem, "order", [index[name] for name in part.names])
-        else:
-            notes = plan_notes(problem, "tree", numbered(part.tree))
+        notes = plan_notes(problem, part.kind, indices_of(part, problem.names))
         parts.append(replace(part, **{**notes, "log_bound": None}))
     total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
     assert total is not None  # plan_notes has given each part its cost

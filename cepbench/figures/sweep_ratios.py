@@ -1,18 +1,138 @@
-"""Two sweeps compared: rows of their chart. Chooses and labels; computes nothing."""
+"""Two sweeps compared: a row a run with its ratio, interval, and a line at 1."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import altair as alt
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.analysis.sweep_comparison import SAME, TOO_FEW, verdict_words
 from cepbench.errors import ExperimentError
-from cepbench.figures.rows import quantity_of
+from cepbench.figures.altair_panels import joined_panels
+from cepbench.figures.matplotlib_panels import print_look, write_notes
+from cepbench.figures.rows import log_ticks, quantity_of
+from cepbench.figures.styles import style_of
 
 #: What the marks are.
 LEGEND = "filled: a real difference; lines: 95 % intervals; grey: what most runs have in common"
 
 #: Columns that tell runs of one generator apart, where there are several.
 _VARIANTS = ("evaluator", "strategy", "alpha")
+
+
+def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
+    """A row a plan generator: the ratio of two sweeps with its interval, and a line at 1.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        As :class:`cepbench.analysis.sweep_comparison.SweepComparison` has it; a panel a
+        pattern set and size, if it was compared by these.
+    metric : str
+
+    Raises
+    ------
+    ExperimentError
+        If there are no such rows.
+    """
+    rows = sweep_ratio_rows(ratios, metric)
+    labels = list(dict.fromkeys(rows["label"]))
+    place = {label: -rank for rank, label in enumerate(labels)}
+    panels = list(dict.fromkeys(rows["panel"]))
+    low, high = sweep_ratio_ends(rows)
+    with print_look():
+        figure = Figure(
+            figsize=(2.6 * len(panels) + 3.0, 0.26 * len(labels) + 1.3), layout="constrained"
+        )
+        grid = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
+        for axes, panel in zip(grid, panels, strict=True):
+            axes.axvline(1.0, color="#333333", linewidth=0.8)
+            for row in rows[rows["panel"] == panel].to_dict("records"):
+                style = style_of(row["generator"], row["kind"])
+                y = place[row["label"]]
+                axes.plot(
+                    row["common"], y, "|", color="#777777", markersize=14, markeredgewidth=1.6
+                )
+                axes.plot([row["low"], row["high"]], [y, y], color=style.colour, linewidth=1.4)
+                axes.plot(
+                    row["value"], y, linestyle="none", marker=style.mark.matplotlib, markersize=7,
+                    markeredgecolor=style.colour, markeredgewidth=1.2,
+                    markerfacecolor=style.colour if row["real"] else "white",
+                )  # fmt: skip
+            axes.set_xscale("log")
+            axes.set_xlim(low, high)
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.set_ylim(0.6 - len(labels), 0.6)
+            axes.grid(True, axis="x")
+            axes.set_title(panel)
+        grid[0].set_yticks(list(place.values()), labels)
+        figure.suptitle(sweep_ratio_title(metric), x=0.01, ha="left", fontsize=11)
+        notes = sweep_ratio_notes(ratios, metric)
+        write_notes(figure, notes, f"ratio, geometric mean ({LEGEND})")
+        return figure
+
+
+def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
+    """The chart of :func:`static_sweep_ratios`, with tooltips."""
+    rows = sweep_ratio_rows(ratios, metric)
+    labels = list(dict.fromkeys(rows["label"]))
+    styles = [
+        style_of(name, kind)
+        for name, kind in rows.drop_duplicates("label")[["generator", "kind"]].to_numpy()
+    ]
+    ends = list(sweep_ratio_ends(rows))
+    colour = alt.Scale(domain=labels, range=[style.colour for style in styles])
+    shape = alt.Scale(domain=labels, range=[style.mark.vega for style in styles])
+
+    def x(name: str) -> alt.X:
+        scale = alt.Scale(type="log", domain=ends, nice=False)
+        axis = alt.Axis(values=log_ticks(*ends), format="~g")
+        return alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
+
+    tooltip = [
+        alt.Tooltip("label:N", title="plan generator"),
+        alt.Tooltip("value:Q", title="second / first", format=".3f"),
+        alt.Tooltip("low:Q", title="95 % from", format=".3f"),
+        alt.Tooltip("high:Q", title="to", format=".3f"),
+        alt.Tooltip("common:Q", title="common to most runs", format=".3f"),
+        alt.Tooltip("pairs:Q", title="patterns"),
+        alt.Tooltip("left_out:Q", title="patterns left out"),
+        alt.Tooltip("verdict:N"),
+    ]
+    panels: list[Any] = []
+    for panel in dict.fromkeys(rows["panel"]):
+        y = alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labels=not panels, ticks=False))
+        base = alt.Chart(rows[rows["panel"] == panel]).encode(
+            y=y, color=alt.Color("label:N", legend=None, scale=colour), tooltip=tooltip
+        )
+        one = (
+            alt.Chart(pd.DataFrame({"value": [1.0]}))
+            .mark_rule(color="#333333")
+            .encode(x=x("value"))
+        )
+        span = base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q")
+        marks = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(
+            x=x("value"),
+            shape=alt.Shape("label:N", legend=None, scale=shape),
+            fill=alt.condition(
+                "datum.real", alt.Color("label:N", legend=None, scale=colour), alt.value("white")
+            ),
+        )
+        common = base.mark_tick(thickness=2, size=16).encode(
+            x=x("common"), color=alt.value("#777777")
+        )
+        panels.append(
+            alt.layer(one, common, span, marks).properties(
+                title=panel, width=260, height=max(60, 22 * len(labels))
+            )
+        )
+    told, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
+    return joined_panels(panels, sweep_ratio_title(metric), told, notes)
 
 
 def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:

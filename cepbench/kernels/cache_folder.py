@@ -1,4 +1,9 @@
-"""Where compiled kernels are kept from one process to the next."""
+"""Where compiled kernels are cached from one process to the next.
+
+Each package of kernels has a folder named by the digest of its own sources and of the modules that
+all packages use, so that an edit in one does not recompile another. Packages of kernels import
+nothing from each other; a test sees to it.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +15,42 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
 
 #: Folders of other versions are removed when nobody has used them for so long.
 KEPT_SECONDS = 30 * 24 * 3600.0
 
-_NAME = re.compile(r"kernels-[0-9a-f]{16}")
+_KERNELS = Path(__file__).parent
+_NAME = re.compile(r"kernels(-[a-z_]+)?-[0-9a-f]{16}")
 #: A file whose age says when a folder was used last.
 _STAMP = "used"
 _DAY = 24 * 3600.0
 
 
-def cache_folder() -> Path | None:
-    """The folder of these kernels in the first place that can be written, or None.
+def package_of(function: Callable[..., Any]) -> str:
+    """The package of kernels that a function is in, such as ``"joins"``; else ``""``."""
+    folder = Path(function.__code__.co_filename).parent
+    return folder.name if folder.parent == _KERNELS else ""
+
+
+def cache_folder(package: str) -> Path | None:
+    """The folder of a package's compiled kernels in the first place that can be written, or None.
 
     Beside the user's other caches, else in a temporary folder of the user's own. What lies in a
     place that can only be read, as in an image with a read-only disk, is copied from there.
+
+    Parameters
+    ----------
+    package : str
+        Such as ``"joins"``; ``""`` for the kernels that all packages use, and user-defined ones.
     """
-    name = f"kernels-{_sources_hash()}"
+    name = "-".join(part for part in ("kernels", package, digest_of(package)) if part)
     built = None
     for base in private_folders():
         folder = base / name
@@ -51,6 +71,15 @@ def cache_folder() -> Path | None:
     return None
 
 
+def digest_of(package: str) -> str:
+    """The digest of all sources that a kernel of a package may be made of, and of their compiler."""
+    # Numba would overwrite what another version of it has cached.
+    digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
+    for path in sorted({*_KERNELS.glob("*.py"), *(_KERNELS / package).glob("*.py")}):
+        digest.update(path.relative_to(_KERNELS).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def remove_old(folder: Path) -> None:
     """Remove the folders beside this one that were not used for :data:`KEPT_SECONDS`."""
     for other in folder.parent.iterdir():
@@ -64,14 +93,6 @@ def remove_old(folder: Path) -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def _sources_hash() -> str:
-    # Numba would write over what another version of it has kept.
-    digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def private_folders() -> Iterator[Path]:
     """Where a user's own programs may be kept: beside other caches, else in a temporary folder.
 
@@ -80,10 +101,8 @@ def private_folders() -> Iterator[Path]:
     Path
         Maybe not there yet; :func:`made_private` makes it, or says why it must not be used.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    # Without a home the name is a relative one, and would be made wherever we are.
-    if os.path.isabs(home):
-        yield Path(home) / "cepbench"
+    with suppress(RuntimeError):  # no home
+        yield user_cache_path("cepbench", appauthor=False)
     with suppress(FileNotFoundError):  # no place for temporary files either
         # The user's number keeps a shared temporary folder from handing out another user's code.
         user = os.getuid() if hasattr(os, "getuid") else "user"

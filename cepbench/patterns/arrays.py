@@ -1,8 +1,6 @@
-"""Expressions and clauses over arrays: one value per candidate, all at once.
+"""Vectorized evaluation of expressions and clauses, shared by statistics and evaluators.
 
-Both the statistics and the evaluators need to know what a condition says about many events; here
-it is said once. Numbers are float64 with NaN for a missing value; texts arrive as codes, equal
-for equal texts.
+Numbers are float64 with NaN for a missing value; texts are codes, equal for equal texts.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from cepbench.patterns.model import (
     Negative,
 )
 
-#: Gives an attribute's values, and a text constant's code.
+#: Attribute → its values; text constant → its code.
 Values = Callable[[Attribute], np.ndarray]
 TextCode = Callable[[str], float]
 
@@ -43,7 +41,7 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
     Returns
     -------
     ndarray of float64
-        A division by zero gives an infinity or NaN, as IEEE 754 says.
+        Division by zero follows IEEE 754.
     """
     match expression:
         case Attribute():
@@ -77,7 +75,7 @@ def comparison_holds(comparison: Comparison, values: Values, code: TextCode) -> 
         case "=":
             return left == right
         case "!=":
-            # Not ``left != right``, which IEEE 754 makes true for a missing value.
+            # ``left != right`` would be true for NaN.
             return (left < right) | (left > right)
     raise AssertionError(f"the model has no comparison {comparison.operator!r}")
 

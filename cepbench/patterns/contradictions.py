@@ -1,8 +1,8 @@
-"""Whether a pattern can have a match at all: conditions that contradict, windows too short.
+"""Unsatisfiable patterns: contradictory conditions, and windows too short for their sequence.
 
-Only contradictions that hold on every stream are found, and not all of those: what is said here
-of a pattern is true, what is not said may be. The conditions are read as an order over
-expressions, see :mod:`cepbench.patterns.orders`.
+The check is sound but incomplete: a rejected pattern has no match on any stream, but not every
+such pattern is rejected. Conditions are interpreted as an order over expressions, see
+:mod:`cepbench.patterns.orders`.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from cepbench.patterns.model import (
 )
 from cepbench.patterns.orders import Fact, Order
 
-#: When to stop looking for alternatives that contradict the rest, in steps along known orders:
-#: after a hundred conditions that decide each other one by one, or a few rounds over thousands.
+#: Budget of the search for alternatives that contradict the rest, in steps along known orders:
+#: enough for a hundred conditions that decide each other, or a few rounds over thousands.
 MOST_STEPS = 200_000
 
-#: What looking at a comparison anew costs, in such steps.
+#: Cost of re-examining a comparison, in such steps.
 _STEPS_PER_COMPARISON = 10
 
-#: Of how many alternatives it is worked out why each cannot hold.
+#: For how many alternatives the reason of the contradiction is determined.
 _MOST_ALTERNATIVES = 10
 
-#: How many conditions an error shows.
+#: How many conditions an error lists.
 _MOST_SHOWN = 4
 
 
 def check_satisfiable(pattern: Pattern) -> None:
-    """Refuse a pattern that can have no match, whatever the stream.
+    """Reject a pattern that cannot match on any stream.
 
-    Found are contradictions between conditions (``a.x < b.x AND b.x <= a.x``, ``a.x < 3 AND a.x
-    > 5``, ``a.s = 'p' AND a.s = 'q'``, also over several steps and where each alternative of a
-    disjunction contradicts the rest), and sequences longer than their window. A pattern with OR
-    is refused only if all its branches are impossible. Conditions on negated variables are left
-    alone: one that is never true only makes the negation idle. So are conditions with ``b[i-1]``,
-    which say nothing of a set of one event. Among thousands of conditions, alternatives of
-    disjunctions are looked at for :data:`MOST_STEPS` only.
+    Detects contradictions between conditions (``a.x < b.x AND b.x <= a.x``, ``a.x < 3 AND a.x
+    > 5``, ``a.s = 'p' AND a.s = 'q'``; also transitive ones, and disjunctions all of whose
+    alternatives contradict the rest), and sequences longer than their window. A pattern with OR
+    is rejected only if all its branches are unsatisfiable. Conditions on negated variables are
+    ignored, since one that is never true only disables the negation; so are conditions with
+    ``b[i-1]``, which do not constrain a set of one event. The search through disjunctions is
+    bounded by :data:`MOST_STEPS`.
 
     Raises
     ------
     UnsatisfiablePatternError
-        Naming the conditions that contradict each other.
+        Lists the conditions that contradict each other.
     """
     first: UnsatisfiablePatternError | None = None
-    # Sets of variables whose conditions contradict each other, in whatever branch they are.
+    # Sets of variables whose conditions contradict each other in any branch.
     impossible: list[set[str]] = []
     for branch in pattern.iter_branches():
         error = _too_long(branch)
@@ -78,7 +78,7 @@ def check_satisfiable(pattern: Pattern) -> None:
 
 
 def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
-    """The error of a sequence that does not fit into its window."""
+    """The error for a sequence that does not fit its window."""
     times = _times(branch.structure) - 1
     if times <= branch.window.length:
         return None
@@ -92,7 +92,7 @@ def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
 
 
 def _times(item: Variable | Structure) -> int:
-    """How many different timestamps the positive variables of a pattern without OR need."""
+    """How many distinct timestamps the positive variables of a pattern without OR need."""
     if isinstance(item, Variable):
         return int(item.kind is not Kind.NEGATED)
     inner = map(_times, item.items)
@@ -100,7 +100,7 @@ def _times(item: Variable | Structure) -> int:
 
 
 def _error(clauses: list[Clause], branch: Pattern) -> UnsatisfiablePatternError:
-    """The error that says of these clauses that they cannot all hold."""
+    """The error for clauses that cannot all hold."""
     chosen = set(clauses)
     found = [clause for clause in branch.conditions if clause in chosen]
     if len(found) == 1:
@@ -117,10 +117,7 @@ def _error(clauses: list[Clause], branch: Pattern) -> UnsatisfiablePatternError:
 
 
 def _contradiction(branch: Pattern) -> tuple[list[Clause], list[Clause]]:
-    """Clauses of a branch that cannot all hold, if any are found.
-
-    Twice: as an error names them, and with all that may be needed.
-    """
+    """Clauses of a branch that contradict each other: those to report, and all that may matter."""
     negated = {variable.name for variable in branch.negated}
     clauses = [
         clause
@@ -145,8 +142,7 @@ def _contradiction(branch: Pattern) -> tuple[list[Clause], list[Clause]]:
         found = order.contradiction()
         if found or not open_ones:
             return found, found
-        # An alternative that contradicts what must hold anyway can be left out; a last one must
-        # hold.
+        # Drop alternatives that contradict the facts; one that remains alone becomes a fact.
         undecided, decided = [], []
         for clause, comparisons in open_ones:
             possible = itertools.islice((c for c in comparisons if not order.excludes(c)), 2)
@@ -168,7 +164,7 @@ def _contradiction(branch: Pattern) -> tuple[list[Clause], list[Clause]]:
 
 
 def _reasons(facts: list[Fact], excluded: Sequence[Comparison]) -> list[Clause]:
-    """Clauses because of which none of the first of these comparisons can hold."""
+    """The clauses that exclude the first few of these comparisons."""
     found: list[Clause] = []
     for comparison in excluded[:_MOST_ALTERNATIVES]:
         alternative = Clause((comparison,))
@@ -180,7 +176,7 @@ def _reasons(facts: list[Fact], excluded: Sequence[Comparison]) -> list[Clause]:
 def _instances(
     clause: Clause, elements: Mapping[str, set[str]]
 ) -> Iterator[tuple[Comparison, ...]]:
-    """What ``clause`` says of any one event of each set, and of the first and last of those."""
+    """``clause`` for any one event of each Kleene set, and for the first and last events."""
     everywhere = {a.variable for a in clause.attributes() if a.element == "each"}
     named = [
         sorted(elements[name]) if name in everywhere else ["each"] for name in clause.variables
@@ -194,7 +190,7 @@ def _instances(
 
 
 def _settled(expression: Expression, places: Mapping[str, str]) -> Expression:
-    """``expression`` for one event of each set, with its constant parts calculated."""
+    """``expression`` for one event of each set, with constants folded."""
     match expression:
         case Attribute(variable, name, "each") if places[variable] != "each":
             return Attribute(variable, name, places[variable])
@@ -210,8 +206,8 @@ def _settled(expression: Expression, places: Mapping[str, str]) -> Expression:
 
 
 def _no_value(attribute: Attribute) -> np.ndarray:
-    raise AssertionError(f"{attribute} is no constant")
+    raise AssertionError(f"{attribute} is not a constant")
 
 
 def _no_code(text: str) -> float:
-    raise AssertionError(f"the text {text!r} cannot be calculated with")
+    raise AssertionError(f"arithmetic on the text {text!r}")

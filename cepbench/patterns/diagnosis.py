@@ -1,13 +1,12 @@
-"""What to tell the user about a text that is not a sentence of the pattern language."""
+"""Error messages for texts that are not valid patterns."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError, did_you_mean
 from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ class Span(NamedTuple):
     end: int
 
 
-#: What each token of the grammar is to a user, in the order in which they are listed.
+#: Description of each token of the grammar, in the order in which messages list them.
 _WORDS = {
     "PATTERN": "PATTERN",
     "WITHIN": "WITHIN",
@@ -44,32 +43,32 @@ _WORDS = {
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL")
 _KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN")
 
-#: Clauses of the other papers that this language has not.
+#: Clauses of other papers' languages that this one lacks.
 _OTHER_CLAUSES = ("RETURN", "HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
 
-#: Comparisons of SQL that this language has not, and how they are written here, with and without
-#: NOT before them; {x} is what stands before.
+#: SQL comparisons that this language lacks, and their equivalents without and with NOT; {x} is the
+#: left operand.
 _SQL = {
     "BETWEEN": ("{x} >= 1 AND {x} <= 2", "({x} < 1 OR {x} > 2)"),
     "IN": ("({x} = 1 OR {x} = 2)", "{x} != 1 AND {x} != 2"),
 }
 _SQL_TEXTS = ("LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR", "MATCHES", "CONTAINS")
 
-#: How far before a place words are looked for.
+#: How many characters before an error are searched for words.
 _NEARBY = 200
 
 
 def error_at(kind: type[PatternError], message: str, text: str, span: Span) -> PatternError:
     """An error of this kind that shows line, column and the offending text."""
     start = min(span.start, len(text.rstrip()))
-    # Counted by splitlines, as the error shows it; the sentinel keeps an empty last line.
+    # Split as the error splits it; the sentinel keeps an empty last line.
     lines = (text[:start] + "x").splitlines()
     rest = (text[start : span.end] + " ").splitlines()[0].rstrip()
     return kind(message, text=text, line=len(lines), column=len(lines[-1]), length=len(rest) or 1)
 
 
 def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
-    """The named error for what lark found: where, what was expected, and the nearest keyword."""
+    """The error for an unexpected token: position, what was expected, and the nearest keyword."""
     span, kind = _found(text, error)
     found = text[span.start : span.end]
     state = error.interactive_parser
@@ -93,7 +92,7 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
 
 
 def _found(text: str, error: UnexpectedInput) -> tuple[Span, str]:
-    """The offending piece and its token; an empty token for what no token begins with."""
+    """The offending span and its token's type, which is empty if no token matches there."""
     token: Token | None = getattr(error, "token", None)
     if token is None:
         start = error.pos_in_stream or 0
@@ -109,7 +108,7 @@ def _in_structure(stack: list[str]) -> bool:
 
 
 def _in_index(stack: list[str]) -> bool:
-    """Whether a square bracket is open behind a name (before other ones stands ``[attr]``)."""
+    """Whether the open square bracket follows a name, so that it is not that of ``[attr]``."""
     if "_LSQB" not in stack:
         return False
     before = stack[len(stack) - 2 - stack[::-1].index("_LSQB")]
@@ -117,7 +116,7 @@ def _in_index(stack: list[str]) -> bool:
 
 
 def _expected(accepted: set[str], stack: list[str]) -> str:
-    """The accepted tokens in words."""
+    """The accepted tokens as a message lists them."""
     words = {token: word for token, word in _WORDS.items() if token in accepted}
     parts: list[str] = []
     if "$END" in accepted:
@@ -125,7 +124,7 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
     if _in_index(stack):
         return "an index: [i], [i-1], [1], [last] or, in a function, [..i-1]"
     if _in_structure(stack) and len(words) > 1:
-        # Operators between items are possible nearly everywhere, and seldom what is missing.
+        # Infix operators are accepted nearly everywhere, and seldom what is missing.
         for token in ("AND", "OR", "_LPAR"):
             words.pop(token, None)
     if _in_structure(stack):
@@ -158,57 +157,57 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
 
 
 def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]) -> str:
-    """What the user probably meant, or nothing."""
+    """A suggestion of what was meant, or nothing."""
     found, before = text[span.start : span.end], text[: span.start].rstrip()
     in_structure = _in_structure(stack)
     if not stack and found.upper() in ("SELECT", "FROM", "MATCH_RECOGNIZE"):
-        return "; this is no SQL: PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 minutes"
+        return "; this is not SQL: PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 minutes"
     if found in ("'", '"'):
         return f"; the quote {found} is not closed"
     if found in ("&", "|"):
         return f"; write {'AND' if found == '&' else 'OR'}"
     if found in ("·", "…") or text[span.start : span.start + 3] == "...":
-        return "; a pattern names each of its parts, dots cannot stand for them"
+        return "; write out the parts that the dots stand for"
     if before.endswith("=") and found in ("<", ">"):
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
-        return "; texts stand in single quotes, double quotes are for names"
+        return "; texts take single quotes, names take double quotes"
     if found.upper() in ("WHERE", "STRATEGY") and {"WITHIN", "STRATEGY"} & set(stack):
         later = "WITHIN" if "WITHIN" in stack else "STRATEGY"
-        return f"; {found.upper()} stands before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
+        return f"; {found.upper()} comes before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
-        near = difflib.get_close_matches(found.upper(), usable, n=1)
-        if near:
-            return f"; did you mean {near[0]!r}?"
+        if hint := did_you_mean(found.upper(), usable):
+            return hint
         meant_as_name = in_structure and text[span.end :].lstrip()[:1] in (",", ")")
         if found.upper() in _KEYWORDS and (stack[-1:] == ["_DOT"] or meant_as_name):
-            return f'; {found} is a keyword, as a name it needs double quotes: "{found}"'
+            return f'; {found} is a keyword; as a name it needs double quotes: "{found}"'
     if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and in_structure:
-        return '; what is no plain name stands in double quotes, as "BRK.B" does'
+        return '; names that are not plain identifiers need double quotes, as in "BRK.B"'
     if not kind and found.isalpha() and in_structure:
-        return "; names with other than A-Z, a-z, 0-9 and _ stand in double quotes"
+        return "; names with characters other than A-Z, a-z, 0-9 and _ need double quotes"
     return ""
 
 
 def _misspelled_operator(
     text: str, span: Span, kind: str, stack: list[str]
 ) -> tuple[str, Span] | None:
-    """A name with an opening bracket behind it, where only operators have one."""
+    """The message for an unknown name before an opening bracket, where an operator belongs."""
     before = _word_before(text, span.start)
     if kind != "_LPAR" or before is None or not _in_structure(stack) or not stack:
         return None
     word, place = before
-    near = difflib.get_close_matches(word.upper(), _OPERATORS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
-    return f"unknown operator {word!r}; expected {listed}{hint}", place
+    return (
+        f"unknown operator {word!r}; expected {listed}{did_you_mean(word.upper(), _OPERATORS)}",
+        place,
+    )
 
 
 def _not_built_yet(
     text: str, span: Span, accepted: set[str], stack: list[str]
 ) -> tuple[str, Span] | None:
-    """What of the papers' languages this is that cannot be read yet, and where it stands."""
+    """The unsupported construct of another paper's language, if it is one, and its span."""
     found = text[span.start : span.end]
     if not stack:
         return None
@@ -230,7 +229,7 @@ def _not_built_yet(
 
 
 def _of_sql(text: str, span: Span, accepted: set[str], stack: list[str]) -> str | None:
-    """How to write a comparison of SQL that stands behind a value."""
+    """The equivalent of an SQL comparison after a value."""
     if "WHERE" not in stack or "COMPARE" not in accepted:
         return None
     words = text[span.start : span.start + _NEARBY].upper().split()
@@ -244,32 +243,32 @@ def _of_sql(text: str, span: Span, accepted: set[str], stack: list[str]) -> str 
         return f"the language has no {name}; write {_SQL[name][negated].format(x=value)}"
     if name in _SQL_TEXTS:
         return (
-            f"the language has no {name}, texts can only be = or !=; compute beforehand an "
-            "attribute that says which events fit, and compare that"
+            f"the language has no {name}, texts can only be = or !=; precompute an attribute that "
+            "marks the events that fit, and compare that"
         )
     if name == "IS":
         return (
-            "a missing value satisfies no comparison, so that IS NULL cannot be asked; for IS NOT "
+            "a missing value satisfies no comparison, so IS NULL cannot be expressed; for IS NOT "
             f"NULL write {value} = {value}"
         )
     return None
 
 
 def _word_before(text: str, start: int) -> tuple[str, Span] | None:
-    """The word that stands before a place, and where."""
+    """The word before ``start``, and its span."""
     begin = max(0, start - _NEARBY)
     found = re.search(r"([A-Za-z_]\w*)\s*\Z", text[begin:start])
     return None if found is None else (found[1], Span(begin + found.start(1), begin + found.end(1)))
 
 
 def instead_of(given: object) -> str:
-    """What to do with something that is no text of a pattern."""
+    """Advice for an object that is not a pattern's text."""
     if isinstance(given, Pattern):
-        return "; it is parsed already, use it as it is"
+        return "; it is already parsed, use it as it is"
     if isinstance(given, bytes | bytearray):
         return "; decode it: text.decode('utf-8')"
     if isinstance(given, os.PathLike):
         return "; read the file: path.read_text(encoding='utf-8')"
     if hasattr(given, "columns"):
-        return "; a stream is made of a table by cepbench.EventStream.from_pandas"
-    return "; write it as in 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"
+        return "; for a stream from a table use cepbench.EventStream.from_pandas"
+    return "; pass a text such as 'PATTERN SEQ(A a, B b) WITHIN 5 minutes'"

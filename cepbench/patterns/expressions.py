@@ -1,4 +1,4 @@
-"""Expressions and conditions of a WHERE clause, as frozen values that write themselves as text."""
+"""Expressions and conditions of a WHERE clause: frozen values whose ``str`` parses back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset({"PATTERN", "WHERE", "STRATEGY", "WITHIN", "SEQ", "AND", "OR", "NOT", "TRUE"})
 
-#: Deeper operators, and longer sums, than anybody writes; the rest of the code may recurse.
+#: Limit of nested operators and chained terms, so that the rest of the code may recurse.
 MAXIMUM_DEPTH = 60
 TOO_DEEP = f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter"
 
-#: Which events of a Kleene variable's set an attribute is read from, and how that is written.
+#: Which events of a Kleene set an attribute is read from, and the notation.
 ELEMENTS = {"each": "", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
 
 #: The functions over a Kleene variable's set.
@@ -30,10 +30,9 @@ AGGREGATES = ("sum", "avg", "min", "max", "count")
 class Attribute:
     """``variable.name``: an attribute of the event bound to a variable.
 
-    ``element`` matters where the variable is a Kleene one, bound to a set of events in order of
-    position: ``each`` (``b.x`` or ``b[i].x``; a condition must hold for every event of the set),
-    ``previous`` (``b[i-1].x``, the event before ``b[i]``), ``first`` (``b[1].x``) or ``last``
-    (``b[last].x``, ``b[b.LEN].x``). It is ``each`` for all other variables.
+    ``element`` selects events of a Kleene variable's set, ordered by position: ``each`` (``b.x``
+    or ``b[i].x``; a condition must hold for every event), ``previous`` (``b[i-1].x``), ``first``
+    (``b[1].x``) or ``last`` (``b[last].x``, ``b[b.LEN].x``). For other variables it is ``each``.
     """
 
     variable: str
@@ -46,11 +45,11 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``function(variable[].name)``: one value over the whole set of a Kleene variable.
+    """``function(variable[].name)``: one value over the set of a Kleene variable.
 
-    ``before`` says over the events before ``b[i]`` only, ``avg(b[..i-1].x)``: a condition with it
-    must hold for each i > 1. ``count`` is the number of events, whatever their values; the others
-    are missing if the value of any event is.
+    With ``before`` it is over the events before ``b[i]`` only, ``avg(b[..i-1].x)``, and its
+    condition must hold for each i > 1. ``count`` is the number of events, whatever their values;
+    the other functions are missing if any event's value is.
     """
 
     function: str
@@ -69,7 +68,7 @@ class Constant:
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and abs(self.value) > _LARGEST_FLOAT:
-            raise PatternError("a number beyond the range of a float")
+            raise PatternError("a number beyond the range of a float; use a smaller one")
 
     def __str__(self) -> str:
         return text_of(self)
@@ -80,7 +79,7 @@ class Negative:
     """Unary minus."""
 
     operand: Expression
-    #: How many operators are nested in each other here.
+    #: Nesting depth of operators.
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +96,7 @@ class Arithmetic:
     operator: str
     left: Expression
     right: Expression
-    #: How many operators are nested in each other here.
+    #: Nesting depth of operators.
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,7 +110,7 @@ Expression = Attribute | Aggregate | Constant | Negative | Arithmetic
 
 
 def _checked_depth(*operands: Expression) -> int:
-    """The depth of an operator over these, which are built first; refused beyond the limit."""
+    """The depth of an operator over these operands; an error beyond the limit."""
     depth = 1 + max(map(depth_of, operands))
     if depth > MAXIMUM_DEPTH:
         raise UnsupportedPatternError(f"an expression is {TOO_DEEP}")
@@ -119,7 +118,7 @@ def _checked_depth(*operands: Expression) -> int:
 
 
 def depth_of(expression: Expression) -> int:
-    """How many operators are nested in each other; 0 without any."""
+    """Nesting depth of operators; 0 without any."""
     return expression.depth if isinstance(expression, Negative | Arithmetic) else 0
 
 
@@ -127,7 +126,7 @@ _TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
-    """``expression`` as the language writes it; ``b[i].x`` for ``b.x`` of ``indexed`` variables."""
+    """``expression`` in the pattern language, with ``b[i].x`` for ``indexed`` variables."""
     match expression:
         case Attribute(variable, name, element):
             index = "[i]" if element == "each" and variable in indexed else ELEMENTS[element]
@@ -141,12 +140,12 @@ def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
             whole = float(value).is_integer() and abs(float(value)) < 1e15
             return str(int(value)) if whole else repr(float(value))
         case Negative(operand):
-            # Brackets keep -(5), the negative of a constant, apart from the constant -5.
+            # -(5), the negative of a constant, is not the constant -5.
             inner = text_of(operand, indexed)
             return f"-{inner}" if isinstance(operand, Attribute | Aggregate) else f"-({inner})"
         case Arithmetic(operator, left, right):
             sides = [text_of(left, indexed), text_of(right, indexed)]
-            # The grammar associates to the left, so an equally tight right side needs brackets.
+            # Operators associate to the left.
             for place, part in enumerate((left, right)):
                 if isinstance(part, Arithmetic):
                     looser = _TIGHTNESS[part.operator] < _TIGHTNESS[operator] + place
@@ -167,7 +166,7 @@ def terms_of(expression: Expression) -> Iterator[Attribute | Aggregate]:
 
 
 def attributes_of(expression: Expression) -> Iterator[Attribute]:
-    """The attributes that an expression reads, inside of aggregates too, left to right."""
+    """The attributes that an expression reads, also inside aggregates, left to right."""
     for term in terms_of(expression):
         yield term.attribute if isinstance(term, Aggregate) else term
 
@@ -187,12 +186,12 @@ class Comparison:
         return f"{self.left} {self.operator} {self.right}"
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
-        """The attributes and aggregates of either side, left to right."""
+        """The attributes and aggregates of both sides, left to right."""
         yield from terms_of(self.left)
         yield from terms_of(self.right)
 
     def attributes(self) -> Iterator[Attribute]:
-        """The attributes that either side reads, left to right."""
+        """The attributes that both sides read, left to right."""
         yield from attributes_of(self.left)
         yield from attributes_of(self.right)
 
@@ -202,7 +201,7 @@ Conjunct = tuple[Comparison, ...]
 
 
 def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    """``conjuncts`` without those that repeat or are weaker than another one."""
+    """``conjuncts`` without duplicates and without those implied by another one."""
     written: dict[frozenset[Comparison], Conjunct] = {}
     for conjunct in conjuncts:
         written.setdefault(frozenset(conjunct), conjunct)
@@ -210,8 +209,8 @@ def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
         return ((),)
     if len(written) == 1:
         return tuple(written.values())
-    # Shorter ones first, as only they can imply; each under the comparison that is in fewest, for
-    # whatever it implies must have that one too.
+    # Only a shorter conjunct can imply another; each is indexed by its rarest comparison, which
+    # every conjunct that it implies must contain.
     number = Counter(itertools.chain.from_iterable(written))
     kept: set[frozenset[Comparison]] = set()
     under: dict[Comparison, list[frozenset[Comparison]]] = {}
@@ -226,12 +225,12 @@ def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
 class Clause:
     """One conjunct of the WHERE clause: a disjunction of comparisons over at most two variables.
 
-    Where it mentions a Kleene variable by ``each``, it must hold for each event of the set; where
-    also by ``previous`` or an aggregate ``before``, for each i > 1.
+    With a Kleene variable's ``each`` it must hold for each event of the set; with ``previous`` or
+    an aggregate ``before``, for each i > 1.
     """
 
     comparisons: Conjunct
-    #: Names of the variables it mentions, each once, in order of first mention.
+    #: Names of its variables, in order of first mention.
     variables: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -252,22 +251,22 @@ class Clause:
             yield from comparison.terms()
 
     def attributes(self) -> Iterator[Attribute]:
-        """The attributes that any comparison reads."""
+        """The attributes that its comparisons read."""
         for comparison in self.comparisons:
             yield from comparison.attributes()
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether each event of a Kleene variable's set can be tested by itself."""
+        """Whether each event of a Kleene set can be tested by itself."""
         return all(isinstance(t, Attribute) and t.element == "each" for t in self.terms())
 
     @property
     def is_running(self) -> bool:
-        """Whether it ranges over i > 1: it mentions ``b[i-1]`` or an aggregate before ``b[i]``."""
+        """Whether it ranges over i > 1: it has ``b[i-1]`` or an aggregate before ``b[i]``."""
         return any(_is_running(term) for term in self.terms())
 
     def running_variables(self) -> set[str]:
-        """The variables over whose events i > 1 it ranges; at most one in a valid pattern."""
+        """The variables whose index i > 1 it ranges over; at most one in a valid pattern."""
         found = set()
         for term in self.terms():
             if _is_running(term):

@@ -1,4 +1,4 @@
-"""A pattern as users hand it in: the object, or its text."""
+"""Pattern arguments: a Pattern or its text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cepbench.patterns.parse import parse
 
 
 def pattern_from(given: Any) -> Pattern:
-    """The pattern that somebody means: a text is parsed.
+    """The pattern of an argument; a text is parsed.
 
     Raises
     ------
     PatternError
-        If it is neither a pattern nor a text, or the text is no sentence of the language.
+        If it is neither a pattern nor a text, or the text is not a valid pattern.
     """
     if isinstance(given, Pattern):
         return given
@@ -24,5 +24,5 @@ def pattern_from(given: Any) -> Pattern:
         return parse(given)
     raise PatternError(
         f"pattern must be a Pattern or its text, not {kind_of(given)}; write "
-        'cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes"), and see to the order of the arguments'
+        'cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes"), and check the order of the arguments'
     )

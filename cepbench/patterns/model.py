@@ -1,16 +1,16 @@
 """The pattern model: operators over typed variables, conditions in CNF, a strategy and a window.
 
-Everything is frozen and compares by value; ``str`` writes text that parses back to an equal
-object. Structures are in :mod:`cepbench.patterns.structure`, conditions in
-:mod:`cepbench.patterns.expressions`; both are importable from here.
+Everything is frozen and compares by value; ``str`` gives text that parses back to an equal
+object. :mod:`cepbench.patterns.structure` and :mod:`cepbench.patterns.expressions` are re-exported.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 
@@ -68,7 +68,7 @@ NANOSECONDS = {
     "days": 86_400 * 10**9,
 }
 
-#: The longest window, in nanoseconds or ticks: differences of timestamps fit 64 bits with it.
+#: The longest window in nanoseconds or ticks, so that timestamp arithmetic fits 64 bits.
 _LONGEST = 2**61
 
 #: Names of the event selection strategies [kolchinsky2018]_, section 5.2.
@@ -77,13 +77,13 @@ STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity")
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """STRATEGY: which of the fitting events may form a match.
+    """STRATEGY: the event selection strategy.
 
     ``any``: every combination (skip-till-any-match). ``consuming``: an event is in at most one
     match, which [kolchinsky2018]_ calls skip-till-next-match; matches are taken in the order of
     the position of their last event, then of the tuple of their positions.
-    ``strict_contiguity``: the events of a match are neighbours in the stream;
-    ``partition_contiguity``: neighbours among the events that share the value of ``attribute``.
+    ``strict_contiguity``: the events of a match are adjacent in the stream;
+    ``partition_contiguity``: adjacent among the events that share the value of ``attribute``.
     """
 
     name: str = "any"
@@ -110,13 +110,13 @@ class Strategy:
         return f"{self.name}({quoted_unless_plain(self.attribute)})"
 
 
-#: Skip-till-any-match, the strategy of a pattern that names none.
+#: Skip-till-any-match, the default.
 ANY = Strategy("any")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN: the largest allowed difference of two timestamps of a match (closed).
+    """WITHIN: the largest difference between two timestamps of a match (inclusive).
 
     ``unit`` is a key of :data:`NANOSECONDS`, or ``units`` for ticks of an integer time column.
     """
@@ -131,7 +131,7 @@ class Window:
         given: object = self.amount
         if isinstance(given, bool) or not isinstance(given, Real):
             kind = type(given).__name__
-            raise PatternError(f"WITHIN takes a number and a unit, and the number is a {kind}")
+            raise PatternError(f"WITHIN takes a number and a unit; the number is a {kind}")
         try:
             amount = float(given)
         except OverflowError:
@@ -148,17 +148,17 @@ class Window:
 
     @property
     def is_datetime(self) -> bool:
-        """Whether the window is meant for datetime columns (else for integer time)."""
+        """Whether the window is for datetime columns (else for integer time)."""
         return self.unit != "units"
 
     @property
     def length(self) -> int:
-        """In nanoseconds, or in ticks for ``units``; fractions of those never matter."""
+        """In nanoseconds, or in ticks for ``units``, rounded down."""
         return int(round(self.amount * NANOSECONDS.get(self.unit, 1), 6))
 
     @property
     def seconds(self) -> float:
-        """In seconds, or in ticks for ``units``: the scale on which arrival rates are given."""
+        """In seconds, or in ticks for ``units``: the time unit of arrival rates."""
         return self.length / 1e9 if self.is_datetime else float(self.length)
 
     def __str__(self) -> str:
@@ -174,8 +174,8 @@ class Pattern:
     structure : Structure
         SEQ, AND and OR over variables, nested to any depth.
     conditions : tuple of Clause
-        The WHERE clause in conjunctive normal form; empty if there is none. Conjuncts that repeat
-        or are weaker than another one are left out.
+        The WHERE clause in conjunctive normal form, without implied conjuncts; empty if there is
+        none.
     window : Window
         The WITHIN clause.
     strategy : Strategy, default ANY
@@ -184,7 +184,7 @@ class Pattern:
     Raises
     ------
     PatternError
-        If its parts do not fit together, see :mod:`cepbench.patterns.validity`.
+        If its parts are inconsistent, see :mod:`cepbench.patterns.validity`.
     """
 
     structure: Structure
@@ -203,22 +203,22 @@ class Pattern:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables, negated ones too, each once, in the order in which they were written."""
+        """All variables, negated ones included, in order of appearance."""
         return tuple(dict.fromkeys(self.structure.variables()))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of all variables, negated ones too, in the order in which they were written."""
+        """Names of all variables, negated ones included, in order of appearance."""
         return tuple(variable.name for variable in self.variables)
 
     @cached_property
     def positive(self) -> tuple[Variable, ...]:
-        """The plain and the Kleene variables: what a match binds to events."""
+        """The plain and the Kleene variables, which a match binds to events."""
         return tuple(v for v in self.variables if v.kind is not Kind.NEGATED)
 
     @cached_property
     def positive_names(self) -> tuple[str, ...]:
-        """Names of the plain and the Kleene variables, the columns of a result's matches."""
+        """Names of the positive variables, the columns of a result's matches."""
         return tuple(variable.name for variable in self.positive)
 
     @cached_property
@@ -231,30 +231,23 @@ class Pattern:
         """The outermost operator."""
         return self.structure.operator
 
-    @property
-    def is_simple(self) -> bool:
-        """Whether it has a single n-ary operator [kolchinsky2018]_, section 2.1."""
-        return all(isinstance(item, Variable) for item in self.structure.items)
-
     def branches(self) -> tuple[Pattern, ...]:
-        """The disjunctive normal form: patterns without OR whose matches make up this one's.
+        """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
-        In the order of writing, each with this pattern's window and strategy and with the
-        conditions all of whose variables it has; ``(self,)`` if there is no OR
-        [kolchinsky2018]_, section 4.
+        Each has this pattern's window and strategy, and the conditions all of whose variables it
+        has; ``(self,)`` if there is no OR [kolchinsky2018]_, section 4.
         """
         return tuple(dict.fromkeys(self.iter_branches()))
 
     def iter_branches(self) -> Iterator[Pattern]:
-        """The branches one by one, for whoever may not need all of them; equal ones twice."""
+        """The branches lazily; equal ones are repeated."""
         structures = self.structure.alternatives()
         if structures == (self.structure,):
             yield self
             return
         for structure in structures:
             names = {variable.name for variable in structure.variables()}
-            # Made without the checks of a new one: whatever holds of all conditions and branches
-            # holds of these.
+            # Bypasses __post_init__: the pattern was checked as a whole.
             branch = object.__new__(Pattern)
             vars(branch).update(
                 structure=structure,
@@ -265,13 +258,37 @@ class Pattern:
             yield branch
 
     def clauses_between(self, first: str, second: str) -> tuple[Clause, ...]:
-        """The conditions over exactly these two variables, or over one if both are the same."""
+        """The conditions over exactly these two variables, or over the one if they are equal."""
         wanted = {first, second}
         return tuple(clause for clause in self.conditions if set(clause.variables) == wanted)
 
+    def with_partition(self) -> Pattern:
+        """The pattern with equality of the partition's attribute as conditions.
+
+        Partition contiguity [kolchinsky2018]_, section 5.2, thereby needs no conditions of its
+        own: every pair of events is compared, so that each join can filter. Other strategies
+        leave the pattern as it is.
+        """
+        name = self.strategy.attribute
+        if name is None:
+            return self
+        pairs = [
+            (Attribute(x, name), Attribute(y, name))
+            for x, y in itertools.combinations(self.positive_names, 2)
+        ]
+        pairs += [
+            (Attribute(v.name, name, "previous"), Attribute(v.name, name))
+            for v in self.positive
+            if v.kind is Kind.KLEENE
+        ]
+        if len(self.positive) == 1:
+            # A missing value is in no partition: it differs from itself.
+            pairs += [(Attribute(x, name), Attribute(x, name)) for x in self.positive_names]
+        equal = tuple(Clause((Comparison("=", one, other),)) for one, other in pairs)
+        return replace(self, conditions=self.conditions + equal)
+
     def __str__(self) -> str:
-        # Brackets only where a disjunction stands beside other conjuncts: NOT, AND, OR bind in
-        # this order, as in SQL.
+        # AND binds tighter than OR, as in SQL.
         parts = [
             f"({clause})"
             if len(clause.comparisons) > 1 and len(self.conditions) > 1
@@ -283,7 +300,7 @@ class Pattern:
         return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}"
 
     def describe(self) -> str:
-        """The pattern over several lines, one conjunct a line."""
+        """The pattern over several lines, one per conjunct."""
         lines = [f"PATTERN {self.structure}"]
         for number, clause in enumerate(self.conditions):
             text = f"({clause})" if len(clause.comparisons) > 1 else f"{clause}"

@@ -1,10 +1,9 @@
 """Conditions of a WHERE clause, and their conjunctive normal form.
 
-A comparison with a missing value is neither true nor false but unknown, as in SQL, and a
-condition selects where it is true. Everything done here keeps that: pushing NOT inwards (the
-opposite operator is unknown where the operator is), de Morgan's and the distributive laws,
-and leaving out duplicates and conjuncts that another one implies. ``x < y OR x >= y`` is
-*not* always true and therefore stays.
+A comparison with a missing value is unknown, as in SQL's three-valued logic, and a condition
+selects where it is true. Every rewriting preserves that: pushing NOT inwards (the opposite
+operator is unknown where the operator is), de Morgan's and the distributive laws, and dropping
+duplicate and implied conjuncts. ``x < y OR x >= y`` is *not* always true and is kept.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.arrays import comparison_holds
 from cepbench.patterns.model import Attribute, Comparison, Conjunct, without_implied
 
-#: Largest number of conjuncts that a condition may grow to while it is being rewritten.
+#: Limit of a condition's conjuncts during rewriting.
 MAXIMUM_CONJUNCTS = 1024
 
-#: Largest number of comparisons that these may have together, or of conjuncts tried in all.
+#: Limit of their comparisons in total, and of the conjuncts tried.
 MAXIMUM_WORK = 50_000
 
-#: The comparison that is true where the other one is false, and unknown where it is unknown.
+#: The negation of each operator.
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 
 
@@ -54,7 +53,7 @@ Condition = Comparison | Negation | Conjunction | Disjunction
 
 
 def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
-    """Conjuncts that are true together exactly where ``condition`` is true.
+    """The conjuncts of ``condition``: all are true exactly where it is.
 
     Parameters
     ----------
@@ -63,15 +62,14 @@ def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
     Returns
     -------
     tuple of tuple of Comparison
-        In the order in which they were written, without duplicates and without conjuncts that
-        another one implies. Comparisons of constants are decided: no conjuncts at all means
-        always true, a single empty conjunct never true.
+        In order of appearance, without duplicates and implied conjuncts. Comparisons of constants
+        are folded: no conjuncts means always true, a single empty conjunct never true.
 
     Raises
     ------
     UnsupportedPatternError
-        If more than :data:`MAXIMUM_CONJUNCTS` conjuncts would have to be looked at for one OR, or
-        more than :data:`MAXIMUM_WORK` of them or of their comparisons in all.
+        If one OR would take more than :data:`MAXIMUM_CONJUNCTS` conjuncts, or all together more
+        than :data:`MAXIMUM_WORK` conjuncts or comparisons.
     """
     parts = _conjoined(condition)
     return without_implied(
@@ -80,7 +78,7 @@ def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
 
 
 def _conjoined(condition: Condition) -> Iterator[tuple[Condition, bool]]:
-    """What must hold together, in order; each with whether it is negated."""
+    """The top-level conjuncts in order, each with whether it is negated."""
     waiting = [(condition, False)]
     while waiting:
         part, negated = waiting.pop()
@@ -94,10 +92,10 @@ def _conjoined(condition: Condition) -> Iterator[tuple[Condition, bool]]:
 
 
 class _Rewriting:
-    """Distribution of OR over AND; a conjunct is an integer with a bit for each comparison.
+    """Distribution of OR over AND; a conjunct is a bit set of comparisons, held in an integer.
 
-    Joining two conjuncts and finding that one implies another take a machine instruction per 64
-    comparisons so. The bits are numbered in the order of writing.
+    Uniting two conjuncts and testing implication take one machine instruction per 64 comparisons.
+    Bits are numbered in order of appearance.
     """
 
     def __init__(self) -> None:
@@ -133,8 +131,8 @@ class _Rewriting:
                 return _absorbed(conjuncts)
 
     def _distributed(self, forms: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-        """The disjunction of these forms."""
-        # What is a single conjunct goes into all; of equal forms one is enough.
+        """The normal form of the disjunction of ``forms``."""
+        # A form of a single conjunct is united with all; equal forms are taken once.
         everywhere = 0
         different: dict[tuple[int, ...], None] = {}
         for form in forms:
@@ -154,14 +152,13 @@ class _Rewriting:
 
 def _too_large() -> UnsupportedPatternError:
     return UnsupportedPatternError(
-        f"this condition becomes more than {MAXIMUM_CONJUNCTS} conjuncts, or {MAXIMUM_WORK} "
-        "comparisons, when it is written as a conjunction of disjunctions; use fewer ANDs inside "
-        "of ORs"
+        f"this condition has more than {MAXIMUM_CONJUNCTS} conjuncts, or {MAXIMUM_WORK} "
+        "comparisons, in conjunctive normal form; use fewer ANDs inside ORs"
     )
 
 
 def _absorbed(conjuncts: Iterable[int]) -> tuple[int, ...]:
-    """``conjuncts`` without those that repeat or, unless there are too many, that others imply."""
+    """``conjuncts`` without duplicates and, unless there are too many, without implied ones."""
     different = tuple(dict.fromkeys(conjuncts))
     if 0 in different:
         return (0,)
@@ -176,7 +173,7 @@ def _absorbed(conjuncts: Iterable[int]) -> tuple[int, ...]:
 
 
 def _bits(conjunct: int) -> Iterable[int]:
-    """The numbers of the bits that are set, the smallest first."""
+    """The indices of the bits set, ascending."""
     return (number for number, bit in enumerate(reversed(f"{conjunct:b}")) if bit == "1")
 
 
@@ -187,6 +184,6 @@ def _constant_holds(comparison: Comparison) -> bool:
         return codes.setdefault(text, float(len(codes)))
 
     def values(attribute: Attribute) -> np.ndarray:
-        raise AssertionError(f"{attribute} is no constant")
+        raise AssertionError(f"{attribute} is not a constant")
 
     return bool(comparison_holds(comparison, values, code))

@@ -1,9 +1,8 @@
-"""What comparisons that hold together say of the order of their expressions.
+"""The order of expressions that a set of comparisons implies.
 
-Each expression is opaque: nothing is known of ``a.x + 1`` but that it is one number. Comparisons
-are steps upwards, some of them strict; expressions on a circle are equal, so that a circle with a
-strict step in it, or with two constants, is a contradiction. Everything but :meth:`Order.excludes`
-takes time in proportion to the comparisons.
+Expressions are opaque: ``a.x + 1`` is just a number. Comparisons are edges upwards, some strict;
+expressions on a cycle are equal, so a cycle with a strict edge, or with two constants, is a
+contradiction. Everything but :meth:`Order.excludes` takes time linear in the comparisons.
 """
 
 from __future__ import annotations
@@ -15,32 +14,32 @@ from collections.abc import Iterable, Sequence
 
 from cepbench.patterns.expressions import Clause, Comparison, Constant, Expression
 
-#: A comparison that holds, and the clause that says so.
+#: A comparison that holds, and the clause that it is from.
 Fact = tuple[Comparison, Clause]
 
 _MIRRORED = {">": "<", ">=": "<="}
 
-#: A constant that an expression is not above (or below), and whether it is not that one either.
+#: A constant bound of an expression, and whether it is strict.
 _Bound = tuple[float, bool]
 
 
 class Order:
-    """The order that facts make.
+    """The order that facts imply.
 
     Parameters
     ----------
     facts : sequence of (Comparison, Clause)
     steps : int
-        How many steps :meth:`excludes` may go in all, before it says that it does not know.
+        Budget of :meth:`excludes` over all calls; beyond it, nothing is known to be excluded.
     """
 
     def __init__(self, facts: Sequence[Fact], steps: int) -> None:
         self.steps_left = steps
-        #: Clauses with a comparison that no value satisfies.
+        #: Clauses with a comparison to NaN.
         self._never = [clause for comparison, clause in facts if _has_nan(comparison)]
         self._unequal: list[tuple[int, int, Clause]] = []
         self._numbers: dict[Expression, int] = {}
-        #: Expression -> the expressions not below it, with whether above, and why.
+        #: Expression → the expressions not below it, whether strictly above, and the clause.
         self._up: list[list[tuple[int, bool, Clause | None]]] = []
         for comparison, clause in facts:
             operator, left, right = _upwards(comparison)
@@ -55,10 +54,10 @@ class Order:
         ordered = sorted(filter(_is_number, self._constants), key=lambda c: float(c.value))
         for smaller, larger in itertools.pairwise(ordered):
             self._up[self._numbers[smaller]].append((self._numbers[larger], True, None))
-        #: Expression -> its class of equal ones; classes are numbered from above to below.
-        self._class, self._members = _circles(self._up)
+        #: Expression → its equivalence class; classes are numbered from top to bottom.
+        self._class, self._members = _components(self._up)
         self._value = {self._class[self._numbers[c]]: c for c in self._constants}
-        #: Classes that are a number, and which.
+        #: Class → its number, of classes that are equal to one.
         self._fixed = {here: float(c.value) for here, c in self._value.items() if _is_number(c)}
         self._ceilings, self._floors = self._bounds()
 
@@ -71,7 +70,7 @@ class Order:
     # -- contradictions -------------------------------------------------------------------------
 
     def contradiction(self) -> list[Clause]:
-        """Clauses that cannot all hold; none if the facts fit together."""
+        """Clauses that cannot all hold; none if the facts are consistent."""
         if self._never:
             return self._never[:1]
         for low, steps in enumerate(self._up):
@@ -90,7 +89,7 @@ class Order:
         return []
 
     def _path(self, start: int, end: int) -> list[Clause]:
-        """Why ``start`` is not above ``end``, both of one class."""
+        """The clauses on a path from ``start`` to ``end``, both of one class."""
         came_from: dict[int, tuple[int, Clause | None]] = {start: (start, None)}
         waiting = deque([start])
         while end not in came_from:
@@ -106,10 +105,10 @@ class Order:
                 found.append(why)
         return found
 
-    # -- what can hold besides ------------------------------------------------------------------
+    # -- exclusion ------------------------------------------------------------------------------
 
     def excludes(self, comparison: Comparison) -> bool:
-        """Whether ``comparison`` is known to contradict the facts, which do not themselves."""
+        """Whether ``comparison`` is known to contradict the facts, which must be consistent."""
         if _has_nan(comparison):
             return True
         operator, left, right = _upwards(comparison)
@@ -143,8 +142,8 @@ class Order:
         return left == right or (here is not None and here == self._class_of(right))
 
     def _reaches(self, start: int, end: int, *, strict: bool) -> bool:
-        """Whether steps lead up from one class to another, other than over numbers."""
-        # Those above have smaller numbers, see _circles.
+        """Whether a path leads up from one class to another without passing a number."""
+        # Classes above have smaller indices, see _components.
         seen = {(start, False)}
         waiting = [(start, False)]
         while waiting and self.steps_left > 0:
@@ -165,7 +164,7 @@ class Order:
         return None if number is None else self._class[number]
 
     def _value_of(self, expression: Expression) -> Constant | None:
-        """The constant that an expression is known to be equal to."""
+        """The constant that an expression is known to equal."""
         if isinstance(expression, Constant):
             return expression
         here = self._class_of(expression)
@@ -178,7 +177,7 @@ class Order:
         return None if here is None else bounds[here]
 
     def _bounds(self) -> tuple[list[_Bound | None], list[_Bound | None]]:
-        """For each class the least number that it is not above, and the largest not above it."""
+        """For each class its least upper and its greatest lower constant bound."""
         classes = range(len(self._members))
         ceilings: list[_Bound | None] = [None for _ in classes]
         floors: list[_Bound | None] = [None for _ in classes]
@@ -202,20 +201,20 @@ class Order:
         return ceilings, floors
 
     def _steps_from(self, here: int) -> Iterable[tuple[int, bool]]:
-        """The classes just above one, and whether strictly."""
+        """The classes one edge above ``here``, and whether strictly."""
         for member in self._members[here]:
             for there, strict, _ in self._up[member]:
                 if self._class[there] != here:
                     yield self._class[there], strict
 
 
-def _circles(
+def _components(
     up: Sequence[Sequence[tuple[int, bool, Clause | None]]],
 ) -> tuple[list[int], list[list[int]]]:
     """Tarjan's strongly connected components, without recursion.
 
-    Returns the component of each node, and the nodes of each; what a component leads to has a
-    smaller number.
+    Returns the component of each node, and the nodes of each component, in reverse topological
+    order.
     """
     component = [-1] * len(up)
     members: list[list[int]] = []

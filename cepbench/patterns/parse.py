@@ -1,9 +1,9 @@
 """Pattern text → :class:`~cepbench.patterns.model.Pattern`.
 
-``grammar.lark`` says what a sentence is, :mod:`cepbench.patterns.diagnosis` what to tell the
-user about one that is none; here a parse tree becomes a pattern. The language is that of
-[kolchinsky2018]_, section 2.1, with the spellings of the other papers and the time units, texts
-and parameters that data need; docs/language.md shows all of it.
+``grammar.lark`` defines the language, :mod:`cepbench.patterns.diagnosis` the messages of syntax
+errors; this module turns parse trees into patterns. The language is that of [kolchinsky2018]_,
+section 2.1, with the spellings of other papers, time units, texts and parameters; docs/language.md
+is its reference.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from cepbench.patterns.model import (
     Window,
 )
 from cepbench.patterns.normal_form import conjunctive_normal_form
-from cepbench.patterns.read_conditions import ConditionReader, conjoined
-from cepbench.patterns.read_structure import StructureReader
-from cepbench.patterns.source import (
-    Source,
+from cepbench.patterns.pattern_text import (
+    PatternText,
     name_of,
     names_in,
     nodes_of,
     tokens_of,
 )
+from cepbench.patterns.read_conditions import ConditionReader, conjoined
+from cepbench.patterns.read_structure import StructureReader
 from cepbench.patterns.validity import check_structures
 
 if TYPE_CHECKING:
     from lark import Lark, Token
 
-    from cepbench.patterns.source import Node
+    from cepbench.patterns.pattern_text import Node
 
 _ABBREVIATIONS = {
     "milliseconds": ("millisecond", "millis", "msecs", "msec", "ms"),
@@ -67,50 +67,50 @@ _AMOUNT_AND_UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s
 #: Strategies by name; SASE+ [agrawal2008]_ has a longer one for the default.
 _STRATEGY_NAMES = {**{name: name for name in STRATEGIES}, "skip_till_any_match": "any"}
 
-#: Two papers give this name to two strategies, so it is no name of either.
+#: Two papers give this name to two different strategies.
 _AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
 def parse(
     text: str, parameters: Mapping[str, float | str] | None = None, /, **named: float | str
 ) -> Pattern:
-    """Read a pattern.
+    """Parse a pattern.
 
     Parameters
     ----------
     text : str
         ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit``; SEQ,
-        AND and OR may be nested, items may stand under NOT and KL, WHERE and STRATEGY may be
-        missing. ``:name`` or, where no variable is called so, ``name`` stands for the value of a
-        parameter. docs/language.md shows all constructs and spellings.
+        AND and OR may be nested, items may be under NOT and KL, WHERE and STRATEGY are optional.
+        ``:name``, or ``name`` where no variable has it, is the value of a parameter.
+        docs/language.md lists all constructs and spellings.
     parameters, named : mapping of str to float or str
-        Values of the parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
+        Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
 
     Returns
     -------
     Pattern
-        Its conditions in conjunctive normal form; ``str`` of it parses back to an equal pattern.
+        With conditions in conjunctive normal form; its ``str`` parses back to an equal pattern.
 
     Raises
     ------
     PatternSyntaxError
-        If the text is not a sentence of the language.
+        If the text does not follow the grammar.
     PatternNameError
-        For an unknown variable, unit, strategy or parameter, a variable that stands for two items
-        that can meet, and a parameter that is given but not used.
+        For an unknown variable, unit, strategy or parameter, a variable of two items of one
+        branch, and an unused parameter.
     PatternOperatorError
-        For NOT and KL over more than a single event type, a pattern or branch of negated items
-        only, elements and aggregates of variables that are not Kleene ones, and conditions
+        For NOT and KL over more than one event type, a pattern or branch of negated items
+        only, indices and aggregates of variables that are not Kleene ones, and conditions
         between two negated variables.
     UnsatisfiablePatternError
-        If no stream can have a match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
+        If it cannot match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
     UnsupportedPatternError
-        For a condition that ties more than two variables together, and for constructs which are
-        known from the literature but not built yet.
+        For a conjunct over more than two variables, and for constructs of the literature that
+        are not supported.
     PatternError
-        For conditions over variables of different branches, a text where a number must stand, a
-        window beyond the range of timestamps, and whatever is no text.
+        For conditions over variables of different branches, a text in place of a number, a
+        window beyond the range of timestamps, and an argument that is not a text.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def parse(
         raise PatternNameError(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
-    reader = _Reader(Source(text, {**(parameters or {}), **named}))
+    reader = _Reader(PatternText(text, {**(parameters or {}), **named}))
     with _collecting_later():
         pattern = reader.pattern(_tree(text))
         with reader.errors_with_places():
@@ -144,22 +144,17 @@ def parse(
 
 
 def reread(text: str) -> Pattern:
-    """The pattern that ``str`` wrote as ``text``, even one that can have no match.
+    """Parse the ``str`` of a pattern, without the check that it can match.
 
-    A pattern built by hand may contradict itself, as an alternative inside of OR may; :func:`parse`
-    would refuse it.
+    Patterns built by hand and branches of OR may be unsatisfiable.
     """
     with _collecting_later():
-        return _Reader(Source(text, {})).pattern(_tree(text))
+        return _Reader(PatternText(text, {})).pattern(_tree(text))
 
 
 @contextlib.contextmanager
 def _collecting_later() -> Iterator[None]:
-    """No garbage collection meanwhile.
-
-    Trees only grow while a text is read, and are no circles; looking through them again and again
-    takes 40 % of the time of a long text.
-    """
+    """Suspend garbage collection, which takes 40 % of the time of parsing a long text."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -171,14 +166,13 @@ def _collecting_later() -> Iterator[None]:
 
 @functools.cache
 def _parser() -> Lark:
-    # Imported and built at first use: importing cepbench must stay quick.
+    # At first use, to keep ``import cepbench`` fast.
     from lark import Lark
 
     grammar = importlib.resources.files("cepbench.patterns").joinpath("grammar.lark")
-    # The basic lexer reserves keywords everywhere; a contextual one would read a misplaced
-    # WITHIN as a name and complain about the next word.
-    # Tokens know their places, so lark need not work out those of all trees, which takes as long
-    # as the parsing itself; see span_of.
+    # The basic lexer reserves keywords everywhere; a contextual one would take a misplaced WITHIN
+    # for a name and report the next word. Positions come from tokens (span_of): propagating them
+    # to all trees would double the time.
     return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", keep_all_tokens=True)
 
 
@@ -192,16 +186,16 @@ def _tree(text: str) -> Node:
 
 
 class _Reader:
-    """One pattern under construction: its text, and where its parts stand in it."""
+    """A pattern under construction: its text, and the positions of its parts."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: PatternText) -> None:
         self._source = source
         self._structures = StructureReader(source)
         self._clauses: dict[Clause, Node] = {}
         self._root: Node | None = None
 
     def pattern(self, tree: Node) -> Pattern:
-        """The pattern that the whole parse tree stands for."""
+        """The pattern of the whole parse tree."""
         root, *clauses = nodes_of(tree)
         self._root = root
         parts = {part.data: part for part in clauses}
@@ -221,7 +215,7 @@ class _Reader:
             if strategy is not None:
                 self._source.fail(
                     PatternSyntaxError,
-                    "the WHERE clause names a strategy already; leave out one of them",
+                    "the WHERE clause already names a strategy; remove one of them",
                     parts["strategy"],
                 )
             strategy = self._strategy(parts["strategy"])
@@ -232,7 +226,7 @@ class _Reader:
 
     @contextlib.contextmanager
     def errors_with_places(self) -> Iterator[None]:
-        """Errors about a clause or variable show where it stands."""
+        """Add positions to errors about a clause or variable."""
         try:
             yield
         except PatternError as error:
@@ -260,8 +254,8 @@ class _Reader:
                 if () in conjuncts:
                     self._source.fail(
                         UnsatisfiablePatternError,
-                        "this condition is never true, so the pattern can have no match; correct "
-                        "it, or leave it out",
+                        "this condition is never true, so the pattern cannot match; correct or "
+                        "remove it",
                         part,
                     )
                 for conjunct in conjuncts:
@@ -290,11 +284,11 @@ class _Reader:
         if name.lower() != "partition_contiguity":
             return self._named_strategy(name, None, name)
         if len(set(attributes)) != 1:
-            found = f"there are {', '.join(attributes)}" if attributes else "there is none"
+            found = f"found {', '.join(attributes)}" if attributes else "found none"
             self._source.fail(
                 PatternError,
-                "partition_contiguity takes its attribute from one condition such as [symbol], "
-                f"and {found}; write STRATEGY partition_contiguity(symbol) after the conditions",
+                "partition_contiguity takes its attribute from one condition such as [symbol], but "
+                f"{found}; write STRATEGY partition_contiguity(symbol) after the conditions",
                 name,
             )
         return self._named_strategy(name, attributes[0], name)
@@ -306,7 +300,7 @@ class _Reader:
                 PatternNameError,
                 f"{_AMBIGUOUS_STRATEGY} has two meanings: `consuming` (Kolchinsky & Schuster), an "
                 "event is in at most one match; `next` (SASE+), each run of the automaton takes "
-                "the next event that fits, which no engine here supports yet. For the first, "
+                "the next event that fits, which no engine here supports yet. For the former, "
                 "write STRATEGY consuming",
                 name,
             )
@@ -337,7 +331,7 @@ class _Reader:
         if missing:
             self._source.fail(
                 PatternNameError,
-                f"variable {missing[0]} is not listed, but a strategy is for the whole pattern; "
+                f"variable {missing[0]} is not listed, but a strategy applies to the whole pattern; "
                 f"list {', '.join(variables)}",
                 tree,
             )
@@ -378,7 +372,7 @@ class _Reader:
         try:
             number = float(amount)
         except ValueError:
-            self._source.fail(PatternError, f"{amount!r} is no number", place)
+            self._source.fail(PatternError, f"{amount!r} is not a number", place)
         return self._window_from(number, unit.lower(), place)
 
     def _window_from(self, value: float, spelled: str, place: Node) -> Window:
@@ -395,5 +389,5 @@ def _written(amount: Node) -> str:
 def _unknown_unit(unit: str) -> str:
     return (
         f"unknown time unit {unit!r}{did_you_mean(unit.lower(), _UNITS)}; use "
-        f"{', '.join(NANOSECONDS)}, or units for a plain integer time"
+        f"{', '.join(NANOSECONDS)}, or units for integer time"
     )

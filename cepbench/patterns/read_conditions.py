@@ -1,4 +1,4 @@
-"""The WHERE clause: conditions and expressions, and ``[attr]``, which stands for several."""
+"""The WHERE clause: conditions, expressions, and the shorthand ``[attr]``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from cepbench.patterns.expressions import (
     depth_of,
 )
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
-from cepbench.patterns.source import (
-    Source,
+from cepbench.patterns.pattern_text import (
+    PatternText,
     name_of,
     names_in,
     nodes_of,
@@ -35,24 +35,24 @@ from cepbench.patterns.source import (
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 if TYPE_CHECKING:
-    from cepbench.patterns.source import Node
+    from cepbench.patterns.pattern_text import Node
 
-#: Most comparisons that one ``[attribute]`` may stand for, over all variables and branches.
+#: Limit of the comparisons that one ``[attribute]`` expands to, over all branches.
 MAXIMUM_EQUALITIES = 50_000
 
 _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 class ConditionReader:
-    """Makes conditions of parse trees, for the variables of a structure."""
+    """Builds conditions from parse trees, for the variables of a structure."""
 
-    def __init__(self, source: Source, structure: Structure) -> None:
+    def __init__(self, source: PatternText, structure: Structure) -> None:
         self._source = source
         self._branches = [list(branch.variables()) for branch in structure.alternatives()]
         self._kinds = {v.name: v.kind for v in structure.variables()}
 
     def read(self, tree: Node) -> Condition:
-        """The condition that ``tree`` stands for."""
+        """The condition of a parse tree."""
         return self._condition(tree, 1)
 
     def _condition(self, tree: Node, depth: int) -> Condition:
@@ -66,7 +66,7 @@ class ConditionReader:
         return Negation(condition) if negated else condition
 
     def _positive(self, tree: Node, depth: int) -> Condition:
-        """The condition that stands under any number of NOTs."""
+        """The condition below any number of NOTs."""
         match tree.data:
             case "comparison":
                 return self._comparison(tree)
@@ -78,15 +78,15 @@ class ConditionReader:
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
     def _equal_everywhere(self, tree: Node) -> tuple[Comparison, ...]:
-        """What ``[x, y]`` stands for, each comparison once however many branches have it."""
+        """The expansion of ``[x, y]``, without duplicates over branches."""
         names = dict.fromkeys(map(name_of, names_in(tree)))
         tied = dict.fromkeys(itertools.chain.from_iterable(map(equalities, self._branches)))
         if len(names) * len(tied) > MAXIMUM_EQUALITIES:
             self._source.fail(
                 UnsupportedPatternError,
-                f"{len(names)} attributes that are equal stand for {len(names) * len(tied)} "
-                f"comparisons, and at most {MAXIMUM_EQUALITIES} can be written so; name fewer "
-                "attributes, or split the pattern",
+                f"equality of {len(names)} attributes expands to {len(names) * len(tied)} "
+                f"comparisons, and the limit is {MAXIMUM_EQUALITIES}; use fewer attributes, or "
+                "split the pattern",
                 tree,
             )
         return tuple(
@@ -131,8 +131,7 @@ class ConditionReader:
                 if before:
                     self._source.fail(
                         PatternSyntaxError,
-                        "the events before b[i] are a set; put them into a function, as in "
-                        "avg(b[..i-1].x)",
+                        "the events before b[i] are a set; apply a function, as in avg(b[..i-1].x)",
                         tree,
                     )
                 return attribute
@@ -169,13 +168,11 @@ class ConditionReader:
     def _operand(self, tree: Node, depth: int) -> Expression:
         expression = self._expression(tree, depth)
         if _is_text(expression):
-            self._source.fail(
-                PatternError, "calculates with a text; texts can only be = or !=", tree
-            )
+            self._source.fail(PatternError, "arithmetic on a text; texts can only be = or !=", tree)
         return expression
 
     def _attribute(self, tree: Node) -> tuple[Attribute, bool]:
-        """An attribute, and whether it is of all events before ``b[i]``."""
+        """An attribute, and whether it ranges over all events before ``b[i]``."""
         variable, attribute = names_in(tree)
         name = name_of(variable)
         if name not in self._kinds:
@@ -210,7 +207,7 @@ class ConditionReader:
 
 
 def conjoined(tree: Node) -> list[Node]:
-    """The parts of a condition that AND joins outside of everything else, in order."""
+    """The top-level conjuncts of a condition's parse tree, in order."""
     found, waiting = [], [tree]
     while waiting:
         part = waiting.pop()
@@ -222,13 +219,13 @@ def conjoined(tree: Node) -> list[Node]:
 
 
 def equalities(variables: Sequence[Variable]) -> Iterator[tuple[str, str, str]]:
-    """Which pairs must be equal so that an attribute is so all over a branch, with NOT too.
+    """The pairs of variables whose equality makes an attribute equal all over a branch.
 
-    Each a variable, another one, and which events of that are meant. The plain variables form a
-    chain, in the order of writing. Kleene and negated ones are tied to a plain one before them, as
-    plans join those early and these late; without a plain one, Kleene variables form the chain, and
-    a single one is tied to itself, event by event. This is the equivalence test of
-    [agrawal2008]_, section 2.
+    Yields a variable, another one, and which of the latter's events are compared. The plain
+    variables form a chain, in order of appearance. Kleene and negated ones are compared with the
+    nearest plain one before them, because plans join plain ones early and those late; without a
+    plain one, Kleene variables form the chain, and a single one is compared with itself, event by
+    event. This is the equivalence test of [agrawal2008]_, section 2.
     """
     plain = [v.name for v in variables if v.kind is Kind.PLAIN]
     kleene = [v.name for v in variables if v.kind is Kind.KLEENE]

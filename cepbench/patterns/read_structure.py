@@ -1,12 +1,12 @@
-"""The PATTERN clause: operators in front of their items or between them, NOT, KL, names."""
+"""The PATTERN clause: prefix and infix operators, NOT, KL, and variable names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cepbench.errors import PatternNameError, PatternOperatorError
-from cepbench.patterns.source import (
-    Source,
+from cepbench.patterns.pattern_text import (
+    PatternText,
     name_of,
     names_in,
     nodes_of,
@@ -16,7 +16,7 @@ from cepbench.patterns.source import (
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
 
 if TYPE_CHECKING:
-    from cepbench.patterns.source import Node
+    from cepbench.patterns.pattern_text import Node
 
 _OPERATORS = {
     "SEQ": Operator.SEQ,
@@ -29,28 +29,28 @@ _OPERATORS = {
 
 
 class StructureReader:
-    """Makes a structure of a parse tree, and remembers where each variable stands.
+    """Builds a structure from a parse tree, and records the position of each variable.
 
     Attributes
     ----------
     variables : dict of str to Variable
-        All variables so far, by name.
+        The variables read so far, by name.
     places : dict of str to Tree
-        Where the last one of each name stands.
+        The latest occurrence of each name.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: PatternText) -> None:
         self._source = source
         self.variables: dict[str, Variable] = {}
         self.places: dict[str, Node] = {}
-        #: Names that can meet the next item in a match, the latest one last.
+        #: Names that can be in a match with the next item, the latest one last.
         self._used: dict[str, None] = {}
-        #: Type -> the first number that may be free for an item that is named after it; a dict for
-        #: each alternative around the next item.
+        #: Type → the first number that may be free for an item named after it; a dict for each
+        #: enclosing alternative.
         self._numbers: list[dict[str, int]] = [{}]
 
     def read(self, tree: Node) -> Structure:
-        """The structure; a single item stands under SEQ."""
+        """The structure; a single item is put under SEQ."""
         item = self._item(without_brackets(tree), 1)
         return item if isinstance(item, Structure) else Structure(Operator.SEQ, (item,))
 
@@ -73,7 +73,7 @@ class StructureReader:
         return Structure(operator, tuple(items))
 
     def _alternatives(self, parts: list[Node], depth: int) -> list[Variable | Structure]:
-        """The items of an OR: they never meet, so that they may use the same names."""
+        """The items of an OR, which may share names because a match has only one of them."""
         items = []
         before = len(self._used)
         used: dict[str, None] = {}
@@ -108,7 +108,7 @@ class StructureReader:
             message = "NOT of NOT; write the item without both"
         elif operand.data == "kleene" or _has_mark(operand):
             message = (
-                "NOT of a Kleene closure: no set of one or more events is the same as no event; "
+                "NOT of a Kleene closure, which means no event at all; "
                 "write NOT over the type alone, as in NOT(B b)"
             )
         if message:
@@ -126,7 +126,7 @@ class StructureReader:
             )
         elif operand.data == "negated":
             message = (
-                "a Kleene closure of NOT: what is not there cannot be repeated; write NOT(B b) "
+                "a Kleene closure of NOT: an absent event cannot be repeated; write NOT(B b) "
                 "alone, or KL(B b) alone"
             )
         elif operand.data == "kleene" or _has_mark(operand):
@@ -153,16 +153,15 @@ class StructureReader:
         if variable.name in self._used:
             self._source.fail(
                 PatternNameError,
-                f"variable {variable.name!r} already stands for another item; give this one "
-                "another name",
+                f"variable {variable.name!r} is already used for another item; rename this one",
                 place,
             )
         known = self.variables.get(variable.name, variable)
         if known != variable:
             self._source.fail(
                 PatternNameError,
-                f"variable {variable.name!r} already stands for {known} in another branch; here it "
-                "would be another type or kind: give it another name",
+                f"variable {variable.name!r} is already used for {known} in another branch; a name "
+                "has one type and kind, so rename this one",
                 place,
             )
 
@@ -178,7 +177,7 @@ class StructureReader:
 
 
 def _operator_of(tree: Node) -> Operator | None:
-    """The operator over several items that a tree is, if it is one."""
+    """The n-ary operator at the root of a tree, if there is one."""
     keyword = tokens_of(tree)[0].type if tree.data == "structure" else tree.data
     return _OPERATORS.get(keyword)
 

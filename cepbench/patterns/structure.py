@@ -1,4 +1,4 @@
-"""What a pattern looks for: variables under operators, and the disjunctive normal form of that."""
+"""Pattern structures: variables under operators, and their disjunctive normal form."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from enum import StrEnum
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP, quoted_unless_plain
 
-#: Largest number of branches that nested disjunctions may multiply to.
+#: Limit of the branches of nested disjunctions.
 MAXIMUM_BRANCHES = 256
 
-#: Largest number of items that these may have together.
+#: Limit of the items of all branches together.
 MAXIMUM_BRANCH_ITEMS = 50_000
 
-#: Nobody needs to know how many more.
+#: Beyond this, branches are not counted exactly.
 _MANY = 10**9
 
 
@@ -29,7 +29,7 @@ class Operator(StrEnum):
 
 
 class Kind(StrEnum):
-    """The unary operator over a variable [kolchinsky2018]_, section 2.1, if there is one."""
+    """The unary operator over a variable, if any [kolchinsky2018]_, section 2.1."""
 
     PLAIN = "plain"
     NEGATED = "negated"
@@ -40,8 +40,8 @@ class Kind(StrEnum):
 class Variable:
     """One item of a pattern: ``type name``, bound to one event of that type.
 
-    A negated one, ``NOT(type name)``, is bound to none: no event of the type may be there. A
-    Kleene one, ``KL(type name)``, is bound to a set of one or more events.
+    A negated variable, ``NOT(type name)``, requires the absence of such an event. A Kleene
+    variable, ``KL(type name)``, is bound to a set of one or more events.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """An operator over items, in the order in which they were written."""
+    """An operator over items, in order of appearance."""
 
     operator: Operator
     items: tuple[Variable | Structure, ...]
-    #: How many operators are nested in each other here.
+    #: Nesting depth of operators.
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Structure:
         return f"{self.operator}({', '.join(map(str, self.items))})"
 
     def variables(self) -> Iterator[Variable]:
-        """All variables, depth first, in the order in which they were written."""
+        """All variables, depth first, in order of appearance."""
         for item in self.items:
             if isinstance(item, Variable):
                 yield item
@@ -87,8 +87,8 @@ class Structure:
     def precedence(self) -> set[tuple[str, str]]:
         """All pairs (x, y) of names such that x's timestamps must be smaller than y's.
 
-        Of a structure without OR. Negated variables stand against the others, but not against
-        each other: each is looked for as if it were the only one.
+        For structures without OR. Pairs of two negated variables are left out, since each
+        negation is checked independently of the others.
         """
         return {
             (before.name, name.name)
@@ -107,30 +107,28 @@ class Structure:
             earlier += here
 
     def alternatives(self) -> tuple[Structure, ...]:
-        """The disjunctive normal form: structures without OR, in the order of writing.
+        """The disjunctive normal form: structures without OR, in order of appearance.
 
-        Nested SEQ and AND stay as they are; alternatives that are equal are listed once
+        Nested SEQ and AND are kept; equal alternatives are listed once
         [kolchinsky2018]_, section 4.
 
         Raises
         ------
         UnsupportedPatternError
-            If there are more than :data:`MAXIMUM_BRANCHES`, or more than
-            :data:`MAXIMUM_BRANCH_ITEMS` items in several of them.
+            If there are more than :data:`MAXIMUM_BRANCHES` of them, or several with more than
+            :data:`MAXIMUM_BRANCH_ITEMS` items together.
         """
         size, items = _size(self)
         if size > MAXIMUM_BRANCHES:
             shown = size if size <= _MANY else f"more than {_MANY}"
             raise UnsupportedPatternError(
-                f"the pattern stands for {shown} patterns without OR, and at most "
-                f"{MAXIMUM_BRANCHES} can be planned; use fewer ORs inside of SEQ and AND, or write "
-                "several patterns"
+                f"the pattern has {shown} branches without OR, and the limit is "
+                f"{MAXIMUM_BRANCHES}; use fewer ORs inside SEQ and AND, or write several patterns"
             )
         if size > 1 and items > MAXIMUM_BRANCH_ITEMS:
             raise UnsupportedPatternError(
-                f"the {size} patterns without OR that the pattern stands for have {items} items "
-                f"together, and at most {MAXIMUM_BRANCH_ITEMS} can be planned; use fewer items, or "
-                "write several patterns"
+                f"the pattern's {size} branches without OR have {items} items together, and the "
+                f"limit is {MAXIMUM_BRANCH_ITEMS}; use fewer items, or write several patterns"
             )
         if size == 1 and not _has_or(self):
             return (self,)
@@ -142,7 +140,7 @@ class Structure:
 
 
 def _size(item: Variable | Structure) -> tuple[int, int]:
-    """How many alternatives there are, and how many items these have together."""
+    """The number of alternatives, and of their items together."""
     if isinstance(item, Variable):
         return 1, 1
     sizes = [_size(part) for part in item.items]
@@ -153,7 +151,7 @@ def _size(item: Variable | Structure) -> tuple[int, int]:
         product *= size
         if product > _MANY:
             return product, product
-    # Each alternative of a part stands in as many as those of the other parts multiply to.
+    # Each alternative of a part is combined with all those of the other parts.
     return product, sum(items * (product // size) for size, items in sizes if size)
 
 

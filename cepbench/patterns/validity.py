@@ -1,7 +1,7 @@
-"""Whether the parts of a pattern fit together: names, negation, Kleene closure, branches.
+"""Consistency of a pattern's parts: names, negation, Kleene closure, branches.
 
-Errors carry the variable or clause at fault as ``culprit``; the parser turns that into a place in
-the text.
+Errors carry the variable or clause at fault as ``culprit``, which the parser turns into a position
+in the text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cepbench.patterns.structure import Kind, Structure, Variable
 
 
 def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
-    """Refuse branches that cannot be matched for their variables; the names of each branch.
+    """Check the variables of all branches; returns the names of each.
 
     Raises
     ------
     PatternError
-        If a name stands for two items of a branch, or for different items in two branches, or if
-        there is no variable at all.
+        If a name is used for two items of a branch, or for different items in two branches, or
+        if there is no variable.
     PatternOperatorError
         If a branch has negated variables only.
     """
@@ -34,20 +34,20 @@ def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
         for variable in variables:
             if variable.name in names:
                 raise PatternError(
-                    f"variable {variable.name!r} stands for two items; rename one of them",
+                    f"variable {variable.name!r} is used for two items; rename one of them",
                     culprit=variable,
                 )
             names.add(variable.name)
             if known.setdefault(variable.name, variable) != variable:
                 raise PatternError(
-                    f"variable {variable.name!r} stands for {known[variable.name]} in one branch "
-                    f"of OR and for {variable} in another; rename one of them",
+                    f"variable {variable.name!r} is {known[variable.name]} in one branch of OR "
+                    f"and {variable} in another; rename one of them",
                     culprit=variable,
                 )
         if all(variable.kind is Kind.NEGATED for variable in variables):
             raise PatternOperatorError(
-                f"{branch} only says what must not be there, so that nothing is left for a match "
-                "to bind; add an item without NOT beside it, as in SEQ(A a, NOT(B b))",
+                f"{branch} has only negated items, so that a match would bind no event; add an "
+                "item without NOT, as in SEQ(A a, NOT(B b))",
                 culprit=variables[0],
             )
         scopes.append(names)
@@ -57,7 +57,7 @@ def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
 def check_clause(
     clause: Clause, variables: Mapping[str, Variable], scopes: Sequence[set[str]]
 ) -> None:
-    """Refuse a condition that can never be checked, or that nobody can give a meaning.
+    """Check that a condition can be evaluated in some branch and has a meaning.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ def check_clause(
     Raises
     ------
     PatternError
-        For an unknown variable, or none at all; for variables that no branch has together.
+        For an unknown variable, no variable, or variables that no branch has together.
     PatternOperatorError
-        For elements and aggregates of a variable that is not a Kleene one, an index that would
-        run over two sets, and two negated variables.
+        For indices and aggregates of a variable that is not a Kleene one, an index over two sets,
+        and two negated variables.
     UnsupportedPatternError
         For more than two variables.
     """
@@ -82,16 +82,16 @@ def check_clause(
         if name not in variables:
             raise PatternError(f"unknown variable {name!r} in condition {clause}", culprit=clause)
     if not names:
-        raise PatternError(f"condition {clause} mentions no variable; leave it out", culprit=clause)
+        raise PatternError(f"condition {clause} mentions no variable; remove it", culprit=clause)
     if len(names) > 2:
         advice = (
-            "compute part of it beforehand as an attribute of one event"
+            "precompute part of it as an attribute of one event"
             if len(clause.comparisons) == 1
             else "write one pattern for each alternative"
         )
         raise UnsupportedPatternError(
-            f"the conjunct {clause} ties the variables {', '.join(names[:-1])} and {names[-1]} "
-            f"together, and a conjunct may tie at most two; {advice}",
+            f"the conjunct {clause} relates the variables {', '.join(names[:-1])} and {names[-1]}, "
+            f"and a conjunct may relate at most two; {advice}",
             culprit=clause,
         )
     for term in clause.terms():
@@ -99,21 +99,20 @@ def check_clause(
     kleene = [name for name in names if variables[name].kind is Kind.KLEENE]
     if clause.is_running and len(kleene) > 1:
         raise PatternOperatorError(
-            f"in condition {clause} the index i would run over the events of two Kleene "
-            f"variables, {kleene[0]} and {kleene[1]}; a condition with [i-1] or [..i-1] may mention "
-            "no second Kleene variable",
+            f"in condition {clause} the index i would range over two Kleene variables, "
+            f"{kleene[0]} and {kleene[1]}; a condition with [i-1] or [..i-1] may mention only one",
             culprit=clause,
         )
     if all(variables[name].kind is Kind.NEGATED for name in names) and len(names) > 1:
         raise PatternOperatorError(
-            f"condition {clause} ties the negated variables {names[0]} and {names[1]} together, "
-            "but each of them is looked for by itself; tie both to an item without NOT",
+            f"condition {clause} relates the negated variables {names[0]} and {names[1]}, but each "
+            "negation is checked by itself; relate both to an item without NOT",
             culprit=clause,
         )
     if not any(scope.issuperset(names) for scope in scopes):
         raise PatternError(
-            f"condition {clause} can never be checked: {names[0]} and {names[-1]} are in different "
-            "branches of OR; write a condition for each branch",
+            f"condition {clause} is never evaluated: {names[0]} and {names[-1]} are in different "
+            "branches of OR; write one condition per branch",
             culprit=clause,
         )
 
@@ -130,7 +129,7 @@ def _check_term(
             )
         if attribute.element != "each":
             raise PatternOperatorError(
-                f"{term.function}({attribute}) is over one event; write {attribute} itself",
+                f"{term.function}({attribute}) is over a single event; write {attribute}",
                 culprit=clause,
             )
     if attribute.element not in ELEMENTS:
@@ -144,7 +143,7 @@ def _check_term(
     ):
         plain = Attribute(attribute.variable, attribute.name)
         raise PatternOperatorError(
-            f"{term} asks for a set of events, but {variable.name} stands for a single one; write "
+            f"{term} needs a set of events, but {variable.name} is bound to a single one; write "
             f"{plain}, or make it a Kleene variable: KL({variable.type} {variable.name})",
             culprit=clause,
         )

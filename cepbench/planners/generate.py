@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +21,8 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planners.budget import Budget, Found, budget_from
 from cepbench.planners.registry import PlanGenerator, find_generator
-from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.plans.kinds import PLAN_KINDS
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
@@ -113,6 +110,7 @@ def plan_problem(
             f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
             f"{problem.n}; choose a generator without such a limit, such as GREEDY or ZSTREAM-ORD"
         )
+    kind = PLAN_KINDS[generator.kind]
     seed = seed_from(seed, PlanGeneratorError)
     rng = np.random.default_rng(seed)
     limits = budget_from(budget)
@@ -123,9 +121,7 @@ def plan_problem(
             else generator.function(problem, rng)
         )
         search = found if isinstance(found, Found) else Found(found)
-        found = search.plan
-        if generator.kind == "order":
-            found = _listed(found, problem.n)
+        found = kind.read(search.plan, problem.n)
     except PlanningRefusedError:
         raise
     except MemoryError as error:
@@ -138,9 +134,7 @@ def plan_problem(
         told = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
         raise _with_advice(PlanGeneratorError(told), generator) from error
     try:
-        indices = (_checked_order if generator.kind == "order" else _checked_tree)(
-            found, problem, generator.name
-        )
+        indices = kind.checked(found, problem.names, generator.name)
     except PlanGeneratorError as error:
         raise _with_advice(error, generator) from None
     notes = plan_notes(problem, generator.kind, indices)
@@ -150,9 +144,7 @@ def plan_problem(
         notes["log_bound"] = min(search.log_bound, notes["log_cost"])
     elif generator.exact and search.complete:
         notes["log_bound"] = notes["log_cost"]
-    if generator.kind == "order":
-        return OrderPlan([problem.names[i] for i in indices], **notes)
-    return TreePlan(_named(indices, problem.names), **notes)
+    return kind.named(indices, problem.names, **notes)
 
 
 def _remarks(branch: Pattern) -> tuple[str, ...]:
@@ -164,21 +156,6 @@ def _remarks(branch: Pattern) -> tuple[str, ...]:
         for variable in branch.variables
         if variable.kind is not Kind.PLAIN
     )
-
-
-def _named(tree: Any, names: tuple[str, ...]) -> Any:
-    if isinstance(tree, tuple):
-        return (_named(tree[0], names), _named(tree[1], names))
-    return names[tree]
-
-
-def _listed(found: Any, n: int) -> Any:
-    """The elements of what was returned as an order; what is none is left as it is."""
-    # Sets and mappings can be gone through too, but in no order that anyone chose.
-    if isinstance(found, str | bytes | AbstractSet | Mapping) or not isinstance(found, Iterable):
-        return found
-    # Without end if a user's iterator is; one element too many is enough to tell.
-    return list(islice(found, n + 1))
 
 
 def _place(error: Exception, generator: PlanGenerator) -> str:
@@ -199,91 +176,3 @@ def _with_advice(error: PlanGeneratorError, generator: PlanGenerator) -> PlanGen
             "and tells what is wrong"
         )
     return error
-
-
-def _checked_order(found: Any, problem: PlanningProblem, name: str) -> list[int]:
-    if not isinstance(found, list):
-        raise PlanGeneratorError(
-            f"{name} returned {_shown(found)}; an order is a list of the indices "
-            f"0 … {problem.n - 1}"
-        )
-    order = [_checked_index(item, found, problem, name) for item in found]
-    _check_complete(order, order, problem, name)
-    return order
-
-
-def _checked_tree(found: Any, problem: PlanningProblem, name: str) -> Any:
-    def check(node: Any) -> Any:
-        if isinstance(node, tuple | list):
-            if len(node) != 2:
-                flat = node is found and all(isinstance(item, int | np.integer) for item in node)
-                hint = ', and a list of indices an order, for kind="order"' if flat else ""
-                raise PlanGeneratorError(
-                    f"{name} returned {_shown(found)}, where {_shown(node)} is no pair; a tree is "
-                    f"an index or a pair of trees, such as ((0, 2), 1){hint}"
-                )
-            return (check(node[0]), check(node[1]))
-        seen.append(_checked_index(node, found, problem, name))
-        return seen[-1]
-
-    seen: list[int] = []
-    try:
-        tree = check(found)
-    except RecursionError:
-        raise PlanGeneratorError(
-            f"{name} returned a tree that is too deep, or holds itself"
-        ) from None
-    _check_complete(seen, tree, problem, name)
-    return tree
-
-
-def _checked_index(item: Any, found: Any, problem: PlanningProblem, name: str) -> int:
-    if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
-        hint = " (an index, not a name)" if isinstance(item, str) else ""
-        if isinstance(item, tuple | list):
-            hint = ' (nested pairs are a tree, for kind="tree")'
-        raise PlanGeneratorError(
-            f"{name} returned {_shown(found)}, where {_shown(item)} is no index{hint}; "
-            f"plans are made of the indices 0 … {problem.n - 1}"
-        )
-    if not 0 <= item < problem.n:
-        hint = "; they begin at 0" if item == problem.n else ""
-        raise PlanGeneratorError(
-            f"{name} returned {_shown(found)}, but the pattern's indices are "
-            f"0 … {problem.n - 1}, not {item}{hint}"
-        )
-    return int(item)
-
-
-def _check_complete(indices: list[int], plan: Any, problem: PlanningProblem, name: str) -> None:
-    times = Counter(indices)
-    faults = [
-        f"{index} ({problem.names[index]!r}) appears {_TIMES.get(count, f'{count} times')}"
-        for index, count in sorted(times.items())
-        if count > 1
-    ]
-    missing = [
-        f"{index} ({variable!r})"
-        for index, variable in enumerate(problem.names)
-        if index not in times
-    ]
-    if missing:
-        some = missing if len(missing) <= 5 else [*missing[:3], f"{len(missing) - 3} more"]
-        listed = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
-        faults.append(f"{listed} {'is' if len(missing) == 1 else 'are'} missing")
-    if faults:
-        events = f"{problem.n} event{'s' if problem.n > 1 else ''}"
-        raise PlanGeneratorError(
-            f"{name} returned {_shown(plan)} for {events}: {', '.join(faults)}; "
-            "return each of range(problem.n) once"
-        )
-
-
-#: How often an index is there, in a word.
-_TIMES = {2: "twice"}
-
-
-def _shown(found: Any) -> str:
-    """What was returned, cut where a message would get too long."""
-    text = repr(found)
-    return text if len(text) <= 200 else f"{text[:200]} …"

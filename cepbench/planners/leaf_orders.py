@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.zstream import tree_over
+from cepbench.plans.tree import Tree, leaves
 
 
 def improved(
     problem: PlanningProblem,
-    tree: Any,
+    tree: Tree[int],
     rng: np.random.Generator,
     rounds: int,
     budget: Budget | None = None,
-) -> tuple[Any, int]:
+) -> tuple[Tree[int], int]:
     """A tree after so many rounds of flips, or as many as fit in the budget, and their number."""
     deadline = UNLIMITED if budget is None else budget.deadline()
     cost = problem.log_tree_cost(tree)
     best, least = tree, cost
     done = 0
     while done < rounds and problem.n > 2 and time.monotonic_ns() < deadline:
-        other = tree_over(problem, _leaves(_flipped(tree, rng)))
+        other = tree_over(problem, leaves(_flipped(tree, rng)))
         other_cost = problem.log_tree_cost(other)
         # Equally good ones are taken too, for they open other ways, but not returned.
         if other_cost <= cost:
@@ -36,12 +36,8 @@ def improved(
     return best, done
 
 
-def _flipped(tree: Any, rng: np.random.Generator) -> Any:
+def _flipped(tree: Tree[int], rng: np.random.Generator) -> Tree[int]:
     if not isinstance(tree, tuple):
         return tree
     left, right = _flipped(tree[0], rng), _flipped(tree[1], rng)
     return (left, right) if rng.random() < 0.5 else (right, left)
-
-
-def _leaves(tree: Any) -> list[int]:
-    return [*_leaves(tree[0]), *_leaves(tree[1])] if isinstance(tree, tuple) else [tree]

@@ -8,14 +8,14 @@ is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cepbench.arguments import elements, flag, shown, whole
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import PlanGeneratorError, suggest
+from cepbench.plans.kinds import PLAN_KINDS
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -31,9 +31,9 @@ class PlanGenerator:
     ----------
     name : str
     kind : str
-        Kind of its plans: ``order`` or ``tree``.
+        Kind of its plans, a name in :data:`~cepbench.plans.kinds.PLAN_KINDS`.
     function : callable
-        (problem, rng) → order or tree in indices.
+        (problem, rng) → order, tree or other shape of that kind over indices.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -105,8 +105,9 @@ def plan_generator(
     ----------
     name : str
         Compared without regard to case.
-    kind : {"order", "tree"}
-        What the function returns: a list of the indices 0 … n−1, or nested pairs of them.
+    kind : str
+        A name in :data:`~cepbench.plans.kinds.PLAN_KINDS`: what the function returns, for
+        ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
     exact : bool
         Whether its plan is always of least cost over its space.
     space : str
@@ -127,7 +128,7 @@ def plan_generator(
     Raises
     ------
     PlanGeneratorError
-        If ``kind`` is neither, the name is that of one of cepbench's own, or what is decorated
+        If there is no such kind, the name is that of one of cepbench's own, or what is decorated
         cannot be called.
 
     Examples
@@ -141,8 +142,9 @@ def plan_generator(
             f'a plan generator needs a name, as in @plan_generator("MY-IDEA", kind="order"), '
             f"not {shown(name)}"
         )
-    if not isinstance(kind, str) or kind not in ("order", "tree"):
-        raise PlanGeneratorError(f'{name}: kind must be "order" or "tree", not {shown(kind)}')
+    if not isinstance(kind, str) or kind not in PLAN_KINDS:
+        known = " or ".join(f'"{known}"' for known in PLAN_KINDS)
+        raise PlanGeneratorError(f"{name}: kind must be {known}, not {shown(kind)}")
 
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
@@ -217,8 +219,8 @@ def find_generator(name: str) -> PlanGenerator:
     wanted = name.casefold() if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
-    near = difflib.get_close_matches(wanted[:200], by_name, n=1, cutoff=0.5)
-    hint = f"; did you mean {by_name[near[0]].name}?" if near else "."
+    near = suggest(wanted, by_name, cutoff=0.5)
+    hint = f"; did you mean {by_name[near].name}?" if near else "."
     raise PlanGeneratorError(
         f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from cepbench.markup import element, picture, shortened
+from cepbench.plans.tree import Tree
 
 _LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
@@ -24,7 +25,7 @@ class PlacedNode:
     name: str
 
 
-def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
+def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     """Leaves on one line, each parent above the middle of its children.
 
     Parameters
@@ -42,7 +43,7 @@ def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     edges: list[tuple[int, int]] = []
     leaf_count = 0
     # Subtrees to come, and pairs whose two children have been placed last.
-    waiting: list[tuple[Any, bool]] = [(tree, False)]
+    waiting: list[tuple[Tree[str], bool]] = [(tree, False)]
     placed: list[int] = []
     while waiting:
         node, is_ready = waiting.pop()
@@ -61,7 +62,7 @@ def placed_nodes(tree: Any) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     return nodes, edges
 
 
-def tree_svg(tree: Any, labels: Sequence[str]) -> str:
+def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
     """Draw nested pairs of names: leaves on one line, each parent above the middle of its children.
 
     Parameters
@@ -76,7 +77,7 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
         An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
     placed, edges = placed_nodes(tree)
-    shown = [_shortened(node.name) for node in placed]
+    shown = [shortened(node.name, _LONGEST) for node in placed]
     longest = max(len(text) for text in (*shown, *labels))
     column = _LETTER * max(longest, 3) + 10
     levels = placed[-1].height
@@ -94,43 +95,28 @@ def tree_svg(tree: Any, labels: Sequence[str]) -> str:
     for parent, child in edges:
         (x1, y1), (x2, y2) = at(parent), at(child)
         parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            'stroke="currentColor" stroke-opacity="0.45"/>'
+            element(
+                "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="currentColor", stroke_opacity="0.45"
+            )
         )
     # Beside a node, away from the line to its parent, which would cross the text.
     beside = {child: ("end", "start")[number % 2] for number, (_, child) in enumerate(edges)}
     for index, label in enumerate(labels):
         name = placed[index].name
         x, y = at(index)
-        tip = html.escape(": ".join(text for text in (name, label) if text))
+        told = ": ".join(text for text in (name, label) if text)
+        tip = element("title", told) if told else ""
         if name:
-            parts.append(
-                f'<g><title>{tip}</title><text x="{x:.1f}" y="{y + 14:.1f}" font-weight="600">'
-                f"{html.escape(shown[index])}</text>{_text(x, y + 30, label)}</g>"
-            )
+            bold = element("text", shown[index], x=x, y=y + 14, font_weight=600)
+            parts.append(element("g", tip, bold, _note(x, y + 30, label)))
         else:
             anchor = beside.get(index, "middle")
             shift = {"end": -8, "start": 8, "middle": 0}[anchor]
-            near = _text(x + shift, y - (2 if shift else 8), label, anchor) if roomy else ""
-            parts.append(
-                f'<g><title>{tip}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>{near}</g>'
-            )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" style="max-width:100%;height:auto" fill="currentColor" '
-        'font-family="sans-serif" font-size="12" text-anchor="middle">'
-        f"<title>plan tree</title>{''.join(parts)}</svg>"
-    )
+            near = _note(x + shift, y - (2 if shift else 8), label, anchor) if roomy else ""
+            parts.append(element("g", tip, element("circle", cx=x, cy=y, r=3.5), near))
+    return picture("plan tree", width, height, *parts)
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    if not text:
-        return ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="10" opacity="0.75" text-anchor="{anchor}">'
-        f"{html.escape(text)}</text>"
-    )
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+def _note(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    look = {"font_size": 10, "opacity": "0.75", "text_anchor": anchor}
+    return element("text", text, x=x, y=y, **look) if text else ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cepbench.arguments import kind_of, shown
 from cepbench.errors import PlanError
-from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 
 
 def plan_from(given: Any) -> AnyPlan:
@@ -17,12 +18,35 @@ def plan_from(given: Any) -> AnyPlan:
     PlanError
         If it is no plan.
     """
-    if isinstance(given, OrderPlan | TreePlan | UnionPlan):
+    if isinstance(given, Plan | UnionPlan):
         return given
     raise PlanError(
         f"plan must be an OrderPlan, a TreePlan or a UnionPlan, not {kind_of(given)}; "
         f"{_advice(given)}"
     )
+
+
+def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
+    """See that there is a plan for each branch of a pattern, over its variables.
+
+    Parameters
+    ----------
+    plan : Plan or UnionPlan
+    branches : sequence of sequences of str
+        The variables that a match of each branch binds.
+
+    Raises
+    ------
+    PlanError
+        If not.
+    """
+    if len(plan.parts) != len(branches):
+        raise PlanError(
+            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; give "
+            f"{'a UnionPlan with a plan for each' if len(branches) > 1 else 'a single plan'}"
+        )
+    for part, names in zip(plan.parts, branches, strict=True):
+        part.check(names)
 
 
 def _advice(given: Any) -> str:
@@ -32,7 +56,7 @@ def _advice(given: Any) -> str:
             f"cep.plan(pattern, statistics, {shown(given)}) lets a generator of that name make one"
         )
     if isinstance(given, list | tuple) and given:
-        if all(isinstance(part, OrderPlan | TreePlan) for part in given):
+        if all(isinstance(part, Plan) for part in given):
             return "write cep.UnionPlan([...]), one plan for each branch"
         if all(isinstance(part, str) for part in given):
             return f"write cep.OrderPlan({shown(list(given))})"

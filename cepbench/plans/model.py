@@ -2,49 +2,85 @@
 
 A pattern with OR has one for each of its branches, in a :class:`UnionPlan`.
 
-A plan knows nothing of the pattern or of how it was found; cost, algorithm and estimates are
+A plan knows nothing of the pattern or of how it was found; cost, generator and estimates are
 notes that its generator left for people to read.
 """
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
+from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
-
-#: A leaf's name, or a pair of trees.
-Tree = str | tuple[Any, Any]
+from cepbench.plans.tree import Tree, leaves, left_deep, post_order, text, tree_from
 
 
-#: Levels that a tree may have; comparing and describing trees recurse.
-MAXIMUM_LEVELS = 400
+class Plan(PlanNotes):
+    """What every kind of plan has; see :mod:`cepbench.plans.kinds`.
 
+    Attributes
+    ----------
+    kind : str
+        Name of its kind.
+    names : sequence of str
+        The pattern's variables.
+    tree : str or pair of trees
+        The variables as they are joined.
+    """
 
-def post_order(tree: Any) -> Iterator[Any]:
-    """The nodes of a tree of nested pairs: left, right, then the node itself."""
-    waiting = [(tree, False)]
-    while waiting:
-        node, has_children_before = waiting.pop()
-        if isinstance(node, tuple) and not has_children_before:
-            waiting += [(node, True), (node[1], False), (node[0], False)]
-        else:
-            yield node
+    kind: ClassVar[str]
+    names: Sequence[str]
+    tree: Tree[str]
 
+    @property
+    def shape(self) -> Any:
+        """What the plan was made of, in a form that JSON can hold."""
+        raise NotImplementedError
 
-def leaves(tree: Any) -> list[Any]:
-    """The leaves of a tree of nested pairs, left to right."""
-    return [node for node in post_order(tree) if not isinstance(node, tuple)]
+    @property
+    def text(self) -> str:
+        """The plan on one line; equal plans of one kind have equal texts."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The plans of single branches that it consists of: itself alone."""
+        return (self,)
+
+    def nodes(self) -> list[tuple[str, ...]]:
+        """The variables at each node; ``estimates`` has one number for each."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The plan for people to read."""
+        raise NotImplementedError
+
+    def labels(self) -> list[str]:
+        """The estimates as texts, for the nodes of ``tree`` in post-order."""
+        raise NotImplementedError
+
+    def check(self, names: Iterable[str]) -> None:
+        """See that the plan is one over exactly ``names``.
+
+        Raises
+        ------
+        PlanError
+            If a variable is missing or unknown.
+        """
+        _check_against(self.names, names)
+
+    def _repr_html_(self) -> str:
+        return _as_html(self, self._headline(self.kind))
 
 
 @dataclass(frozen=True, repr=False)
-class OrderPlan(PlanNotes):
+class OrderPlan(Plan):
     """An order-based plan [kolchinsky2018]_, section 2.4: ``OrderPlan(["c", "a", "b"])``.
 
     Parameters
@@ -71,36 +107,28 @@ class OrderPlan(PlanNotes):
         self._check_estimates(len(self.names))
 
     @property
-    def parts(self) -> tuple[OrderPlan, ...]:
-        """The plans of single branches that it consists of: itself alone."""
-        return (self,)
-
-    @property
     def order(self) -> list[str]:
         """The variables in the order in which partial matches take them up."""
         return list(self.names)
 
     @property
-    def tree(self) -> Tree:
+    def shape(self) -> list[str]:
+        """The order itself."""
+        return self.order
+
+    @property
+    def tree(self) -> Tree[str]:  # type: ignore[override]
         """The same plan as a left-deep tree."""
-        tree: Tree = self.names[0]
-        for name in self.names[1:]:
-            tree = (tree, name)
-        return tree
+        return left_deep(self.names)
+
+    @property
+    def text(self) -> str:
+        """``c, a, b``."""
+        return ", ".join(self.names)
 
     def nodes(self) -> list[tuple[str, ...]]:
         """The variables of each prefix; ``estimates`` has one number for each."""
         return [tuple(self.names[: k + 1]) for k in range(len(self.names))]
-
-    def check(self, names: Iterable[str]) -> None:
-        """See that the plan is an order of exactly ``names``.
-
-        Raises
-        ------
-        PlanError
-            If a variable is missing or unknown.
-        """
-        _check_against(self.names, names)
 
     def __repr__(self) -> str:
         return f"OrderPlan({self.order})"
@@ -122,18 +150,16 @@ class OrderPlan(PlanNotes):
             labels[2 * k] = shown_log(estimate)
         return labels
 
-    def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
-
 
 @dataclass(frozen=True, repr=False)
-class TreePlan(PlanNotes):
+class TreePlan(Plan):
     """A tree-based plan [kolchinsky2018]_, section 2.4: ``TreePlan((("a", "c"), "b"))``.
 
     Parameters
     ----------
     tree : str or pair of trees
-        Nested pairs of variable names; lists are taken as tuples.
+        Nested pairs of variable names; lists are taken as tuples. ``names`` are its leaves, left
+        to right.
 
     Raises
     ------
@@ -142,40 +168,32 @@ class TreePlan(PlanNotes):
         not fit the plan, or it has more than :data:`MAXIMUM_LEVELS` levels.
     """
 
-    tree: Tree
+    tree: Tree[str]
+    names: tuple[str, ...] = field(init=False, compare=False)
     kind: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "tree", _as_pairs(self.tree))
+            object.__setattr__(self, "tree", tree_from(self.tree))
         except RecursionError:
             raise PlanError("a tree that is too deep, or holds itself, is no plan") from None
+        object.__setattr__(self, "names", tuple(leaves(self.tree)))
         _check_names(self.names)
         self._check_estimates(2 * len(self.names) - 1)
 
     @property
-    def parts(self) -> tuple[TreePlan, ...]:
-        """The plans of single branches that it consists of: itself alone."""
-        return (self,)
+    def shape(self) -> Tree[str]:
+        """The tree itself."""
+        return self.tree
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The variables at the leaves, left to right."""
-        return tuple(leaves(self.tree))
+    def text(self) -> str:
+        """``((a, c), b)``."""
+        return text(self.tree)
 
     def nodes(self) -> list[tuple[str, ...]]:
         """The variables below each node in post-order; ``estimates`` has one number for each."""
         return [tuple(leaves(node)) for node in post_order(self.tree)]
-
-    def check(self, names: Iterable[str]) -> None:
-        """See that the plan is a tree over exactly ``names``.
-
-        Raises
-        ------
-        PlanError
-            If a variable is missing or unknown.
-        """
-        _check_against(self.names, names)
 
     def __repr__(self) -> str:
         return f"TreePlan({self.tree!r})"
@@ -186,7 +204,7 @@ class TreePlan(PlanNotes):
         nodes = self.nodes()
         width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5
 
-        def show(node: Tree, position: int, depth: int) -> None:
+        def show(node: Tree[str], position: int, depth: int) -> None:
             text = node if isinstance(node, str) else f"join {', '.join(nodes[position])}"
             estimate = f"  {shown_log(self.estimates[position])}" if self.estimates else ""
             lines.append(f"{'  ' * (depth + 1) + text:<{width}}{estimate}".rstrip())
@@ -202,12 +220,6 @@ class TreePlan(PlanNotes):
         """The estimates as texts, for the nodes of ``tree`` in post-order."""
         labels = [shown_log(estimate) for estimate in self.estimates]
         return labels or [""] * (2 * len(self.names) - 1)
-
-    def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
-
-
-Plan = OrderPlan | TreePlan
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,9 +252,9 @@ class UnionPlan:
         if not self.plans:
             raise PlanError("a union needs at least one plan")
         for plan in self.plans:
-            if not isinstance(plan, OrderPlan | TreePlan):
+            if not isinstance(plan, Plan):
                 raise PlanError(
-                    f"a union is made of order plans or tree plans, not of {shown(plan)}"
+                    f"a union is made of plans, such as order plans, not of {shown(plan)}"
                 )
             if plan.kind != self.kind:
                 raise PlanError("a union is made of plans of one kind: all orders or all trees")
@@ -254,8 +266,13 @@ class UnionPlan:
 
     @property
     def kind(self) -> str:
-        """``order`` or ``tree``."""
+        """Name of the kind of all its parts."""
         return self.plans[0].kind
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts with a bar between them."""
+        return " | ".join(plan.text for plan in self.plans)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -347,39 +364,28 @@ class UnionPlan:
         return f"union of {len(self.plans)} {self.kind} plans {made(self)}"
 
     def _repr_html_(self) -> str:
-        drawings = "".join(
+        drawings = [
             _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
-        )
-        return (
-            '<figure class="cep-plan">'
-            f"<figcaption>{html.escape(self._headline())}</figcaption>"
-            f'<div style="display:flex;flex-wrap:wrap;gap:1em">{drawings}</div></figure>'
-        )
+        ]
+        return _UNION(headline=self._headline(), drawings=drawings)
 
 
 AnyPlan = Plan | UnionPlan
 
 
+_FIGURE = Html(
+    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
+)
+_UNION = Html(
+    """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
+<div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
+)
+
+
 def _as_html(plan: Plan, caption: str) -> str:
-    lines = html.escape("; ".join([caption, *plan.remarks]))
-    drawing = tree_svg(plan.tree, plan.labels())
-    return f'<figure class="cep-plan"><figcaption>{lines}</figcaption>{drawing}</figure>'
-
-
-def _as_pairs(node: Any, level: int = 0) -> Tree:
-    if isinstance(node, str):
-        return node
-    if level >= MAXIMUM_LEVELS:
-        raise PlanError(
-            f"a tree of more than {MAXIMUM_LEVELS} levels is too deep, or holds itself; give a long "
-            "chain as an order, OrderPlan(names)"
-        )
-    if isinstance(node, list | tuple) and len(node) == 2:
-        return (_as_pairs(node[0], level + 1), _as_pairs(node[1], level + 1))
-    raise PlanError(
-        f"{shown(node)} is no tree; a tree is a variable name or a pair of trees, "
-        'such as (("a", "c"), "b")'
+    return _FIGURE(
+        caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
     )
 
 

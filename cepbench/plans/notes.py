@@ -18,7 +18,7 @@ class PlanNotes:
     ----------
     log_cost : float or None
         Natural logarithm of the estimated cost, ``alpha`` times the latency included.
-    cost_model, algorithm : str or None
+    cost_model, generator : str or None
         Names of the cost model and of the plan generator.
     seed : int or None
         The seed with which it was generated.

@@ -19,7 +19,7 @@ import pandas as pd
 from markupsafe import Markup
 from pandas.io.formats.style import Styler
 
-from cepbench.analysis.checks import KINDS, WORDS, Check, Measured, Selection, measure
+from cepbench.analysis.checks import CHECK_KINDS, ClaimCheck, Measured, Selection, measure
 from cepbench.errors import ReportError
 from cepbench.studies.registry import find_study
 from cepbench.studies.study import Study
@@ -68,7 +68,7 @@ class Claim:
         What is claimed, in our own words.
     results : str
         The study's notebook whose results are read.
-    check : Check
+    check : ClaimCheck
         What is measured.
     low, high : float
         The expected range; infinite on a side that has no end.
@@ -85,7 +85,7 @@ class Claim:
     section: str
     statement: str
     results: str
-    check: Check
+    check: ClaimCheck
     low: float
     high: float
     text: str
@@ -230,7 +230,7 @@ def ledger(
     return pd.DataFrame(rows)
 
 
-def _saved(check: Check, table: pd.DataFrame | None, seed: int) -> Measured:
+def _saved(check: ClaimCheck, table: pd.DataFrame | None, seed: int) -> Measured:
     """The same check on partial matches, where they tell what the plan does for throughput."""
     # The lowest ratio of one is the highest of its inverse.
     one_number = not check.across or check.take == "median"
@@ -377,13 +377,13 @@ def _claim(
         if key not in entry:
             raise ReportError(f"claim {name!r} has no {key!r}")
     expected = entry["expected"]
-    if entry["kind"] not in KINDS:
+    if entry["kind"] not in CHECK_KINDS:
         raise ReportError(
-            f"claim {name!r}: no kind {entry['kind']!r}; there are {', '.join(KINDS)}"
+            f"claim {name!r}: no kind {entry['kind']!r}; there are {', '.join(CHECK_KINDS)}"
         )
     if not expected or set(expected) - {"from", "to"}:
         raise ReportError(f"claim {name!r} cannot fail: expected has neither from nor to")
-    check = Check(
+    check = ClaimCheck(
         kind=entry["kind"],
         metric=entry["metric"],
         over=_selection(entry["over"], groups),
@@ -419,12 +419,16 @@ def _selection(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Sel
     return Selection(tuple(generators), entry.get("alpha"), entry.get("strategy"))
 
 
-def _in_words(check: Check, entry: Mapping[str, Any], study: Study) -> str:
+def _in_words(check: ClaimCheck, entry: Mapping[str, Any], study: Study) -> str:
     def side(given: Mapping[str, Any]) -> str:
         return _side(given, len(study.generators))
 
     metric = _METRICS.get(check.metric, check.metric.replace("_", " "))
-    kind = "geometric mean" if check.kind == "ratio" and "under" not in entry else WORDS[check.kind]
+    kind = (
+        "geometric mean"
+        if check.kind == "ratio" and "under" not in entry
+        else CHECK_KINDS[check.kind].words
+    )
     what = f"{kind}: {metric}, {side(entry['over'])}"
     if "under" in entry:
         what += f" / {side(entry['under'])}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cepbench.errors import ReportError
-from cepbench.figures.interactive import use_offline_charts
+from cepbench.errors import ReportError, did_you_mean
+from cepbench.figures.offline import use_offline_charts
 from cepbench.plugins import load_plugins
 
 #: What the cell begins with that papermill puts behind the one with the parameters.
@@ -62,8 +61,7 @@ def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportErro
         What is without it, in words.
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    hint = did_you_mean(name, names, cutoff=0.5) or "."
     return ReportError(
         f"there is no parameter {name!r} in {where}{hint} There are {', '.join(names) or 'none at all'}"
     )

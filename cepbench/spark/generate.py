@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from cepbench.spark.jobs import run_job
-from cepbench.streams.dataset import MONTH, Declaration, begin_dataset, finish_dataset
+from cepbench.streams.dataset_folder import MONTH, Declaration, begin_dataset, finish_dataset
 from cepbench.streams.nasdaq_files import KIND, declaration_of, parameters_of, parts_of, write_part
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
@@ -18,12 +18,9 @@ def generate_nasdaq_style(
     spark: SparkSession,
     path: str | Path,
     *,
-    identifiers: int = 2100,
-    days: int = 252,
-    seed: int = 0,
-    first_day: date = date(2008, 1, 2),
     partitions: int | None = None,
     progress: bool = True,
+    **parameters: Any,
 ) -> Declaration:
     """A stream in the style of NASDAQ prices, as Parquet by month.
 
@@ -32,17 +29,13 @@ def generate_nasdaq_style(
     spark : SparkSession
     path : path
         Folder for the data set, on a file system that all workers share.
-    identifiers : int
-        How many; the first ones of a longer list, with the same events.
-    days : int
-        Trading days; 252 are a year.
-    seed : int
-        The same seed gives the same events, however many tasks make them.
-    first_day : date
     partitions : int, optional
-        Number of Spark tasks.
+        Number of Spark tasks; the events are the same, however many make them.
     progress : bool
         Whether to show a bar if it takes longer than a few seconds.
+    **parameters
+        Of :class:`cepbench.streams.nasdaq_style.NasdaqStyle`: ``identifiers``, ``days``, ``seed``,
+        bounds of the rates, drift.
 
     Returns
     -------
@@ -63,10 +56,10 @@ def generate_nasdaq_style(
     ``difference`` (to the identifier's previous price), ``sector``, ``sequence``.
     Source: [kolchinsky2018]_, section 6.2.
     """
-    style = NasdaqStyle(identifiers, days, seed, first_day)
+    style = NasdaqStyle(**parameters)
     path = Path(path).resolve()
-    parameters = parameters_of(style)
-    found = begin_dataset(path, kind=KIND, parameters=parameters)
+    made_from = parameters_of(style)
+    found = begin_dataset(path, kind=KIND, parameters=made_from)
     if found is not None:
         return found
     made = run_job(
@@ -78,6 +71,6 @@ def generate_nasdaq_style(
         finished=lambda: sum(1 for _ in path.glob(f"{MONTH}=*/*.parquet")),
         progress=progress,
     )
-    declaration = declaration_of(style, made, parameters)
+    declaration = declaration_of(style, made, made_from)
     finish_dataset(path, declaration)
     return declaration

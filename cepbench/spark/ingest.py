@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import html
-import os
 import re
-import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,8 +23,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
+from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job, told_briefly
-from cepbench.streams.dataset import (
+from cepbench.streams.dataset_folder import (
     MONTH,
     QUARANTINE,
     STAGING,
@@ -35,7 +33,7 @@ from cepbench.streams.dataset import (
     begin_dataset,
     finish_dataset,
 )
-from cepbench.streams.parquet_files import ROW_GROUP, parquet_options, write_in_one_step
+from cepbench.streams.parquet_files import ROW_GROUP, parquet_options, write_table
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,
@@ -290,16 +288,16 @@ def _stage(
     events = bad = 0
 
     with (
-        _OneStepWriter(path / STAGING / name, staged) as good_rows,
-        _OneStepWriter(path / QUARANTINE / name, kept) as bad_rows,
+        _writer(path / STAGING / name, staged) as good_rows,
+        _writer(path / QUARANTINE / name, kept) as bad_rows,
     ):
         for rows in read_rows(file, form, day=day, sort=sort):
             moments = rows.events.column("ts").cast(pa.timestamp("ns")).cast(pa.int64())
             sequence = pc.add(rows.events.column("row"), number * _FILE_ROWS)
             table = rows.events.set_column(1, "ts", moments)
-            good_rows.write(table.append_column("sequence", sequence))
+            good_rows(table.append_column("sequence", sequence))
             names = pa.array([file.name] * len(rows.bad), pa.string())
-            bad_rows.write(rows.bad.add_column(0, "file", names))
+            bad_rows(rows.bad.add_column(0, "file", names))
             events, bad = events + len(rows.events), bad + len(rows.bad)
             reasons.update(
                 re.sub(r"row \d+", "a row", text) for text in rows.bad.column("reason").to_pylist()
@@ -314,7 +312,7 @@ def _write_events(
     if not events:
         # A file without rows, so that the data set can be read: an empty stream.
         schema = _stored(form)
-        write_in_one_step(path / "empty.parquet", partial(pq.write_table, schema.empty_table()))
+        write_table(schema.empty_table(), path / "empty.parquet")
         return {}
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -340,7 +338,7 @@ def _write_partition(
     counts: Counter[str] = Counter()
     last: tuple[str | None, float] = (None, 0.0)
     with ExitStack() as files:
-        writers: dict[str, _OneStepWriter] = {}
+        writers: dict[str, Callable[[pa.Table], None]] = {}
         for batch in batches:
             if not len(batch):
                 continue
@@ -360,33 +358,20 @@ def _write_partition(
                 name = str(month)
                 if name not in writers:
                     file = path / f"{MONTH}={name}" / part
-                    writers[name] = files.enter_context(_OneStepWriter(file, schema))
+                    writers[name] = files.enter_context(_writer(file, schema))
                 inside = table.filter(pa.array(months == month))
-                writers[name].write(inside.select(schema.names).cast(schema))
+                writers[name](inside.select(schema.names).cast(schema))
     return pa.RecordBatch.from_pydict(
         {"symbol": list(counts), "events": list(counts.values())},
         schema=pa.schema([("symbol", pa.string()), ("events", pa.int64())]),
     )
 
 
-class _OneStepWriter:
-    """A Parquet file written piece by piece that gets its name when all went well."""
-
-    def __init__(self, file: Path, schema: pa.Schema) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        self.file = file
-        self.unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-        self.writer = pq.ParquetWriter(self.unfinished, schema, **parquet_options(schema))
-
-    def write(self, table: pa.Table) -> None:
-        self.writer.write_table(table, row_group_size=ROW_GROUP)
-
-    def __enter__(self) -> _OneStepWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        self.writer.close()
-        if kind is None:
-            os.replace(self.unfinished, self.file)
-        else:
-            self.unfinished.unlink(missing_ok=True)
+@contextmanager
+def _writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Write a Parquet file table by table; it gets its name when all went well."""
+    with (
+        whole_file(file) as unfinished,
+        pq.ParquetWriter(unfinished, schema, **parquet_options(schema)) as writer,
+    ):
+        yield partial(writer.write_table, row_group_size=ROW_GROUP)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cepbench.errors import SparkSetupError
+from cepbench.files import whole_file
 from cepbench.kernels.cache_folder import made_private, private_folders
 
 #: The oldest Java that Spark 4 runs on.
@@ -162,12 +163,9 @@ def _write_program(path: Path, text: str) -> None:
     """Write an executable in one step, so that processes starting together do not disturb."""
     if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    os.chmod(name, stat.S_IRWXU)
-    os.replace(name, path)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text)
+        unfinished.chmod(stat.S_IRWXU)
 
 
 def _quoted(text: str) -> str:

@@ -18,8 +18,8 @@ from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
 from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
-from cepbench.streams.dataset import MONTH, read_declaration
-from cepbench.streams.parquet import stream_from_parquet
+from cepbench.streams.dataset_folder import MONTH, read_declaration
+from cepbench.streams.event_stream import EventStream
 
 #: Patterns measured on one reading of the data.
 GROUP = 25
@@ -157,7 +157,7 @@ def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, S
     # How large partitions are depends on events of all types.
     whole = any(pattern.strategy.attribute for _, pattern in task.patterns)
     first = None if task.month is None else pd.Period(task.month, "M")
-    stream = stream_from_parquet(
+    stream = EventStream.from_parquet(
         path,
         types=None if whole else sorted(types),
         attributes=sorted(attributes),

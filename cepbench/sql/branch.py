@@ -1,14 +1,14 @@
-"""A pattern without OR as joins of the table of events with itself, in any order or a plan's."""
+"""A pattern without OR as self-joins of the table of events, in any order or a plan's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from cepbench.patterns.model import Attribute, Clause, Comparison, Pattern, Variable
-from cepbench.plans.model import leaves
+from cepbench.patterns.model import Clause, Pattern, Variable
+from cepbench.plans.tree import leaves
 from cepbench.sql.conditions import ConditionWriter, Place
 from cepbench.sql.dialects import Dialect
 from cepbench.sql.pairs import Columns, Condition, Pairs
@@ -18,13 +18,13 @@ Key = tuple[str, str]
 
 
 class Names:
-    """Gives out names that differ; SQL does not tell upper from lower case in them."""
+    """Generates names that are distinct in SQL, which ignores case."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {name.lower() for name in taken}
 
     def new(self, wanted: str) -> str:
-        """``wanted``, with a number behind it if there is such a name already."""
+        """``wanted``, with a number appended if the name is taken."""
         name, number = wanted, 1
         while name.lower() in self._taken:
             number += 1
@@ -35,12 +35,12 @@ class Names:
 
 @dataclass(frozen=True)
 class Numbered:
-    """The events with their ranks in the stream, or each in its partition, without gaps.
+    """The events with their consecutive ranks in the stream or in their partition.
 
     Attributes
     ----------
     source : str
-        As it is written in FROM.
+        As written in FROM.
     rank : str
         The name of the column.
     """
@@ -50,16 +50,16 @@ class Numbered:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Something that a join selects from.
+class Relation:
+    """An operand of a join.
 
     Attributes
     ----------
     alias : str
     text : str
-        As it is written in FROM, the alias included.
+        As written in FROM, with its alias.
     labels : dict of (variable, column) to str
-        The names of the columns that are needed.
+        The names of the columns needed.
     """
 
     alias: str
@@ -69,16 +69,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Near:
-    """Two variables whose events are at most a window apart, and so in neighbouring buckets.
+    """Two variables whose events are at most a window apart, hence in adjacent buckets.
 
     Attributes
     ----------
     side : int
         The side of the join, 0 or 1, whose rows are copied into several buckets.
     copied, other : str
-        A variable of that side, and one of the other one.
+        A variable of that side, and one of the other.
     steps : tuple of int
-        How many buckets later than that of ``copied`` the event of ``other`` may be.
+        By how many buckets the event of ``other`` may follow that of ``copied``.
     """
 
     side: int
@@ -89,15 +89,15 @@ class Near:
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of some tables that fulfil some conditions.
+    """Rows of some tables that satisfy some conditions.
 
     Attributes
     ----------
     sources : tuple of str
-        As they are written in FROM.
+        As written in FROM.
     conditions : tuple of str
     place : callable
-        (variable, column) → how that is written beside these sources.
+        (variable, column) → its expression over these sources.
     """
 
     sources: tuple[str, ...]
@@ -105,10 +105,10 @@ class Selection:
     place: Place
 
     def write(self, columns: Sequence[str], indent: str = "") -> str:
-        """The query for these columns."""
+        """The query that selects ``columns``."""
         lines = [f"SELECT {', '.join(columns)}", f"FROM {', '.join(self.sources)}"]
         lines += [f"{'  AND' if k else 'WHERE'} {text}" for k, text in enumerate(self.conditions)]
-        # Not textwrap.indent, which would change texts of several lines.
+        # textwrap.indent would alter multi-line texts.
         return "\n".join(indent + line for line in lines)
 
 
@@ -122,12 +122,12 @@ class BranchWriter:
     conditions : ConditionWriter
     dialect : Dialect
     table : str
-        The table of events as it is written in FROM.
+        The table of events as written in FROM.
     columns : Columns
     numbered : Numbered or None
-        The events with their ranks, where a match's events are neighbours.
+        The events with their ranks, under a contiguity strategy.
     names : Names
-        The variables of the whole query are among them.
+        Holds the variables of the whole query.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class BranchWriter:
         numbered: Numbered | None,
         names: Names,
     ) -> None:
-        #: Queries with names that the selection builds on: name, and query in brackets.
+        #: Common table expressions: name, and query in brackets.
         self.steps: list[tuple[str, str]] = []
         self.branch = branch
         self._conditions = conditions
@@ -164,9 +164,9 @@ class BranchWriter:
         Parameters
         ----------
         joined : str or tuple
-            A variable; the pair of a plan's tree; or all variables, to be joined in any order.
+            A variable; a pair of a plan's tree; or all variables, to be joined in any order.
         wanted : sequence of (variable, column)
-            What is asked of the rows.
+            The columns needed.
         """
         parts = (joined,) if isinstance(joined, str) else joined
         groups = [set(leaves(part)) for part in parts]
@@ -188,7 +188,7 @@ class BranchWriter:
         written = [source.text for source in sources]
         conditions = []
         if near:
-            # What is about the copied events alone is better checked before they are copied.
+            # Conditions on the copied events alone are checked before they are copied.
             alone = groups[near.side] if isinstance(parts[near.side], str) else set()
             before = [condition for condition in here if condition.variables <= alone]
             here = [condition for condition in here if condition not in before]
@@ -198,7 +198,7 @@ class BranchWriter:
         return Selection(tuple(written), tuple(conditions), place)
 
     def last(self) -> str | None:
-        """The variable whose event is the last of every match, if that is always the same one."""
+        """The variable whose event is the last of every match, if it is always the same."""
         names = self.branch.positive_names
         for name in names:
             if all((other, name) in self._pairs.before for other in names if other != name):
@@ -206,7 +206,7 @@ class BranchWriter:
         return None
 
     def _due(self, parts: Sequence[Any], groups: Sequence[set[str]]) -> list[Condition]:
-        """What a join must check: all that could not be checked in one of its parts."""
+        """The conditions of a join: those that could not be checked in one of its parts."""
         names = set().union(*groups)
         below = [group for part, group in zip(parts, groups, strict=True) if part not in group]
         found = [
@@ -214,7 +214,7 @@ class BranchWriter:
             for condition in self._known
             if condition.variables <= names and not any(condition.variables <= g for g in below)
         ]
-        # Types and conditions on single events first, negation last, as one would write it.
+        # Types and conditions on single events first, negation last, for readability.
         single = [c for c in found if len(c.variables) == 1]
         if len(parts) == 2:
             pairs = list(self._pairs.between(groups[0], groups[1]))
@@ -222,13 +222,15 @@ class BranchWriter:
             pairs = [c for x, y in combinations(parts, 2) for c in self._pairs.all(x, y)]
         return [*single, *pairs, *(c for c in found if len(c.variables) > 1)]
 
-    def _events(self, variable: str, needed: Iterable[Key]) -> Source:
+    def _events(self, variable: str, needed: Iterable[Key]) -> Relation:
         """The events of a variable."""
         text = f"{self._source} AS {self._quote(variable)}"
-        return Source(variable, text, {key: key[1] for key in sorted(needed) if key[0] == variable})
+        return Relation(
+            variable, text, {key: key[1] for key in sorted(needed) if key[0] == variable}
+        )
 
-    def _step(self, joined: Any, needed: Iterable[Key]) -> Source:
-        """A join that another one builds on, as a query with a name."""
+    def _step(self, joined: Any, needed: Iterable[Key]) -> Relation:
+        """A join below another one, as a common table expression."""
         group = set(leaves(joined))
         wanted = sorted(key for key in needed if key[0] in group)
         inner = self.select(joined, wanted)
@@ -239,34 +241,34 @@ class BranchWriter:
         self.steps.append(
             (f"{self._quote(name)} {self._dialect.step}", inner.write(columns, indent="  "))
         )
-        return Source(name, self._quote(name), label)
+        return Relation(name, self._quote(name), label)
 
     # -- buckets ---------------------------------------------------------------------------------
 
     def _near(self, parts: Sequence[Any], groups: Sequence[set[str]]) -> Near | None:
-        """Events of the two sides that must be within a window, for a join to begin with."""
+        """A pair of events of the two sides that must be within a window."""
         if len(parts) != 2 or self._ranked or not self._dialect.can_bucket(self.branch.window):
             return None
-        # An event's copies are small, a step's rows may be many.
+        # Prefer copying a single event: a step may have many rows.
         side = 1 if isinstance(parts[1], str) and not isinstance(parts[0], str) else 0
         names = self.branch.positive_names
         pairs = [
             (x, y) for x in names for y in names if x in groups[side] and y in groups[1 - side]
         ]
-        # Two buckets to look into are fewer than three.
+        # Probing two buckets is better than three.
         x, y = min(pairs, key=lambda pair: len(self._buckets_apart(*pair)))
         return Near(side, x, y, self._buckets_apart(x, y))
 
     def _buckets_apart(self, x: str, y: str) -> tuple[int, ...]:
-        """How many buckets after that of ``x`` the event of ``y`` may be."""
+        """By how many buckets the event of ``y`` may follow that of ``x``."""
         if (x, y) in self._pairs.before:
             return (0, 1)
         return (-1, 0) if (y, x) in self._pairs.before else (-1, 0, 1)
 
     def _copied(
-        self, source: Source, near: Near, before: Sequence[Condition], place: Place
+        self, source: Relation, near: Near, before: Sequence[Condition], place: Place
     ) -> tuple[str, str]:
-        """The rows of a source, one for each bucket to look into; and the condition that does so."""
+        """The rows of a relation, one per bucket to probe, and the join condition on buckets."""
         time, window = self._columns.time, self.branch.window
         bucket = self._dialect.bucket(place(near.copied, time), window)
         label = self._quote(Names(source.labels.values()).new("bucket"))
@@ -294,7 +296,7 @@ class BranchWriter:
         return Condition((key,), lambda place: f"{place(*key)} = {text}")
 
     def _none_of(self, negated: Variable) -> Condition:
-        """That there is no event that could be added as if the item were not negated."""
+        """That no event satisfies the conditions of a negated variable."""
         own = negated.name
         inner = [
             self._of_type(negated),
@@ -317,7 +319,7 @@ class BranchWriter:
             def placed(variable: str, column: str) -> str:
                 return (self._column if variable == own else place)(variable, column)
 
-            source = Source(own, f"{self._table} AS {self._quote(own)}", labels)
+            source = Relation(own, f"{self._table} AS {self._quote(own)}", labels)
             text, texts, rest = source.text, [], inner
             if self._dialect.can_bucket(self.branch.window):
                 before = [condition for condition in inner if condition.variables == {own}]
@@ -336,19 +338,3 @@ class BranchWriter:
 
     def _quote(self, name: str) -> str:
         return self._dialect.identifier(name)
-
-
-def with_partition(pattern: Pattern) -> Pattern:
-    """The pattern with its partition's attribute equal in all events, as conditions.
-
-    A single event equals itself unless its value is missing, which is in no partition.
-    """
-    name = pattern.strategy.attribute
-    if name is None:
-        return pattern
-    names = pattern.positive_names
-    pairs = list(combinations(names, 2)) or [(names[0], names[0])]
-    equal = tuple(
-        Clause((Comparison("=", Attribute(x, name), Attribute(y, name)),)) for x, y in pairs
-    )
-    return replace(pattern, conditions=pattern.conditions + equal)

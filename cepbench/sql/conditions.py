@@ -1,4 +1,4 @@
-"""Conditions of a WHERE clause as SQL that holds where :mod:`cepbench.patterns.arrays` says so."""
+"""Conditions of a WHERE clause as SQL, with the semantics of :mod:`cepbench.patterns.arrays`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from cepbench.patterns.model import (
 )
 from cepbench.sql.dialects import Dialect
 
-#: The SQL of the column that holds an attribute of a variable's event: (variable, column) → text.
+#: (variable, column) → the SQL of that column of the variable's event.
 Place = Callable[[str, str], str]
 
 
 class ConditionWriter:
     """Writes the conditions of one pattern.
 
-    SQL wants to know what the pattern does not say: whether an attribute is a text or a number. It
-    is told from how the pattern uses an attribute of this name; what is only ever tested for being
-    equal to another such attribute may be both, and is written so that both are right.
+    Unlike a pattern, SQL distinguishes texts from numbers. The type of an attribute is inferred
+    from its uses; where it is only ever compared for equality with another such attribute, the SQL
+    is correct for both types.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ConditionWriter:
         operator = "<>" if comparison.operator == "!=" else comparison.operator
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None:
-            # Of two attributes without a known kind: texts, or numbers that may be NaN.
+            # Two attributes of unknown type: texts, or numbers that may be NaN.
             assert isinstance(left, Attribute) and isinstance(right, Attribute)
             written = [place(a.variable, a.name) for a in (left, right)]
             missing = [self._dialect.maybe_nan(column) for column in written]
@@ -63,7 +63,7 @@ class ConditionWriter:
             written = [self._text(side, place) for side in sides]
             missing = ["", ""]
         else:
-            # What is of one column compares as it is; else a comparison is one of doubles.
+            # Columns of the same name compare as they are; all else compares as doubles.
             plain = (
                 isinstance(left, Attribute)
                 and isinstance(right, Attribute)
@@ -79,8 +79,8 @@ class ConditionWriter:
                 "" if _is_finite(side) else f"isnan({double})"
                 for side, double in zip(sides, doubles, strict=True)
             ]
-        # NaN is the largest number: less than a number it never is, and what is equal to a side
-        # that is not NaN is none either.
+        # NaN is the largest number to these engines, so it is never less than a number, and a
+        # value equal to one that is not NaN is not NaN either.
         looked_at = {"<": [1], "<=": [1], ">": [0], ">=": [0], "=": [0], "<>": [0, 1]}[operator]
         if operator == "=" and not all(missing):
             looked_at = []
@@ -88,7 +88,7 @@ class ConditionWriter:
         return " AND ".join([f"{written[0]} {operator} {written[1]}", *dict.fromkeys(guards)])
 
     def _kind(self, expression: Expression) -> bool | None:
-        """Whether it is a text; None if that is not known."""
+        """Whether it is a text; None if unknown."""
         match expression:
             case Attribute(_, name):
                 return self._is_text.get(name)
@@ -102,7 +102,7 @@ class ConditionWriter:
                 return place(variable, name)
             case Constant(str(value)):
                 return self._dialect.text(value)
-        raise AssertionError(f"{expression} is no text")
+        raise AssertionError(f"{expression} is not a text")
 
     def _number(self, expression: Expression, place: Place) -> str:
         match expression:
@@ -116,7 +116,7 @@ class ConditionWriter:
                 return self._dialect.quotient(self._number(left, place), self._number(right, place))
             case Arithmetic(operator, left, right):
                 return f"({self._number(left, place)} {operator} {self._number(right, place)})"
-        raise AssertionError(f"{expression} is of a set, and sets have been refused")
+        raise AssertionError(f"{expression} is over a Kleene set")
 
 
 def _is_finite(expression: Expression) -> bool:
@@ -124,15 +124,15 @@ def _is_finite(expression: Expression) -> bool:
 
 
 def _kinds(pattern: Pattern) -> dict[str, bool]:
-    """Whether attributes are texts, by name, as far as the pattern tells."""
+    """Attribute name → whether it is a text, as far as the pattern implies it."""
     known: dict[str, bool] = {}
     linked: list[tuple[str, str]] = []
 
     def learn(name: str, is_text: bool) -> None:
         if known.setdefault(name, is_text) != is_text:
             raise UnsupportedPatternError(
-                f"attribute {name!r} is compared with texts and with numbers; a column has one "
-                "type, so compare it with one of the two"
+                f"attribute {name!r} is compared with texts and with numbers; an SQL column has "
+                "one type, so compare it with one of the two"
             )
 
     for clause in pattern.conditions:

@@ -1,4 +1,4 @@
-"""What DuckDB and Spark write differently: names, constants, division, and time plus a window."""
+"""Differences of DuckDB and Spark SQL: names, constants, division, and time arithmetic."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from cepbench.patterns.model import Window
 
 
 class Dialect(ABC):
-    """How one engine writes SQL.
+    """The SQL of one engine.
 
-    Both engines take NaN for equal to itself and larger than all numbers, and have an integer
-    column compared with an integer stay one; what is written here has neither.
+    In both engines NaN equals itself and is larger than all numbers, and integers compare as
+    integers; the generated SQL avoids both.
 
     Attributes
     ----------
     name : str
     step : str
-        What stands between the name of a step of a plan and its query.
+        What is between the name of a common table expression and its query.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def identifier(self, name: str) -> str:
-        """A name of a table, column or alias in quotes."""
+        """A quoted name of a table, column or alias."""
 
     @abstractmethod
     def text(self, value: str) -> str:
@@ -34,7 +34,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def quotient(self, left: str, right: str) -> str:
-        """``left / right`` of two doubles as IEEE 754 says, by zero too."""
+        """``left / right`` of two doubles as in IEEE 754, also by zero."""
 
     @abstractmethod
     def not_after(self, later: str, earlier: str, window: Window) -> str:
@@ -42,26 +42,26 @@ class Dialect(ABC):
 
     @abstractmethod
     def bucket(self, time: str, window: Window) -> str:
-        """The number of a time's bucket, all of them as long as the window."""
+        """The index of a time's bucket; buckets are as long as the window."""
 
     @abstractmethod
     def each(self, values: list[str]) -> str:
-        """A row for each of the values, as a column."""
+        """A column with one row per value."""
 
     def can_bucket(self, window: Window) -> bool:
-        """Whether the window is long enough to be counted."""
+        """Whether the window is long enough for buckets."""
         return window.length > 0
 
     @abstractmethod
     def maybe_nan(self, column: str) -> str:
-        """Whether a column of numbers or texts, it is not known which, holds NaN here."""
+        """Whether a column, of numbers or texts, is NaN in a row."""
 
     def table(self, name: str) -> str:
         """A table's name; dots separate catalog, schema and table."""
         return ".".join(map(self.identifier, name.split(".")))
 
     def number(self, value: float) -> str:
-        """A double. An exponent makes it one, as 0.1 alone is a decimal."""
+        """A double constant; the exponent makes it one, since 0.1 alone is a decimal."""
         if math.isfinite(value):
             digits = repr(float(value))
             written = digits if "e" in digits else f"{digits}e0"
@@ -71,7 +71,7 @@ class Dialect(ABC):
 
 
 class DuckDB(Dialect):
-    """DuckDB, from version 1.2 on, whose division by zero is that of IEEE 754."""
+    """DuckDB from version 1.2 on, whose division follows IEEE 754."""
 
     name = "duckdb"
     step = "AS MATERIALIZED"
@@ -87,7 +87,7 @@ class DuckDB(Dialect):
 
     def not_after(self, later: str, earlier: str, window: Window) -> str:
         if window.is_datetime:
-            # An interval has microseconds only, and would round timestamps to them.
+            # Intervals have microseconds only and would round timestamps.
             return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
         return f"{later} <= {earlier} + {window.length}::BIGINT"
 
@@ -112,12 +112,12 @@ class Spark(Dialect):
         return "`" + name.replace("`", "``") + "`"
 
     def text(self, value: str) -> str:
-        # A backslash escapes; ${…} would be replaced by a setting before the query is parsed.
+        # A backslash escapes; Spark substitutes ${…} before it parses the query.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
         return f"'{escaped}'"
 
     def quotient(self, left: str, right: str) -> str:
-        # Division by zero is an error or NULL: -0.0 is told from 0.0 by its text.
+        # Division by zero is an error or NULL; only the text distinguishes -0.0 from 0.0.
         return (
             f"coalesce(try_divide({left}, {right}), CASE CAST({right} AS STRING) "
             f"WHEN '0.0' THEN {left} * CAST('Infinity' AS DOUBLE) "
@@ -127,19 +127,19 @@ class Spark(Dialect):
     def not_after(self, later: str, earlier: str, window: Window) -> str:
         if not window.is_datetime:
             return f"{later} <= {earlier} + {window.length}L"
-        # Timestamps are whole microseconds, so that the rest of the window never matters.
+        # Timestamps are whole microseconds, so the rest of the window is irrelevant.
         microseconds = window.length // 1000
         unit, amount = "MICROSECOND", microseconds
         if microseconds % 10**6 == 0:
-            # Not in days: those have 23 or 25 hours where clocks change.
+            # Not in days, which have 23 or 25 hours when clocks change.
             unit, amount = "SECOND", microseconds // 10**6
         return f"{later} <= timestampadd({unit}, {amount}, {earlier})"
 
     def bucket(self, time: str, window: Window) -> str:
         if not window.is_datetime:
             return f"{time} DIV {window.length}L"
-        # What has no time zone is no moment, and hours would be missing where clocks change: also
-        # in timestampdiff, which takes it for one. A difference of two such times is none.
+        # A time without a zone converted to an instant, also by timestampdiff, would skip hours
+        # when clocks change; the difference of two such times does not.
         since = f"CAST({time} AS TIMESTAMP_NTZ) - TIMESTAMP_NTZ '1970-01-01 00:00:00'"
         seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS DECIMAL(18, 6))"
         return (

@@ -1,4 +1,4 @@
-"""What must hold of any two events of a match: order, window, being two, and being neighbours."""
+"""Conditions on pairs of a match's events: order, window, distinctness and contiguity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cepbench.sql.dialects import Dialect
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of the table of events, as they are called there."""
+    """Names of the columns of the table of events."""
 
     type: str
     time: str
@@ -21,14 +21,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that some events must fulfil together.
+    """A condition on the events of some variables.
 
     Attributes
     ----------
     columns : tuple of (variable, column)
-        What it reads.
+        The columns it reads.
     write : callable
-        From where the columns are found to SQL.
+        From the expressions of columns to SQL.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -36,7 +36,7 @@ class Condition:
 
     @property
     def variables(self) -> set[str]:
-        """The variables that it is about."""
+        """The variables that it mentions."""
         return {variable for variable, _ in self.columns}
 
 
@@ -48,7 +48,7 @@ class Pairs:
     branch : Pattern
     columns : Columns
     rank : str or None
-        The column that numbers the events without gaps, where a match's events are neighbours.
+        The column of consecutive ranks, under a contiguity strategy.
     dialect : Dialect
     """
 
@@ -63,7 +63,7 @@ class Pairs:
         self._variables = {variable.name: variable for variable in branch.variables}
 
     def all(self, first: str, second: str) -> Iterator[Condition]:
-        """All that is known of two positive variables, whatever else is known of others."""
+        """All conditions on two positive variables, also those that others imply."""
         for x, y in ((first, second), (second, first)):
             if (x, y) in self.before:
                 yield self._earlier(x, y)
@@ -73,10 +73,10 @@ class Pairs:
         yield from self._neighbours(first, second)
 
     def between(self, one: Set[str], other: Set[str]) -> Iterator[Condition]:
-        """What is new when two sets of variables are joined, without what follows from the rest.
+        """The conditions of a join of two sets of variables, without implied ones.
 
-        Order only of those with none in between, and the window only from one that may be the
-        first of all to one that may be the last.
+        Order is checked between variables with none in between, the window between a variable
+        that may be the first and one that may be the last.
         """
         names = one | other
         firsts = {x for x in names if not any((y, x) in self.before for y in names)}
@@ -121,7 +121,7 @@ class Pairs:
             )
 
     def _neighbours(self, x: str, y: str) -> Iterator[Condition]:
-        """That the ranks of two events leave room for just those that must be between them."""
+        """That the ranks of two events leave room for exactly the events between them."""
         rank = self._rank
         if rank is None or Kind.NEGATED in (self._variables[x].kind, self._variables[y].kind):
             return

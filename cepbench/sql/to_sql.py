@@ -1,4 +1,4 @@
-"""The front end: a pattern, and maybe a plan, as one SQL query."""
+"""The front end: a pattern, and optionally a plan, as one SQL query."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, shown
-from cepbench.errors import PlanError, QueryError, UnsupportedPatternError, did_you_mean
+from cepbench.errors import QueryError, UnsupportedPatternError, did_you_mean
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.plans.given import plan_from
+from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
-from cepbench.sql.branch import BranchWriter, Names, Numbered, with_partition
+from cepbench.sql.branch import BranchWriter, Names, Numbered
 from cepbench.sql.conditions import ConditionWriter
 from cepbench.sql.dialects import DIALECTS, Dialect
 from cepbench.sql.pairs import Columns
@@ -34,27 +34,27 @@ def to_sql(
     Parameters
     ----------
     pattern : Pattern or str
-        Or its text: SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
+        SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
         ``consuming``.
     plan : OrderPlan, TreePlan or UnionPlan, optional
-        Whose joins the query has, see the notes; for a pattern with OR a plan for each branch.
-        Without one, a branch is a single join of all its variables, with all that is known of any
-        two of them, and the engine's optimizer chooses the order.
+        The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
+        branch is a single join of all its variables with all pairwise conditions, and the
+        engine's optimizer chooses the order.
     dialect : {"duckdb", "spark"}
     table : str
         Name of the table of events; dots separate catalog, schema and table.
     type_column, time_column, position_column : str
         Its columns: the event type, a text (or an integer, in the pattern as a text); the time, a
-        timestamp, or an integer for a window in ``units``; and the position, an integer that grows
-        in the order of arrival. The attributes are its other columns, by their names.
-        ``stream.to_pandas().reset_index()`` has the columns' default names.
+        timestamp, or an integer for a window in ``units``; and the position, an integer that
+        increases in order of arrival. Attributes are the other columns, by name. The defaults are
+        the columns of ``stream.to_pandas().reset_index()``.
     output : {"matches", "count"}
-        One row a match, or a single row with their number in column ``matches``.
+        One row per match, or a single row with their number in column ``matches``.
 
     Returns
     -------
     str
-        A query whose rows are those of ``evaluate(...).matches`` in their order: one column a
+        A query whose rows are those of ``evaluate(...).matches`` in their order: one column per
         positive variable with the position of its event, and for a pattern with several branches
         ``branch``, with NULL for variables that a branch lacks.
 
@@ -64,27 +64,25 @@ def to_sql(
         For a Kleene variable, the consuming strategy, variables whose names differ in case only,
         or an attribute compared both with texts and with numbers.
     PlanError
-        If plan and pattern do not fit each other.
+        If the plan does not fit the pattern.
     QueryError
-        For an unknown dialect or output, or a name that is empty.
+        For an unknown dialect or output, or an empty name.
 
     Notes
     -----
-    A plan's inner joins, [kolchinsky2018]_, section 4, are queries with names (``WITH``), each
-    over the two that the plan joins; conditions are checked, and events of negated variables looked
-    for, in the first join that has all the variables concerned. Two events of a match are in the
-    same bucket of time or in neighbouring ones, if buckets are as long as the window; so one side
-    of a join is copied into these, and the engine can join by equality of buckets, where it would
-    have to compare all pairs otherwise.
+    A plan's inner joins, [kolchinsky2018]_, section 4, are common table expressions (``WITH``),
+    each over the two operands that the plan joins. Conditions, negation included, are checked in
+    the first join that has all their variables. With buckets of time as long as the window, two
+    events of a match are in the same or in adjacent buckets; one side of a join is copied into
+    these, so that the engine can use an equi-join on buckets instead of a nested loop.
 
-    DuckDB runs each of these queries by itself (``MATERIALIZED``) and so keeps to the plan; which
-    side of a join is stored, and how it is searched, it decides. Spark puts them into the query as
-    subqueries, and its optimizer leaves the order of joins as it is unless
+    DuckDB evaluates each of these expressions separately (``MATERIALIZED``), and so follows the
+    plan; it chooses the build side and the algorithm of each join. Spark inlines them as
+    subqueries, and its optimizer keeps the order of joins unless
     ``spark.sql.cbo.joinReorder.enabled`` is set; it has no hint for the order.
 
-    Values compare as the evaluators compare them: as doubles, and not at all where one is NULL or
-    NaN. DuckDB compares times in nanoseconds, Spark in microseconds, which is all that its
-    timestamps hold.
+    Values compare as in the evaluators: as doubles, and false where one is NULL or NaN. DuckDB
+    compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
     """
     pattern = pattern_from(pattern)
     if not isinstance(dialect, str) or dialect not in DIALECTS:
@@ -96,14 +94,16 @@ def to_sql(
     columns = (type_column, time_column, position_column)
     for name in (table, *columns):
         if not isinstance(name, str):
-            raise QueryError(f"tables and columns have texts as names, not {shown(name)}")
+            raise QueryError(f"names of tables and columns are texts, not {shown(name)}")
     if not all(columns) or not all(table.split(".")):
-        raise QueryError(f"a name is empty: table {table!r}, columns {', '.join(columns)!r}")
+        raise QueryError(f"an empty name: table {table!r}, columns {', '.join(columns)!r}")
     _check_pattern(pattern)
     branches = pattern.branches()
+    joins: list[Any] = [branch.positive_names for branch in branches]
     if plan is not None:
         plan = plan_from(plan)
-    joins = _trees(plan, branches) if plan else [branch.positive_names for branch in branches]
+        check_parts(plan, joins)
+        joins = [part.tree for part in plan.parts]
     query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
     return query.write(joins, counted=output == "count")
 
@@ -112,39 +112,28 @@ def _check_pattern(pattern: Pattern) -> None:
     for variable in pattern.variables:
         if variable.kind is Kind.KLEENE:
             raise UnsupportedPatternError(
-                f"{variable} binds sets of events, of which there are exponentially many, and a "
-                "join binds one; use an evaluator, or leave the item out",
+                f"{variable} binds sets of events, and a join binds single events; use an "
+                "evaluator, or remove the item",
                 culprit=variable,
             )
     if pattern.strategy.name == "consuming":
         raise UnsupportedPatternError(
-            "STRATEGY consuming reports a match if no match before it has used one of its events, "
-            "which a join cannot tell, as it sees each match by itself; use an evaluator, or "
+            "STRATEGY consuming depends on the matches reported before, which a join cannot "
+            "express; use an evaluator, or "
             "another strategy"
         )
     taken = {"branch": "the column of branches"} if len(pattern.branches()) > 1 else {}
     for name in pattern.names:
         if name.lower() in taken:
             raise UnsupportedPatternError(
-                f"variable {name!r} cannot be told from {taken[name.lower()]} in SQL, where names "
-                "differ by more than case; rename it"
+                f"variable {name!r} clashes with {taken[name.lower()]} in SQL, whose names ignore "
+                "case; rename it"
             )
         taken[name.lower()] = f"variable {name!r}"
 
 
-def _trees(plan: AnyPlan, branches: Sequence[Pattern]) -> list[Any]:
-    if len(plan.parts) != len(branches):
-        raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; give "
-            f"{'a UnionPlan with a plan for each' if len(branches) > 1 else 'a single plan'}"
-        )
-    for part, branch in zip(plan.parts, branches, strict=True):
-        part.check(branch.positive_names)
-    return [part.tree for part in plan.parts]
-
-
 class _Query:
-    """Puts the branches together."""
+    """Combines the queries of the branches."""
 
     def __init__(self, pattern: Pattern, dialect: Dialect, table: str, columns: Columns) -> None:
         self._names = pattern.positive_names
@@ -158,11 +147,11 @@ class _Query:
         numbered = self._numbered(pattern, columns, written)
         self._writers = [
             BranchWriter(branch, conditions, dialect, written, columns, numbered, self._free)
-            for branch in map(with_partition, self._branches)
+            for branch in map(Pattern.with_partition, self._branches)
         ]
 
     def _numbered(self, pattern: Pattern, columns: Columns, table: str) -> Numbered | None:
-        """A step that numbers the events, where the strategy asks for neighbours."""
+        """The step that ranks the events, under a contiguity strategy."""
         if pattern.strategy.name == "any":
             return None
         read = [columns.type, columns.time, columns.position]
@@ -186,7 +175,7 @@ class _Query:
         Parameters
         ----------
         joins : sequence of tuple or str
-            For each branch what :meth:`BranchWriter.select` takes.
+            The argument of :meth:`BranchWriter.select` for each branch.
         counted : bool
         """
         if len(self._branches) == 1:
@@ -236,7 +225,7 @@ class _Query:
         self._steps.append((f"{found} AS", "\n  UNION ALL\n".join(queries)))
         listed = ", ".join(map(self._quote, shown))
         if repeated:
-            # What two branches find is the first one's.
+            # A match of several branches is attributed to the first.
             once = self._quote(self._free.new("once"))
             query = f"  SELECT {listed}, min(branch) AS branch\n  FROM {found}\n  GROUP BY {listed}"
             self._steps.append((f"{once} AS", query))
@@ -247,7 +236,7 @@ class _Query:
         return f"SELECT {listed}, branch\nFROM {found}\nORDER BY {', '.join(order)}"
 
     def _keys(self) -> list[str]:
-        """The positions in the order of each branch, which need not be that of the columns."""
+        """The positions in each branch's order of variables, which may differ from the columns'."""
         orders = [branch.positive_names for branch in self._branches]
         if all(tuple(n for n in self._names if n in order) == order for order in orders):
             return [self._quote(name) for name in self._names]
@@ -267,6 +256,6 @@ class _Query:
 
 
 def _greatest(columns: Iterable[str]) -> str:
-    """The largest of some columns; NULLs are passed over."""
+    """The largest of some columns, ignoring NULLs."""
     listed = list(columns)
     return listed[0] if len(listed) == 1 else f"greatest({', '.join(listed)})"

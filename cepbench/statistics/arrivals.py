@@ -1,4 +1,4 @@
-"""How often events of each type arrive, counted file by file or in a stream."""
+"""Arrival rates of event types, counted file by file or in a stream."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DAY = 86_400 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What one part of a data set holds.
+    """Event counts of one part of a data set.
 
     Attributes
     ----------
     counts : dict of str to int
         Events of each type.
     days : dict of int to (int, int)
-        First and last time (nanoseconds since 1970) on each UTC day, by its number since 1970.
+        UTC day (since 1970) → first and last time on it, in nanoseconds since 1970.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -56,12 +56,12 @@ def arrivals_in(stream: EventStream) -> Arrivals:
     Raises
     ------
     StatisticsError
-        If its times are plain integers, which have no days.
+        If its times are integers, which have no unit.
     """
     if not stream.is_datetime:
         raise StatisticsError(
-            "the times of this stream are integers, so there are no events per second; convert "
-            "the column to datetimes"
+            "the times of this stream are integers without a unit, so there are no rates per "
+            "second; convert the column to datetimes"
         )
     return Arrivals(stream.counts_by_type(), _ends_of_days(stream.timestamps))
 
@@ -73,14 +73,14 @@ def arrival_table(parts: Iterable[Arrivals], types: Iterable[str] = ()) -> pd.Da
     ----------
     parts : iterable of Arrivals
     types : iterable of str
-        Types that are listed though there may be no event of them.
+        Types to list even without events.
 
     Returns
     -------
     DataFrame
         Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time,
-        which on each UTC day lasts from the first event of any type to the last) and
-        ``standard_error`` (of the rate, as for a Poisson count).
+        from the first to the last event of any type on each UTC day) and ``standard_error`` (of
+        the rate, Poisson).
     """
     events: Counter[str] = Counter(dict.fromkeys(types, 0))
     days: dict[int, tuple[int, int]] = {}

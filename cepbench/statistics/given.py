@@ -1,4 +1,4 @@
-"""Statistics as users hand them in; what is none is refused with the call that makes some."""
+"""Statistics arguments; the error for other objects names the call that makes them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cepbench.streams.event_stream import EventStream
 
 
 def statistics_from(given: Any) -> Statistics:
-    """The statistics that were handed in.
+    """The statistics of an argument.
 
     Raises
     ------
     StatisticsError
-        If they are none.
+        If it is not Statistics.
     """
     if isinstance(given, Statistics):
         return given

@@ -1,4 +1,4 @@
-"""Conditions that share a variable, measured together instead of one pair at a time."""
+"""Joint selectivities of conditions that share a variable."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.numeric import NumericReader
 
-#: Combinations of events that are looked at.
+#: Sampled combinations of events.
 DRAWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class JointConditions:
-    """Which conditions of a pattern held for each of many drawn combinations of events.
+    """The conditions of a pattern on sampled combinations of events.
 
     Attributes
     ----------
     variables : tuple of frozenset of str
-        Of each group of conditions, one or two variables.
+        The one or two variables of each group of conditions.
     held : ndarray of bool, shape (groups, draws)
-        Conditions over the same variables are one group, as one selectivity stands for them.
+        Conditions over the same variables are one group, with one selectivity.
     """
 
     variables: tuple[frozenset[str], ...]
     held: np.ndarray
 
     def log_factor(self, names: Iterable[str]) -> float:
-        """What the product of selectivities over some variables is to be multiplied by, as ln.
+        """The ln of the correction of the product of selectivities over some variables.
 
-        The frequency with which the conditions among ``names`` hold together, divided by the
-        product of their single ones; 0 (a factor of 1) where no two of them share a variable.
-        Conditions that never held together count as if they had in half a draw.
+        The correction is the frequency with which the conditions among ``names`` hold jointly,
+        divided by the product of their individual frequencies; its ln is 0 if no two of them share
+        a variable. Conditions that never held jointly count as half a draw.
 
         Parameters
         ----------
@@ -60,21 +60,20 @@ class JointConditions:
 def measure_joint(
     pattern: Pattern, stream: EventStream, *, seed: int = 0, draws: int = DRAWS
 ) -> JointConditions:
-    """Ask all conditions of the same combinations of events.
+    """Evaluate all conditions on the same sampled combinations of events.
 
-    Of three values drawn from one law, ``a < b`` and ``b < c`` hold with probability 1/2 each and
-    together with 1/6, not 1/4; the more the laws differ, the further the two are apart. The cost
-    models of [kolchinsky2018]_, section 3, multiply selectivities as if conditions were
-    independent of each other.
+    For three values from the same distribution, ``a < b`` and ``b < c`` hold with probability 1/2
+    each and jointly with 1/6, not 1/4. The cost models of [kolchinsky2018]_, section 3, multiply
+    selectivities as if conditions were independent.
 
-    Every variable gets an event of its type, from anywhere in the stream, whatever the others get:
-    what two events of one window have in common is part of the measured selectivity of their pair
-    already, and is left out on both sides of the fraction here.
+    Every variable is bound to an event of its type drawn from the whole stream, independently of
+    the others: correlation within a window is part of the measured selectivity of a pair already,
+    and cancels in the correction.
 
     Parameters
     ----------
     pattern : Pattern
-        Conditions on Kleene variables are left out, and so count as independent.
+        Conditions on Kleene variables are left out, so they count as independent.
     stream : EventStream
     seed : int
     draws : int
@@ -82,12 +81,12 @@ def measure_joint(
     Raises
     ------
     StreamError
-        If the pattern cannot be asked of the stream.
+        If the pattern does not fit the stream.
     StatisticsError
         If ``draws`` is not positive, or the stream has no event of some type.
     """
     if draws < 1:
-        raise StatisticsError(f"{draws} draws: frequencies need at least one")
+        raise StatisticsError(f"draws={draws}: frequencies need at least one draw")
     check_fit(pattern, stream)
     check_types(pattern, stream)
     groups: dict[frozenset[str], list[Clause]] = {}
@@ -119,7 +118,7 @@ def measure_joint(
 
 
 def _components(variables: tuple[frozenset[str], ...], among: list[int]) -> list[list[int]]:
-    """Groups of conditions that hang together by shared variables."""
+    """Connected components of conditions by shared variables."""
     found: list[tuple[set[str], list[int]]] = []
     for k in among:
         names, members = set(variables[k]), [k]

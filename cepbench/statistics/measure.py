@@ -1,7 +1,7 @@
-"""Measuring a stream: arrival rates, and selectivities from sampled pairs within the window.
+"""Measuring statistics: arrival rates, and selectivities from sampled pairs within the window.
 
-A long stream can be measured in slices, on several machines: a :class:`StatisticsSample` holds the
-counts of one slice, and :func:`merge_samples` adds them up.
+A long stream can be measured in slices, in parallel: a :class:`StatisticsSample` has the counts of
+one slice, and :func:`merge_samples` adds them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cepbench.streams.given import stream_from
 
 _Key = TypeVar("_Key")
 
-#: Candidates of one pair of variables that are looked at, in one slice.
+#: Sampled candidates per pair of variables, in one slice.
 PAIRS = 20_000
 
-#: A pause of more windows than this does not count as time in which events could arrive.
+#: A pause of more windows than this is not active time.
 LONGEST_PAUSE = 10
 
 
@@ -40,19 +40,19 @@ class StatisticsSample:
     Attributes
     ----------
     active : float
-        Seconds (or ticks) in which events could arrive.
+        Active time in seconds (or ticks).
     shortest : float
         The window in seconds (or ticks), the least active time that rates are based on.
     events : dict of str to int
         Variable → events of its type.
     pairs : dict of (str, str) to PairSample
-        Only pairs that have a condition on single events.
+        Only pairs with a condition on single events.
     sets : dict of (str, str, str) to PairSample
-        Pairs with conditions on certain events of a Kleene variable's set, and on which ones.
+        Pairs with conditions on certain elements of a Kleene set, and which elements.
     stream_events : int
-        Events of whatever type.
+        Events of all types.
     partition : PairSample or None
-        Pairs of events of whatever type, and those of one partition, under partition contiguity.
+        Under partition contiguity: pairs of events of all types, and those of one partition.
     """
 
     active: float
@@ -66,13 +66,13 @@ class StatisticsSample:
     def to_statistics(self) -> Statistics:
         """Rates and selectivities with their standard errors.
 
-        A pair of which the slice holds no candidate is left out, which counts as selectivity 1.
+        A pair without candidates is left out, that is, has selectivity 1.
         """
         seconds = max(self.active, self.shortest)
         if not seconds:
             raise StatisticsError(
-                "a window of length 0 leaves no time in which events could arrive, so there are no "
-                "arrival rates; give Statistics(cardinalities=...) by hand"
+                "a window of length 0 has no active time, so there are no arrival rates; write "
+                "Statistics(cardinalities=...) instead"
             )
         errors: dict[str | tuple[str, str], float] = {}
         selectivities: dict[tuple[str, str], float] = {}
@@ -84,7 +84,7 @@ class StatisticsSample:
                 share = min(1.0, sample.held / sample.candidates)
                 error = math.sqrt(sample.variance) / sample.candidates
                 before, its_error = selectivities.get(pair, 1.0), errors.get(pair, 0.0)
-                # Conditions on other events of a set are taken as independent.
+                # Conditions on different elements of a set are assumed independent.
                 selectivities[pair] = before * share
                 errors[pair] = math.hypot(before * error, share * its_error)
         partition = self.partition
@@ -107,51 +107,51 @@ def measure_statistics(
     Parameters
     ----------
     pattern : Pattern or str
-        Of any kind, or its text; all variables of all branches are measured, negated ones too.
+        All variables of all branches are measured, negated ones included.
     stream : EventStream
-        With the events of other types too, if the pattern asks for contiguity.
+        With the events of all types, if the strategy is a contiguity.
     seed : int
-        Of the sample; the same seed gives the same numbers.
+        Seed of the sample.
     pairs : int
-        Most candidates that are looked at for each pair of variables. If the stream has fewer,
-        all are, and the selectivity is exact.
+        Maximum number of candidates per pair of variables. If the stream has fewer, all are
+        evaluated, and the selectivity is exact.
 
     Returns
     -------
     Statistics
         ``rates`` in events per second (or tick) of *active* time: a pause of more than
-        :data:`LONGEST_PAUSE` windows, a night between two trading days say, counts as one window,
-        since no match reaches across it. ``selectivities`` among pairs of events within the
-        window, in the order in time that the pattern asks for; the order itself is not part of
-        them. Standard errors: of a rate as for a Poisson count, of a selectivity binomial.
+        :data:`LONGEST_PAUSE` windows, such as a night between two trading days, counts as one
+        window, since no match spans it. ``selectivities`` among pairs of events within the window
+        and in the pattern's order in time; the order itself is not part of them. Standard errors
+        are Poisson for rates, binomial for selectivities.
 
     Raises
     ------
     StreamError
-        If the pattern cannot be asked of the stream.
+        If the pattern does not fit the stream.
     StatisticsError
-        If the stream has no events, no time passes in it, or ``seed`` or ``pairs`` make no sense.
+        If the stream has no events or no duration, or ``seed`` or ``pairs`` is out of range.
 
     Notes
     -----
-    Source: [kolchinsky2018]_, section 6.2, where the arrival rates and selectivities of the data
-    are measured before plans are made.
+    Source: [kolchinsky2018]_, section 6.2, where arrival rates and selectivities are measured
+    before planning.
 
     Conditions on a Kleene variable are measured on single events of its type; those on ``b[i-1]``
-    on two neighbouring events of the type, no further apart than the window. Conditions on the
-    first or the last event of a set are measured on any event, those on more than one of these
-    together, and on aggregates, count as 1.
+    on two consecutive events of the type within the window. Conditions on the first or the last
+    event of a set are measured on any event; those that combine elements, and those on aggregates,
+    have selectivity 1.
 
-    Two variables whose order in time differs from branch to branch of OR are measured in any order.
+    Two variables whose order in time differs between branches of OR are measured in any order.
 
-    Under partition contiguity that both events are of one partition is one of the conditions over
-    any two variables; ``partitions`` is the number of equally large partitions in which an event
-    has as many neighbours on average as in those of the stream.
+    Under partition contiguity, equality of the partition is among the conditions over any two
+    variables; ``partitions`` is the number of equal partitions in which an event has the same
+    average number of others as in those of the stream.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     if not len(stream):
         raise StatisticsError(
-            "an empty stream has no arrival rates; give Statistics(cardinalities=...) by hand"
+            "an empty stream has no arrival rates; write Statistics(cardinalities=...) instead"
         )
     return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
 
@@ -164,19 +164,19 @@ def sample_statistics(
     pairs: int = PAIRS,
     stream_events: int | None = None,
 ) -> StatisticsSample:
-    """What one slice of a stream says about a pattern; see :func:`measure_statistics`.
+    """The sample of one slice of a stream; see :func:`measure_statistics`.
 
     Parameters
     ----------
     pattern, stream, seed, pairs
         See :func:`measure_statistics`.
     stream_events : int, optional
-        Events of whatever type in the slice, if ``stream`` holds only those of some types.
+        Events of all types in the slice, if ``stream`` has only some types.
 
     Raises
     ------
     StreamError
-        If the pattern cannot be asked of the stream.
+        If the pattern does not fit the stream.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     pairs = whole(pairs, "pairs", StatisticsError, least=1)
@@ -198,14 +198,14 @@ def sample_statistics(
 
 
 def active_time(pattern: Pattern, stream: EventStream) -> float:
-    """Seconds (or ticks) of a stream in which events could arrive, as rates count them.
+    """Active time of a stream in seconds (or ticks), the denominator of rates.
 
     A pause of more than :data:`LONGEST_PAUSE` windows counts as one window.
 
     Parameters
     ----------
     pattern : Pattern
-        Its window counts.
+        Of which the window is used.
     stream : EventStream
         With events of all types.
     """
@@ -218,12 +218,12 @@ def active_time(pattern: Pattern, stream: EventStream) -> float:
 def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
     """The sample of a stream from those of its slices, in any order.
 
-    Pairs that reach from one slice into the next are not seen.
+    Pairs across slices are not sampled.
 
     Raises
     ------
     StatisticsError
-        If there is none, or they are of different patterns.
+        If there are none, or they are of different patterns.
     """
     if not samples:
         raise StatisticsError("there are no samples to merge")
@@ -250,7 +250,7 @@ def _merged(
 
 def _sum(samples: Iterable[PairSample]) -> PairSample:
     listed = list(samples)
-    # Sums without rounding on the way are the same in any order.
+    # Exact sums do not depend on the order.
     return PairSample(
         math.fsum(sample.candidates for sample in listed),
         math.fsum(sample.held for sample in listed),

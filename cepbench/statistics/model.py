@@ -1,4 +1,4 @@
-"""What plan generators are told about a stream: how often events arrive and conditions hold."""
+"""Statistics of a stream for plan generators: arrival rates and selectivities."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Pair = tuple[str, str]
 class Statistics:
     """Arrival rates and selectivities of a pattern's variables [kolchinsky2018]_, section 3.1.
 
-    Exactly one of ``cardinalities`` and ``rates`` is given. The mappings are copied; a pair is
-    kept under its two names in alphabetical order.
+    Give exactly one of ``cardinalities`` and ``rates``. Mappings are copied; pairs are stored with
+    their names in alphabetical order.
 
     Parameters
     ----------
@@ -29,24 +29,24 @@ class Statistics:
         Expected number of events per second (per tick for a window in ``units``); at least 0.
     selectivities : mapping of (str, str) to float, optional
         Probability, from 0 to 1, that the conditions over two variables hold; ``("a", "b")`` and
-        ``("b", "a")`` mean the same, ``("a", "a")`` is the filter on ``a`` alone. A pair that is
-        missing has selectivity 1. The order in time of a SEQ is not part of them. Under partition
-        contiguity that both events are of one partition is part of them, and a pair that is
-        missing has selectivity ``1 / partitions``.
+        ``("b", "a")`` are the same, ``("a", "a")`` is the filter on ``a`` alone. A missing pair has
+        selectivity 1. The order in time of a SEQ is not part of them. Under partition contiguity
+        equality of the partition is part of them, and a missing pair has selectivity
+        ``1 / partitions``.
     standard_errors : mapping of str or (str, str) to float, optional
-        For display only: of a rate or cardinality under the variable's name, of a selectivity
-        under its pair.
+        For display only: of a rate or cardinality by the variable's name, of a selectivity by its
+        pair.
     stream_rate : float, optional
-        Events of the whole stream, of whatever type, per second (or tick); greater than 0. Only
-        the cost models of contiguity need it.
+        Events of all types per second (or tick); greater than 0. Only the cost models of
+        contiguity need it.
     partitions : float, optional
-        Number of partitions under partition contiguity, at least 1; if they are of different
-        sizes, the number of equal ones in which an event has as many neighbours on average.
+        Number of partitions under partition contiguity, at least 1; if they differ in size, the
+        number of equal ones with the same average number of others per event.
 
     Raises
     ------
     StatisticsError
-        If a value is out of range, a name unknown, or a pair given twice with two values.
+        If a value is out of range, a name is unknown, or a pair has two values.
     """
 
     cardinalities: Mapping[str, float] | None = None
@@ -60,7 +60,7 @@ class Statistics:
         if (self.cardinalities is None) == (self.rates is None):
             raise StatisticsError(
                 "give either cardinalities= (events per window) or rates= (events per second), "
-                "one of the two"
+                "not both"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
         for key in (kind, "selectivities", "standard_errors"):
@@ -104,7 +104,7 @@ class Statistics:
     @property
     def _arrivals(self) -> Mapping[str, float]:
         given = self.rates if self.cardinalities is None else self.cardinalities
-        assert given is not None  # __post_init__ has seen to it
+        assert given is not None  # checked by __post_init__
         return given
 
     def cardinality(self, name: str, window: float) -> float:
@@ -113,7 +113,7 @@ class Statistics:
         Raises
         ------
         StatisticsError
-            If nothing is known about ``name``, or the number is too large for a float.
+            If ``name`` is unknown, or the number is too large for a float.
         """
         if text(name, "name", StatisticsError) not in self._arrivals:
             raise StatisticsError(
@@ -131,25 +131,25 @@ class Statistics:
         return value * window
 
     def selectivity(self, first: str, second: str) -> float:
-        """Probability that the conditions over two variables (or on one) hold; 1 if unknown."""
+        """Selectivity of the conditions over two variables (or on one); 1 if unknown."""
         return self.selectivities.get(_pair(first, second), 1.0)
 
     def has_selectivity(self, first: str, second: str) -> bool:
-        """Whether anything is known about the conditions over two variables (or on one)."""
+        """Whether the selectivity of two variables (or of one) is given."""
         return _pair(first, second) in self.selectivities
 
     def stream_cardinality(self, window: float, *, partition: bool = False) -> float:
-        """Expected number of events of whatever type in a window of the stream (or a partition).
+        """Expected number of events of all types in a window of the stream (or of a partition).
 
         Raises
         ------
         StatisticsError
-            If the rate of the stream or the number of partitions is not known.
+            If the rate of the stream or the number of partitions is unknown.
         """
         if self.stream_rate is None:
             raise StatisticsError(
-                "contiguity depends on how many events of any type arrive; give the events per "
-                "second of the whole stream as Statistics(stream_rate=...), or measure it"
+                "contiguity depends on the rate of all events; give the events per second of the "
+                "whole stream as Statistics(stream_rate=...), or measure it"
             )
         window = number(window, "window", StatisticsError, least=0.0)
         return self.stream_rate * window / (self.partition_count() if partition else 1.0)
@@ -160,17 +160,17 @@ class Statistics:
         Raises
         ------
         StatisticsError
-            If it is not known.
+            If it is unknown.
         """
         if self.partitions is None:
             raise StatisticsError(
-                "partition contiguity depends on how many partitions there are; give their number "
-                "as Statistics(partitions=...), or measure it with the strategy in the pattern"
+                "partition contiguity depends on the number of partitions; give "
+                "Statistics(partitions=...), or measure it with the strategy in the pattern"
             )
         return self.partitions
 
     def rows(self) -> Iterator[tuple[str, str, float, float | None]]:
-        """``(quantity, key, value, standard error or None)``, as shown to people."""
+        """``(quantity, key, value, standard error or None)``, for display."""
         quantity = "events per second" if self.cardinalities is None else "events per window"
         for name, value in self._arrivals.items():
             yield quantity, name, value, self.standard_errors.get(name)
@@ -183,7 +183,7 @@ class Statistics:
             yield "partitions", "whole stream", self.partitions, None
 
     def describe(self) -> str:
-        """One line a number, with its standard error where known."""
+        """One number per line, with its standard error where known."""
         return "\n".join(
             f"{quantity:<18} {key}: {value:.4g}" + ("" if error is None else f" ± {error:.2g}")
             for quantity, key, value, error in self.rows()
@@ -201,7 +201,7 @@ class Statistics:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as lists, texts and numbers, ready for JSON."""
+        """A JSON-serializable dict."""
         kind = "rates" if self.cardinalities is None else "cardinalities"
         whole = {"stream_rate": self.stream_rate, "partitions": self.partitions}
         return {
@@ -221,7 +221,7 @@ class Statistics:
         Raises
         ------
         StatisticsError
-            If ``data`` has another shape.
+            If ``data`` is not of this form.
         """
         try:
             errors = {
@@ -237,14 +237,12 @@ class Statistics:
                 partitions=data.get("partitions"),
             )
         except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise StatisticsError(
-                f"these are no statistics as Statistics.to_dict() writes them: {error}"
-            ) from error
+            raise StatisticsError(f"not a result of Statistics.to_dict(): {error}") from error
 
 
 def _pair(first: str, second: str) -> Pair:
     if not isinstance(first, str) or not isinstance(second, str):
-        raise StatisticsError(f"a pair is of two names, not of {shown(first)} and {shown(second)}")
+        raise StatisticsError(f"a pair is two names, not {shown(first)} and {shown(second)}")
     return (first, second) if first <= second else (second, first)
 
 
@@ -265,7 +263,7 @@ def _by_pair(where: str, given: Mapping[Any, Any], names: Mapping[str, float]) -
     for key, value in given.items():
         if not (isinstance(key, tuple) and len(key) == 2 and all(isinstance(k, str) for k in key)):
             raise StatisticsError(
-                f'{where}[{shown(key)}]: a key is a pair of names such as ("a", "b")'
+                f'{where}[{shown(key)}]: keys are pairs of names such as ("a", "b")'
             )
         for name in key:
             _known(where, name, names)
@@ -273,6 +271,6 @@ def _by_pair(where: str, given: Mapping[Any, Any], names: Mapping[str, float]) -
         if found.setdefault(pair, given_number) != given_number:
             raise StatisticsError(
                 f"{where} gives {found[pair]!r} and {given_number!r} for the pair {shown(pair)}; "
-                "the order of the two names means nothing, so give it once"
+                "the order of names does not matter, so give it once"
             )
     return found

@@ -1,7 +1,7 @@
-"""The output profiler: in which order the events of reported matches arrive.
+"""The output profiler: the order in which the events of reported matches arrive.
 
-In a conjunction nobody knows beforehand which event comes last, and the cost of latency depends on
-it [kolchinsky2018]_, section 5.1.
+Which event of a conjunction arrives last is not known from the pattern, and the latency cost
+depends on it [kolchinsky2018]_, section 5.1.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from cepbench.patterns.model import Pattern
 
 
 class OutputProfiler:
-    """Counts the orders in which the events of matches have arrived.
+    """Counts the arrival orders of the events of matches.
 
-    Feed it with matches as they are reported, batch by batch; then plan with
-    ``last=profiler.last_variable``. A Kleene variable arrives with the last event of its set.
+    Add matches as they are reported, then plan with ``last=profiler.last_variable``. A Kleene
+    variable arrives with the last event of its set.
 
     Parameters
     ----------
     pattern : Pattern or str
-        Or its text.
 
     Examples
     --------
@@ -42,13 +41,13 @@ class OutputProfiler:
         self._counts: list[Counter[tuple[str, ...]]] = [Counter() for _ in self._names]
 
     def add(self, matches: pd.DataFrame) -> OutputProfiler:
-        """Count the arrival orders of more matches.
+        """Count the arrival orders of further matches.
 
         Parameters
         ----------
         matches : DataFrame
-            As ``evaluate(...).matches`` or ``Detector.push`` give it: a column of stream positions
-            for each variable, and with OR a column ``branch``.
+            From ``evaluate(...).matches`` or ``Detector.push``: a column of stream positions per
+            variable, and with OR a column ``branch``.
 
         Returns
         -------
@@ -58,7 +57,7 @@ class OutputProfiler:
         Raises
         ------
         StatisticsError
-            If these are no matches, or a column is missing, as if they were of another pattern.
+            If these are not matches, or a column is missing.
         """
         if not isinstance(matches, pd.DataFrame):
             raise StatisticsError(
@@ -67,8 +66,8 @@ class OutputProfiler:
         if len(self._names) > 1:
             if "branch" not in matches.columns:
                 raise StatisticsError(
-                    f"matches of {self.pattern.structure} have a column 'branch', and these have "
-                    f"not; they have {_listed(matches.columns)}"
+                    f"matches of {self.pattern.structure} have a column 'branch'; these have "
+                    f"{_listed(matches.columns)}"
                 )
             of_branch = matches["branch"].to_numpy()
             parts = [matches[of_branch == number] for number in range(len(self._names))]
@@ -87,8 +86,8 @@ class OutputProfiler:
                 places = np.column_stack([_arrivals(part[name]) for name in names])
             except (TypeError, ValueError, OverflowError) as error:
                 raise StatisticsError(
-                    f"the columns {_listed(names)} of the matches hold something else than "
-                    "positions; give them as evaluate(...).matches has them"
+                    f"the columns {_listed(names)} of the matches are not positions; pass "
+                    "evaluate(...).matches unchanged"
                 ) from error
             orders, times = np.unique(
                 np.argsort(places, axis=1, kind="stable"), axis=0, return_counts=True
@@ -103,10 +102,9 @@ class OutputProfiler:
         return sum(counts.total() for counts in self._counts)
 
     def orders(self) -> pd.DataFrame:
-        """How often each order was seen: ``branch, order, matches, share``, most frequent first.
+        """Frequency of each order: ``branch, order, matches, share``, most frequent first.
 
-        ``share`` is among the matches of the branch. Of equally frequent orders the one that comes
-        first in the alphabet is listed first.
+        ``share`` is among the matches of the branch. Ties are in alphabetical order.
         """
         rows = [
             (number, order, count, count / counts.total())
@@ -115,34 +113,18 @@ class OutputProfiler:
         ]
         return pd.DataFrame(rows, columns=["branch", "order", "matches", "share"])
 
-    def last_shares(self) -> pd.DataFrame:
-        """How often each variable came last: ``branch, variable, matches, share``."""
-        rows = []
-        for number, (names, counts) in enumerate(zip(self._names, self._counts, strict=True)):
-            last: Counter[str] = Counter(dict.fromkeys(names, 0))
-            for order, count in counts.items():
-                last[order[-1]] += count
-            total = counts.total()
-            rows += [
-                (number, name, last[name], last[name] / total if total else np.nan)
-                for name in names
-            ]
-        return pd.DataFrame(rows, columns=["branch", "variable", "matches", "share"])
-
     @property
     def most_frequent_order(self) -> tuple[str, ...] | tuple[tuple[str, ...] | None, ...]:
-        """The order in which most matches have arrived; with OR one for each branch.
-
-        None for a branch of which no match was seen.
+        """The most frequent order; with OR one per branch, None for a branch without matches.
 
         Raises
         ------
         StatisticsError
-            If no match was seen at all.
+            If there are no matches yet.
         """
         if not self.matches_seen:
             raise StatisticsError(
-                "the output profiler has seen no matches yet; add(evaluate(...).matches) first"
+                "the output profiler has no matches yet; call add(evaluate(...).matches) first"
             )
         found = tuple(
             next((order for order, _ in _ranked(counts)), None) for counts in self._counts
@@ -151,14 +133,14 @@ class OutputProfiler:
 
     @property
     def last_variable(self) -> str | tuple[str | None, ...]:
-        """The last variable of the most frequent order, as ``last=`` of ``cep.plan`` wants it.
+        """The last variable of the most frequent order, for ``last=`` of ``cep.plan``.
 
-        With OR one for each branch: None for one of which no match was seen.
+        With OR one per branch, None for a branch without matches.
 
         Raises
         ------
         StatisticsError
-            If no match was seen at all.
+            If there are no matches yet.
         """
         found = self.most_frequent_order
         if len(self._names) == 1:
@@ -166,7 +148,7 @@ class OutputProfiler:
         return tuple(order[-1] if order else None for order in found)
 
     def describe(self, most: int = 10) -> str:
-        """The most frequent orders, one a line, with their shares."""
+        """The most frequent orders, one per line, with their shares."""
         most = whole(most, "most", StatisticsError, least=0)
         lines = [f"arrival orders of {self.matches_seen} matches"]
         for number, counts in enumerate(self._counts):
@@ -200,7 +182,7 @@ def _ranked(counts: Counter[tuple[str, ...]]) -> list[tuple[tuple[str, ...], int
 
 
 def _arrivals(column: pd.Series) -> np.ndarray:
-    """The positions of a plain variable, or of the last events of a Kleene variable's sets."""
+    """The positions of a plain variable, or of the last events of Kleene sets."""
     if column.dtype == object:
         return np.fromiter((max(events) for events in column), dtype=np.int64, count=len(column))
     return column.to_numpy(dtype=np.int64)

@@ -1,8 +1,7 @@
-"""Sampling the conditions of a pattern on pairs of events that the window and the order allow."""
+"""Sampling the conditions of a pattern on pairs of events that satisfy window and order."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,21 +10,22 @@ import numpy as np
 
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Comparison, Pattern
+from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: The events of a Kleene variable's set that one condition may mention to be measured.
+#: The elements of a Kleene set that can be measured, each with conditions on it alone.
 _MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
 
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """What was seen of the conditions over two variables (or the filter on one).
+    """Sampled conditions over two variables (or filters on one).
 
     Attributes
     ----------
     candidates : float
-        Pairs of events that the window and the order in time allow (events, for a filter).
+        Pairs of events within the window and in order (events, for a filter).
     held : float
         Estimated number of candidates that satisfy the conditions.
     variance : float
@@ -38,7 +38,7 @@ class PairSample:
 
 
 class Sampler:
-    """Draws candidates of each pair and asks the conditions of them.
+    """Draws candidates of each pair and evaluates the conditions on them.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Sampler:
     stream : EventStream
     seed : int
     most : int
-        Candidates of one pair that are looked at.
+        Maximum number of candidates per pair.
     """
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
@@ -65,7 +65,7 @@ class Sampler:
         self.columns: dict[tuple[str, str], np.ndarray] = {}
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
-        """Pairs of names, and (name, name) for a filter, with the conditions on single events."""
+        """The samples of conditions on single events, by pairs of names; (name, name) for filters."""
         clauses: dict[tuple[str, str], list[Clause]] = {}
         for clause in (*self.pattern.conditions, *self._partition_clauses()):
             if clause.is_elementwise:
@@ -73,10 +73,9 @@ class Sampler:
         return {pair: self._sample(*pair, of_pair) for pair, of_pair in clauses.items()}
 
     def sets(self) -> dict[tuple[str, str, str], PairSample]:
-        """The same for the conditions on certain events of a Kleene variable's set, and on which.
+        """The samples of conditions on elements of a Kleene set, by pair and element.
 
-        Those on different ones are apart: no single event could answer for the first and the last
-        of a set.
+        Elements are sampled separately: a single event cannot be the first and the last of a set.
         """
         clauses: dict[tuple[str, str, str], list[Clause]] = {}
         for clause in self.pattern.conditions:
@@ -95,14 +94,14 @@ class Sampler:
         }
 
     def partition(self) -> PairSample | None:
-        """Pairs of events of whatever type, and those of one partition; None if there are none."""
+        """Pairs of events of all types, and those of one partition; None without partitions."""
         attribute = self.pattern.strategy.attribute
         if attribute is None:
             return None
         values = self.reader.read(self.stream, attribute, slice(None))
         present = values[~np.isnan(values)]
         _, sizes = np.unique(present, return_counts=True)
-        # A missing value equals no other: a partition of one event.
+        # A missing value equals no other.
         alone = len(values) - len(present)
         return PairSample(
             float(len(values)) ** 2, float((sizes.astype(np.float64) ** 2).sum()) + alone, 0.0
@@ -146,10 +145,7 @@ class Sampler:
         return PairSample(estimated, share * estimated, spread * estimated**2)
 
     def _candidates(self, first: str, second: str) -> tuple[int, dict[str, np.ndarray]]:
-        """How many pairs the window and the order allow, and which of them are looked at.
-
-        The pairs are given as indices into the rows of the two variables.
-        """
+        """The number of candidates, and the drawn ones as row indices of the two variables."""
         if (second, first) in self.before:
             first, second = second, first
         times = {name: self.stream.timestamps[self.rows[name]] for name in (first, second)}
@@ -159,18 +155,16 @@ class Sampler:
         else:
             low = np.searchsorted(times[second], times[first] - window, "left")
         high = np.searchsorted(times[second], times[first] + window, "right")
-        # Two variables of one type may not share an event; in a SEQ the order sees to it.
+        # Two variables of one type must not share an event; in a SEQ the order implies that.
         shared = (first, second) not in self.before and self.types[first] == self.types[second]
         ends = np.cumsum(high - low - shared)
         total = int(ends[-1]) if len(ends) else 0
         if total <= self.most:
             drawn = np.arange(total)
         else:
-            # A seed of its own for each pair, so that other conditions do not change the draw.
-            names = f"{first} {second}".encode()
-            drawn = np.random.default_rng([self.seed, zlib.crc32(names)]).integers(
-                total, size=self.most
-            )
+            # Seeded per pair, so that other conditions do not change the sample.
+            rng = rng_for(self.seed, f"{first} {second}")
+            drawn = rng.integers(total, size=self.most)
         at = np.searchsorted(ends, drawn, "right")
         partner = low[at] + drawn - (ends - (high - low - shared))[at]
         if shared:
@@ -178,7 +172,7 @@ class Sampler:
         return total, {first: at, second: partner}
 
     def _has_predecessor(self, name: str) -> np.ndarray:
-        """Of each event of the variable's type, whether the one before it is in the window."""
+        """Whether the previous event of the type is in the window, for each event of the type."""
         times = self.stream.timestamps[self.rows[name]]
         found = np.zeros(len(times), dtype=bool)
         found[1:] = np.diff(times) <= self.pattern.window.length
@@ -200,7 +194,7 @@ class Sampler:
 
 
 def _order_in_all_branches(pattern: Pattern) -> set[tuple[str, str]]:
-    """Pairs of names whose order in time is the same in all branches that have both."""
+    """Pairs of names with the same order in time in all branches that have both."""
     ordered: set[tuple[str, str]] = set()
     unordered: set[tuple[str, str]] = set()
     for branch in pattern.branches():

@@ -1,4 +1,4 @@
-"""Event streams from Arrow tables and pandas frames: the one place where rows are checked."""
+"""Event streams from Arrow tables and pandas DataFrames; all validation of rows is here."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import pyarrow.compute as pc
 
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
-from cepbench.streams.event_stream import CodedStrings, Column, EventStream
-from cepbench.streams.given import how_to_make_one
+from cepbench.streams.advice import how_to_make_one
+from cepbench.streams.columns import AttributeColumn, CodedStrings, StreamColumns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Differences of two timestamps, and a timestamp plus a window, must fit 64 bits.
+#: Timestamp differences, and a timestamp plus a window, must fit 64 bits.
 _FARTHEST = 2**62 - 1
 
 
 def table_from_frame(
     frame: pd.DataFrame, type: str, time: str, attributes: list[str] | None
 ) -> pa.Table:
-    """The columns of a stream as an Arrow table, sparse ones filled.
+    """The columns of a stream as an Arrow table, sparse columns made dense.
 
     Raises
     ------
     StreamError
-        If it is no DataFrame, a column is missing, is the index, or is nothing that Arrow can read;
-        then the message names it.
+        If it is not a DataFrame, or a column is missing, is the index, or cannot be converted.
     """
     if not comes_from(frame, "pandas", "DataFrame"):
         raise StreamError(
@@ -42,7 +41,7 @@ def table_from_frame(
     _refuse_duplicates(names)
     for name in (type, time, *(attributes or ())):
         if name not in names and name in frame.index.names:
-            raise StreamError(f"{name!r} is the frame's index; call reset_index() first")
+            raise StreamError(f"{name!r} is the DataFrame's index; call reset_index() first")
         if name not in names:
             raise no_column(name, names)
     if names != list(frame.columns):
@@ -56,49 +55,49 @@ def table_from_frame(
             frame = frame.assign(**{name: column.sparse.to_dense()})
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except Exception as error:  # whatever Arrow, pandas or a column's own type raise
+    except Exception as error:  # of Arrow, pandas or an extension type
         for name in names:
             _refuse_unreadable(frame[[name]], name)
-        raise StreamError(f"the frame cannot be read: {shown(str(error))}") from error
+        raise StreamError(f"the DataFrame cannot be converted: {shown(str(error))}") from error
 
 
 def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
-    """Say what is wrong with a column if Arrow cannot read it."""
+    """Raise if Arrow cannot convert a column."""
     dtype = column.dtypes.iloc[0]
     try:
         pa.Table.from_pandas(column, preserve_index=False)
     except UnicodeEncodeError as error:
         raise StreamError(
-            f"column {name!r} holds a text that is no Unicode (half of a surrogate pair, "
-            f"{error.object[error.start : error.end]!r}); make others of them by "
+            f"column {name!r} holds a text that is not Unicode (half of a surrogate pair, "
+            f"{error.object[error.start : error.end]!r}); replace them by "
             f"frame[{name!r}].str.encode('utf-8', 'replace').str.decode('utf-8')"
         ) from error
     except OverflowError as error:
         raise StreamError(
-            f"column {name!r} holds an integer beyond 64 bits; turn the column into texts, floats "
+            f"column {name!r} holds an integer beyond 64 bits; convert the column to texts, floats "
             "or smaller integers"
         ) from error
     except Exception as error:  # as above
         advice = (
             "give the column a single type"
             if dtype.kind == "O"
-            else "turn it into numbers or texts"
+            else "convert it to numbers or texts"
         )
         raise StreamError(
-            f"column {name!r} of type {dtype} cannot be read: {str((*error.args, error)[0])[:200]}; "
-            f"{advice}, or leave it out of attributes="
+            f"column {name!r} of type {dtype} cannot be converted: "
+            f"{str((*error.args, error)[0])[:200]}; {advice}, or remove it from attributes="
         ) from error
 
 
-def stream_from_table(
+def columns_of_table(
     table: pa.Table,
     *,
     type: str,
     time: str,
     attributes: Iterable[str] | None = None,
     sort: bool = False,
-) -> EventStream:
-    """Check a table and make a stream of it, rows being events in arrival order.
+) -> StreamColumns:
+    """Validate a table and return its columns; rows are events in arrival order.
 
     Parameters
     ----------
@@ -107,17 +106,17 @@ def stream_from_table(
         Names of the columns that hold each event's type (text or integer) and timestamp (a
         datetime, taken to be UTC, or an integer).
     attributes : iterable of str, optional
-        Columns to keep as attributes; by default all others. The type and time columns may be
-        among them.
+        Columns to keep as attributes, by default all others; may include the type and time
+        columns.
     sort : bool
-        Sort by time first, keeping the order of rows within a timestamp.
+        Sort by time first (stably).
 
     Raises
     ------
     StreamError
-        For a missing column, one of a wrong type or a doubled name; for a missing type or
-        timestamp, a timestamp beyond the range that can be calculated with, or one smaller than
-        the one before it: then ``error.row`` is the first offending row of ``table``.
+        For a missing column, one of a wrong type or a duplicate name; for a missing type or
+        timestamp, a timestamp out of range, or one smaller than the previous one: then
+        ``error.row`` is the first offending row of ``table``.
     """
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
@@ -134,18 +133,18 @@ def stream_from_table(
     for name in (type, time, *names):
         if name not in table.column_names:
             raise no_column(name, table.column_names)
-    # Everything is checked before it is sorted, so that errors name rows of the table as given.
+    # Validated before sorting, so that errors name rows of the given table.
     try:
         timestamps, is_datetime = _timestamps(table.column(time), time)
         types = _types(table.column(type), type)
     except pa.ArrowException as error:
-        raise StreamError(f"the columns of type and time cannot be read: {error}") from error
-    columns: dict[str, Column] = {}
+        raise StreamError(f"the type and time columns cannot be read: {error}") from error
+    columns: dict[str, AttributeColumn] = {}
     unusable: dict[str, str] = {}
     for name in names:
         try:
             column = _attribute(table.column(name))
-        except pa.ArrowException:  # of types that Arrow itself has no casts for
+        except pa.ArrowException:  # types without casts in Arrow
             column = str(table.column(name).type)
         if isinstance(column, str):
             unusable[name] = column
@@ -155,7 +154,7 @@ def stream_from_table(
     if order is not None:
         timestamps, types = timestamps[order], types[order]
         columns = {name: column[order] for name, column in columns.items()}
-    return EventStream(
+    return StreamColumns(
         types.codes,
         types.values,
         timestamps,
@@ -167,7 +166,7 @@ def stream_from_table(
 
 
 def no_column(name: str, known: list[str], where: str = "") -> StreamError:
-    """The error for a column that is not there: what there is, and the nearest."""
+    """The error for a missing column, with the known ones and the nearest."""
     several = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
     return StreamError(
         f"{where}no column {name!r}; there are {several or 'none'}{did_you_mean(name, known)}"
@@ -178,14 +177,14 @@ def _refuse_duplicates(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise StreamError(f"two columns are called {name!r}; rename one of them")
+            raise StreamError(f"two columns are named {name!r}; rename one of them")
         seen.add(name)
 
 
 def _arrival_order(
     timestamps: np.ndarray, time: str, *, is_datetime: bool, sort: bool
 ) -> np.ndarray | None:
-    """The stable sorting permutation where one is needed and asked for."""
+    """The stable sorting permutation, if one is needed and requested."""
     backward = np.flatnonzero(timestamps[1:] < timestamps[:-1])
     if not len(backward):
         return None
@@ -195,7 +194,7 @@ def _arrival_order(
     before, found = timestamps[row - 1 : row + 1].view("M8[ns]" if is_datetime else np.int64)
     raise StreamError(
         f"row {row}: timestamp {found} in {time!r} is smaller than {before} "
-        "in the row before; events must come in time order, or pass sort=True",
+        "in the previous row; sort the events by time, or pass sort=True",
         row=row,
     )
 
@@ -204,7 +203,7 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise StreamError(
-            f"row {row}: no timestamp in column {name!r}; every event has one", row=row
+            f"row {row}: no timestamp in column {name!r}; every event needs one", row=row
         )
     if pa.types.is_timestamp(column.type):
         try:
@@ -226,7 +225,7 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
 
 
 def _within_range(timestamps: np.ndarray, name: str) -> np.ndarray:
-    """Refuse what would overflow when it is subtracted from, or moved by a window."""
+    """Check that timestamp arithmetic cannot overflow."""
     far = np.flatnonzero((timestamps > _FARTHEST) | (timestamps < -_FARTHEST))
     if len(far):
         row = int(far[0])
@@ -249,7 +248,7 @@ def _types(column: pa.ChunkedArray, name: str) -> CodedStrings:
     if len(missing):
         row = int(missing[0])
         raise StreamError(
-            f"row {row}: no event type in column {name!r}; every event has one", row=row
+            f"row {row}: no event type in column {name!r}; every event needs one", row=row
         )
     return types
 
@@ -264,18 +263,18 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks of no rows at all
+    if isinstance(array, pa.ChunkedArray):  # combine_chunks of no rows
         array = (
             array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()
         )
     codes = pc.fill_null(array.indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
-    # Arrow allows a dictionary to hold a value twice, or none at all; codes must tell texts apart.
+    # Arrow allows duplicate and null values in a dictionary; codes must be unique.
     first: dict[str, int] = {}
     try:
         values = array.dictionary.to_pylist()
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"a column holds a text that is no UTF-8 ({error}); read its file with the encoding "
+            f"a column holds a text that is not UTF-8 ({error}); read its file with the encoding "
             "that it was written in"
         ) from error
     table = [-1 if value is None else first.setdefault(value, len(first)) for value in values]
@@ -284,8 +283,8 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     return CodedStrings(codes, tuple(first))
 
 
-def _attribute(column: pa.ChunkedArray) -> Column | str:
-    """The column as numbers or coded texts, or else in words why it cannot be compared."""
+def _attribute(column: pa.ChunkedArray) -> AttributeColumn | str:
+    """The column as numbers or coded texts, or the reason why it cannot be compared."""
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if _is_text(value):
@@ -297,7 +296,7 @@ def _attribute(column: pa.ChunkedArray) -> Column | str:
     if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
         return column.cast(pa.int64()).to_numpy()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        # Integers with gaps become floats; those beyond 2**53 are refused rather than rounded.
+        # Integers with nulls become floats, unless that would round them.
         try:
             return column.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""A columnar, finite piece of an event stream, checked once when it is made."""
+"""A columnar, finite event stream, validated once when it is made."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
+from cepbench.streams.columns import AttributeColumn, CodedStrings
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,35 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class CodedStrings:
-    """A text column as codes into a table of values; code -1 is a missing value.
-
-    Attributes
-    ----------
-    codes : ndarray of int32, shape (n,)
-    values : tuple of str
-    """
-
-    codes: np.ndarray
-    values: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, rows: Any) -> CodedStrings:
-        return CodedStrings(self.codes[rows], self.values)
-
-
-Column = np.ndarray | CodedStrings
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class EventStream:
     """Events in arrival order; an event's position in this stream is its row number.
 
-    Make one with :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which check
-    what this constructor takes on trust.
+    Use :meth:`from_pandas`, :meth:`from_arrow` or :meth:`from_parquet`, which validate; the
+    constructor does not.
 
     Attributes
     ----------
@@ -56,23 +34,22 @@ class EventStream:
         Index into ``type_names`` of each event's type.
     type_names : tuple of str
     timestamps : ndarray of int64, shape (n,)
-        Never decreasing; nanoseconds since 1970 if ``is_datetime``, else ticks.
+        Non-decreasing; nanoseconds since 1970 if ``is_datetime``, else ticks.
     is_datetime : bool
         Whether time is a datetime column (else a plain integer).
     attributes : mapping of str to ndarray (float64, int64) or CodedStrings, shape (n,)
     unusable : mapping of str to str
-        Columns whose type cannot be compared, with that type's name; for error messages.
+        Columns of types that cannot be compared → name of the type; for error messages.
     positions : range or ndarray of int64, shape (n,), or None
-        Where the events stand in the whole stream that they were taken from by a slice, by their
-        types or by their times. None if that is not known: only a part of some Parquet was read,
-        and without ``positions=True``.
+        Positions of the events in the whole stream that they were selected from by slice, type or
+        time. None if unknown: a part of some Parquet was read without ``positions=True``.
     """
 
     type_codes: np.ndarray
     type_names: tuple[str, ...]
     timestamps: np.ndarray
     is_datetime: bool
-    attributes: Mapping[str, Column]
+    attributes: Mapping[str, AttributeColumn]
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None
 
@@ -82,7 +59,7 @@ class EventStream:
     def __getitem__(self, rows: slice) -> EventStream:
         """The events of a slice (step 1); columns are views, not copies.
 
-        Rows count anew from 0; ``positions`` says where they stood.
+        Rows are numbered from 0 again; ``positions`` keeps the original ones.
         """
         try:
             first, last, step = rows.indices(len(self))
@@ -90,7 +67,7 @@ class EventStream:
             step = 0
         if step != 1:
             raise StreamError(
-                f"an EventStream is cut by slices such as stream[10:20], not by {shown(rows)}"
+                f"an EventStream takes slices such as stream[10:20], not {shown(rows)}"
             )
         kept = slice(first, max(first, last))
         return self._with_rows(kept, None if self.positions is None else self.positions[kept])
@@ -99,7 +76,7 @@ class EventStream:
         return f"EventStream({self.describe()})"
 
     def describe(self) -> str:
-        """One line: number of events, types, attributes and time span."""
+        """The number of events, types, attributes and the time span, in one line."""
         span = ""
         if len(self):
             first, last = self.timestamps[0], self.timestamps[-1]
@@ -126,21 +103,21 @@ class EventStream:
         )
 
     def batches(self, size: int) -> Iterator[EventStream]:
-        """The stream in consecutive pieces of ``size`` events, the last one maybe shorter."""
+        """Consecutive batches of ``size`` events; the last one may be shorter."""
         size = whole(size, "size", StreamError, least=1)
         return (self[start : start + size] for start in range(0, len(self), size))
 
     def of_types(self, types: Iterable[str]) -> EventStream:
         """The sub-stream of events of the given types.
 
-        Rows count anew from 0; ``positions`` says where they stood.
+        Rows are numbered from 0 again; ``positions`` keeps the original ones.
         """
         wanted = set(texts(types, "types", StreamError))
         keep = np.array([name in wanted for name in self.type_names], dtype=bool)
         if not len(keep):
             return self
         rows = np.flatnonzero(keep[self.type_codes])
-        if isinstance(self.positions, range):  # without making all of its numbers
+        if isinstance(self.positions, range):  # without materializing it
             return self._with_rows(rows, self.positions.start + rows)
         return self._with_rows(rows, None if self.positions is None else self.positions[rows])
 
@@ -150,27 +127,27 @@ class EventStream:
         Raises
         ------
         StreamError
-            If they are not known.
+            If they are unknown.
         """
         if self.positions is None:
             raise StreamError(
-                "this stream is a part of another one and does not know where its events stand "
-                "there; read it with positions=True"
+                "this stream is a part of another one, and the positions of its events there are "
+                "unknown; read it with positions=True"
             )
         return np.asarray(self.positions, np.int64)
 
     def counts_by_type(self) -> dict[str, int]:
-        """How many events there are of each type."""
+        """The number of events of each type."""
         counts = np.bincount(self.type_codes, minlength=len(self.type_names))
         return dict(zip(self.type_names, counts.tolist(), strict=True))
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> AttributeColumn:
         """The attribute ``name``.
 
         Raises
         ------
         StreamError
-            If there is no such attribute, or one that cannot be compared.
+            If there is no such attribute, or it cannot be compared.
         """
         text(name, "the name of an attribute", StreamError)
         if name in self.attributes:
@@ -178,16 +155,16 @@ class EventStream:
         if name in self.unusable:
             raise StreamError(
                 f"attribute {name!r} has type {self.unusable[name]}, which cannot be compared; "
-                "turn it into a number or a text before making the stream"
+                "convert it to a number or a text before making the stream"
             )
-        known = ", ".join(self.attributes) or "none at all"
+        known = ", ".join(self.attributes) or "none"
         hint = did_you_mean(name, self.attributes)
         raise StreamError(f"the stream has no attribute {shown(name)}; it has {known}{hint}")
 
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
-        """Position as index, columns ``type``, ``time`` and one an attribute.
+        """A DataFrame with the position as index, columns ``type``, ``time`` and the attributes.
 
-        An attribute that is itself called ``type`` or ``time`` becomes ``attribute type``, …
+        An attribute named ``type`` or ``time`` becomes ``attribute type``, …
         """
         import pandas as pd
 
@@ -212,18 +189,13 @@ class EventStream:
         attributes: Iterable[str] | None = None,
         sort: bool = False,
     ) -> EventStream:
-        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.stream_from_table`."""
-        from cepbench.streams.arrow import stream_from_table, table_from_frame
+        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.columns_of_table`."""
+        from cepbench.streams.arrow import columns_of_table, table_from_frame
 
         if attributes is not None:
             attributes = texts(attributes, "attributes", StreamError)
-        return stream_from_table(
-            table_from_frame(frame, type, time, attributes),
-            type=type,
-            time=time,
-            attributes=attributes,
-            sort=sort,
-        )
+        table = table_from_frame(frame, type, time, attributes)
+        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
 
     @classmethod
     def from_arrow(
@@ -235,10 +207,10 @@ class EventStream:
         attributes: Iterable[str] | None = None,
         sort: bool = False,
     ) -> EventStream:
-        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.stream_from_table`."""
-        from cepbench.streams.arrow import stream_from_table
+        """A stream from an Arrow table; see :func:`cepbench.streams.arrow.columns_of_table`."""
+        from cepbench.streams.arrow import columns_of_table
 
-        return stream_from_table(table, type=type, time=time, attributes=attributes, sort=sort)
+        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
 
     @classmethod
     def from_parquet(
@@ -249,24 +221,26 @@ class EventStream:
         time: str = "ts",
         attributes: Iterable[str] | None = None,
         types: Iterable[str] | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
+        start: datetime | int | None = None,
+        end: datetime | int | None = None,
         sort: bool = False,
         positions: bool = False,
     ) -> EventStream:
-        """A stream from Parquet; see :func:`cepbench.streams.parquet.stream_from_parquet`."""
-        from cepbench.streams.parquet import stream_from_parquet
+        """A stream from Parquet; see :func:`cepbench.streams.parquet.columns_of_parquet`."""
+        from cepbench.streams.parquet import columns_of_parquet
 
-        return stream_from_parquet(
-            path,
-            type=type,
-            time=time,
-            attributes=attributes,
-            types=types,
-            start=start,
-            end=end,
-            sort=sort,
-            positions=positions,
+        return cls(
+            *columns_of_parquet(
+                path,
+                type=type,
+                time=time,
+                attributes=attributes,
+                types=types,
+                start=start,
+                end=end,
+                sort=sort,
+                positions=positions,
+            )
         )
 
 

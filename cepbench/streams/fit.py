@@ -1,4 +1,4 @@
-"""Whether a pattern can be asked of a stream at all: time, attributes, kinds of values, types."""
+"""Whether a stream has what a pattern needs: kind of time, attributes, types of values, types."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cepbench.patterns.model import (
     Negative,
     Pattern,
 )
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 
 def check_fit(pattern: Pattern, stream: EventStream) -> None:
-    """Refuse a pattern whose window or conditions make no sense on this stream's columns.
+    """Check that a pattern's window and conditions fit the columns of a stream.
 
     Raises
     ------
@@ -29,7 +30,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     """
     if pattern.window.is_datetime and not stream.is_datetime:
         raise StreamError(
-            f"WITHIN {pattern.window} needs a datetime column, but this stream's time is a plain "
+            f"WITHIN {pattern.window} needs a datetime column, but this stream's time is an "
             "integer; write WITHIN … units, or convert the column to datetimes"
         )
     if stream.is_datetime and not pattern.window.is_datetime:
@@ -48,14 +49,12 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
 
 
 def check_types(pattern: Pattern, stream: EventStream) -> None:
-    """Refuse a pattern that asks for an event type which the stream does not know.
-
-    An empty stream knows nothing and refuses nothing.
+    """Check that a stream knows the event types of a pattern; an empty stream passes.
 
     Raises
     ------
     StreamError
-        Naming the type and the nearest known one.
+        With the unknown type and the nearest known one.
     """
     if not len(stream):
         return
@@ -86,7 +85,7 @@ def _is_text(expression: Expression, stream: EventStream) -> bool:
             return isinstance(stream.column(name), CodedStrings)
         case Aggregate(function, attribute):
             if _is_text(attribute, stream) and function != "count":
-                raise StreamError(f"{expression} calculates with a text; texts can only be counted")
+                raise StreamError(f"{expression}: arithmetic on a text; texts can only be counted")
             return False
         case Constant(value):
             return isinstance(value, str)
@@ -95,5 +94,5 @@ def _is_text(expression: Expression, stream: EventStream) -> bool:
         case Arithmetic(_, left, right):
             parts = (left, right)
     if any(_is_text(part, stream) for part in parts):
-        raise StreamError(f"{expression} calculates with a text; texts can only be = or !=")
+        raise StreamError(f"{expression}: arithmetic on a text; texts can only be = or !=")
     return False

@@ -1,60 +1,31 @@
-"""A stream as users hand it in; what is none is refused with the call that makes one of it."""
+"""Stream arguments; the error for other objects names the call that converts them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cepbench.arguments import comes_from, kind_of, shown
+from cepbench.arguments import kind_of
 from cepbench.errors import StreamError
+from cepbench.streams.advice import how_to_make_one
 from cepbench.streams.event_stream import EventStream
 
 
 def stream_from(given: Any, name: str = "stream") -> EventStream:
-    """The stream that was handed in.
+    """The stream of an argument.
 
     Parameters
     ----------
     given : object
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
 
     Raises
     ------
     StreamError
-        If it is no stream.
+        If it is not a stream.
     """
     if isinstance(given, EventStream):
         return given
     raise StreamError(
         f"{name} must be an EventStream, not {kind_of(given)}; {how_to_make_one(given)}"
-    )
-
-
-def how_to_make_one(given: Any) -> str:
-    """The call that makes a stream of something that is none, for a message."""
-    if isinstance(given, EventStream):
-        return "it is a stream already"
-    if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):
-        path = shown(str(given))
-        return (
-            f'make a stream by cep.EventStream.from_parquet({path}, type="…", time="…"), or by '
-            f"cep.open_dataset({path}).stream()"
-        )
-    if comes_from(given, "cepbench", "Dataset"):
-        return "make a stream by dataset.stream()"
-    if comes_from(given, "pandas", "DataFrame"):
-        call, columns = "from_pandas(frame", list(given.columns)
-    elif comes_from(given, "pyarrow", "Table", "RecordBatch"):
-        call, columns = "from_arrow(table", list(given.schema.names)
-    elif comes_from(given, "polars", "DataFrame"):
-        call, columns = "from_arrow(frame.to_arrow()", list(given.columns)
-    else:
-        return (
-            "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and see to "
-            "the order of the arguments"
-        )
-    names = ", ".join(str(name)[:40] for name in columns[:8]) or "none"
-    return (
-        f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of its '
-        f"columns of event types and times; it has {names}{' …' if len(columns) > 8 else ''}"
     )

@@ -1,7 +1,4 @@
-"""The NASDAQ-style stream as files: which there are, and how one is made without the others.
-
-Spark's tasks and a plain loop write the same files from here.
-"""
+"""The NASDAQ-style stream as files that can be written independently, by a loop or Spark tasks."""
 
 from __future__ import annotations
 
@@ -14,20 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepbench.streams.dataset import MONTH, Declaration
-from cepbench.streams.nasdaq_style import (
-    ARITHMETIC,
-    MEAN_RATE_PER_WINDOW,
-    RATES_PER_WINDOW,
-    NasdaqStyle,
-)
+from cepbench.streams.dataset_folder import MONTH, Declaration
+from cepbench.streams.nasdaq_style import ARITHMETIC, MEAN_RATE_PER_WINDOW, NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 
 KIND = "nasdaq-style"
 
-#: Events in one file: enough that there are few of them, few enough that a reader skips most.
+#: Events per file: few files, yet readers can skip most.
 _FILE_EVENTS = 400_000
-#: A short stream is still cut into some files, so that several cores can make it.
+#: Minimum number of files, so that several cores can write a short stream.
 _SMALL_FILE_EVENTS = 20_000
 _LEAST_FILES = 8
 
@@ -44,18 +36,19 @@ class Part:
 
 
 def parameters_of(style: NasdaqStyle) -> dict[str, Any]:
-    """What the declaration of a data set says it was made from."""
+    """The parameters in the data set's declaration; bounds and drift only if not the defaults."""
     return {
         "identifiers": style.identifiers,
         "days": style.days,
         "seed": style.seed,
         "first_day": style.first_day.isoformat(),
         "arithmetic": ARITHMETIC,
+        **style.unusual,
     }
 
 
 def parts_of(style: NasdaqStyle) -> list[Part]:
-    """All files, as the stream's parameters alone determine them."""
+    """All files; they depend on the stream's parameters alone."""
     alphabetical = np.argsort(np.array(style.symbols), kind="stable")
     months = style.dates.astype("datetime64[M]")
     parts = []
@@ -72,7 +65,7 @@ def parts_of(style: NasdaqStyle) -> list[Part]:
 
 
 def write_part(style: NasdaqStyle, path: Path, part: Part) -> tuple[np.ndarray, pa.Schema]:
-    """Write one file: how many events of each identifier it has, and its columns."""
+    """Write one file; returns its events per identifier, and its columns."""
     table = style.table(part.identifiers, part.first, part.last)
     write_table(table, path / f"{MONTH}={part.month}" / f"part-{part.number:05d}.parquet")
     counts = np.bincount(table.column("sequence").to_numpy(), minlength=style.identifiers)
@@ -84,7 +77,9 @@ def declaration_of(
     made: Sequence[tuple[np.ndarray, pa.Schema]],
     parameters: Mapping[str, Any],
 ) -> Declaration:
-    """What the data set says about itself, from what :func:`write_part` returned."""
+    """The declaration of the data set, from the results of :func:`write_part`."""
+    usual = {"least_rate", "most_rate"}.isdisjoint(style.unusual)
+    mean = MEAN_RATE_PER_WINDOW if usual else style.rates.mean()
     totals = np.sum([counts for counts, _ in made], axis=0)
     return Declaration(
         kind=KIND,
@@ -94,9 +89,9 @@ def declaration_of(
         columns={field.name: str(field.type) for field in made[0][1]},
         notes={
             "arrival rates": (
-                f"{RATES_PER_WINDOW[0]:g} to {RATES_PER_WINDOW[1]:g} events per identifier and 20 "
-                f"minutes, about {MEAN_RATE_PER_WINDOW} on average (the paper prints per second, "
-                "which does not fit its number of events)"
+                f"{style.least_rate:g} to {style.most_rate:g} events per identifier and 20 "
+                f"minutes, about {mean:.1f} on average (the paper prints per second, which does "
+                "not fit its number of events)"
             )
         },
     )

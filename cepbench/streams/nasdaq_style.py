@@ -1,10 +1,10 @@
-"""A stream in the style of a year of NASDAQ prices, from a seed; any part of it by itself.
+"""A synthetic stream in the style of a year of NASDAQ prices, from a seed.
 
-Every identifier's events of one day come from a random generator of their own, so that the data is
-the same however the work is divided, and fewer identifiers or days are a part of more.
+Each identifier and day has its own random generator, so the data does not depend on how the work
+is divided, and fewer identifiers or days give a part of the same stream.
 
-The data it stands for [kolchinsky2018]_, section 6.2: 80.5 million price updates of 2100
-identifiers over a year.
+It models the data of [kolchinsky2018]_, section 6.2: 80.5 million price updates of 2100 identifiers
+over a year.
 
 Differs from the paper
 ----------------------
@@ -12,6 +12,8 @@ The paper prints arrival rates of 1 to 45 events *per second*, windows of 20 min
 events, 2100 identifiers and one year, which cannot all hold: 80.5 million events are about 8 for
 each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
 minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
+
+Beyond the paper, the rates can lie between other bounds, and drift.
 """
 
 from __future__ import annotations
@@ -24,17 +26,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepbench.arguments import shown, whole
+from cepbench.arguments import number, shown, whole
 from cepbench.errors import DatasetError
 
-#: Fewest and most events of an identifier per 20 minutes, and the mean over identifiers.
+#: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
 MEAN_RATE_PER_WINDOW = 7.8
 
-#: Changes with every change of the arithmetic below, so that stored data is not taken for new.
+#: To be incremented with every change of the arithmetic below, which outdates stored data.
 ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
+#: A day of an identifier is made at once, and has a millisecond for each of its events.
+_MOST_RATE, _MOST_DRIFT = 1e5, 100.0
 
 DAY_MILLISECONDS = 13 * 30 * 60_000
 WINDOWS_PER_DAY = 19.5
@@ -52,7 +56,7 @@ _SHOCKS_PER_MINUTE = (0.002, 0.004)  # of the market, of a sector
 #: Probability that a step is a jump (rare jumps, skewed steps), and the noise of the other steps.
 _JUMPS = (0.001, 0.5)
 _NOISE = (0.1, 1.0)
-#: Walks are added up in whole numbers of this size, so that no sum depends on what was before it.
+#: Random walks are summed in integer multiples of this, so that sums are exact.
 _GRAIN = 1e-9
 
 SECTORS = (
@@ -60,7 +64,7 @@ SECTORS = (
     "media", "telecom", "transport", "materials", "utilities", "leisure",
 )  # fmt: skip
 
-#: Identifiers that readers of the papers know, with the number of their sector; made-up ones follow.
+#: Identifiers known from the papers, with the index of their sector; synthetic ones follow.
 _KNOWN = (
     "MSFT0 GOOG0 INTC0 AAPL0 AMZN2 CSCO7 AMGN1 ORCL0 QCOM7 EBAY2 YHOO6 DELL0 GILD1 COST2 SBUX11 "
     "CMCSA6 FITB3 PCAR5 PAYX5 WYNN11 EXPD8 CTAS5 STLD9 JBHT8 ROST2 BIIB1 CELG1 ADBE0 NVDA0 AMAT0 "
@@ -69,8 +73,8 @@ _KNOWN = (
     "TEVA1 GENZ1 VRTX1 HOLX1 HSIC1 ESRX1 SIAL9 STRA5 JOYG5 FAST5 ATVI11 MNST2 WFMI2 DISH6 VRSN0"
 )
 
-# What a random generator is for, kept apart from those of the events by the seed's spawn key.
-_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES = range(4)
+# Purposes of random generators, distinguished by the seed's spawn key.
+_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT = range(5)
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,21 @@ class NasdaqStyle:
     Parameters
     ----------
     identifiers : int
-        How many, up to 2100 for the paper's size (and beyond).
+        How many; 2100 in the paper.
     days : int
-        Trading days (weekdays), 252 for a year.
+        Trading days (weekdays); 252 are a year.
     seed : int
     first_day : date
-        The first trading day on or after it is the first one.
+        The stream begins on the first trading day on or after it.
+    least_rate, most_rate : float
+        Minimum and maximum expected events of an identifier per 20 minutes; the rates between
+        follow the same power law for any bounds.
+    drift : float
+        Largest factor by which a rate deviates from its mean, drawn for each identifier and
+        segment of the stream, uniformly in its logarithm; 1 for constant rates. The mean over
+        segments is preserved.
+    segment_minutes : int
+        Length of a segment in minutes of trading; 390 are a day.
 
     Raises
     ------
@@ -97,14 +110,35 @@ class NasdaqStyle:
     days: int = 252
     seed: int = 0
     first_day: date = date(2008, 1, 2)
+    least_rate: float = RATES_PER_WINDOW[0]
+    most_rate: float = RATES_PER_WINDOW[1]
+    drift: float = 1.0
+    segment_minutes: int = _MINUTES
 
     def __post_init__(self) -> None:
-        for name, most in (("identifiers", MOST_IDENTIFIERS), ("days", 10_000)):
+        for name, most in (
+            ("identifiers", MOST_IDENTIFIERS), ("days", 10_000), ("segment_minutes", None),
+        ):  # fmt: skip
             value = whole(getattr(self, name), name, DatasetError, least=1, most=most)
             object.__setattr__(self, name, value)
+        for name, bounds in (
+            ("least_rate", {"above": 0.0}),
+            ("most_rate", {"least": self.least_rate, "most": _MOST_RATE}),
+            ("drift", {"least": 1.0, "most": _MOST_DRIFT}),
+        ):
+            factor = number(getattr(self, name), name, DatasetError, **bounds)
+            object.__setattr__(self, name, factor)
         object.__setattr__(self, "seed", whole(self.seed, "seed", DatasetError, least=0, most=None))
         if not isinstance(self.first_day, date):
             raise DatasetError(f"first_day is a datetime.date, not {shown(self.first_day)}")
+
+    @property
+    def unusual(self) -> dict[str, float]:
+        """Bounds of rates, drift and segments, by name, where they are not the usual ones."""
+        usual = NasdaqStyle()
+        names = ("least_rate", "most_rate", "drift", "segment_minutes")
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -113,7 +147,7 @@ class NasdaqStyle:
         taken, names, step = set(known), list(known), 0
         while len(names) < self.identifiers:
             step += 1
-            # A step that has no factor in common with 26 meets every word of four letters once.
+            # A step coprime to 26 visits every word of four letters once.
             number = step * 123_457 % 26**4
             name = "".join(chr(65 + number // 26**place % 26) for place in (3, 2, 1, 0))
             if name not in taken:
@@ -132,11 +166,11 @@ class NasdaqStyle:
     def rates(self) -> np.ndarray:
         """Expected events of each identifier per 20 minutes; float64, shape (identifiers,).
 
-        Evenly spread quantiles of a power law, so that few identifiers span the range as well.
+        Evenly spaced quantiles of a power law, so that few identifiers span the range too.
         """
         start = self._generator(_FOR_RATES, 0).random()
         quantiles = (start + _GOLDEN * np.arange(1, self.identifiers + 1)) % 1.0
-        least, most = RATES_PER_WINDOW
+        least, most = self.least_rate, self.most_rate
         power = 1 - _RATE_EXPONENT
         return np.asarray((least**power + quantiles * (most**power - least**power)) ** (1 / power))
 
@@ -164,17 +198,18 @@ class NasdaqStyle:
         dict of str to ndarray, each of shape (n,)
             ``identifier`` (int32), ``time`` (int64, milliseconds since 1970), ``cents`` (int64),
             and ``change`` (int64), the cents since the identifier's previous event; ``has_change``
-            (bool) is false for an identifier's very first event. In the order of ``identifiers``,
-            then time; the times of one identifier differ.
+            (bool) is false for an identifier's first event. Ordered as ``identifiers``, then by
+            time; the times of one identifier are distinct.
 
         Notes
         -----
-        Arrivals are Poisson. A logarithmic price is the day's opening level, a random walk of
-        identifiers and sectors, plus the sector's shocks so far, which all its identifiers
-        feel, plus a walk with a step an event. The steps have mean 0 but are skewed: mostly the
-        price creeps one way, and jumps back at times. Two identifiers that creep in opposite
-        directions make ``a.difference < b.difference`` rare or frequent: its probability ranges
-        from about 0.01 to 0.95 (0.002 to 0.88 in the paper).
+        Arrivals are Poisson; under drift the rate is constant within a segment. A logarithmic
+        price is the day's opening level (a random walk of identifiers and sectors), plus the
+        sector's shocks so far, which all its identifiers share, plus a walk with one step per
+        event. The steps have mean 0 but are skewed: mostly the price drifts one way, and
+        occasionally jumps back. Two identifiers that drift in opposite directions make
+        ``a.difference < b.difference`` rare or frequent: its probability ranges from about 0.01 to
+        0.95 (0.002 to 0.88 in the paper).
         """
         from_day = max(0, first - 1)  # the first difference needs the price of the day before
         counts, uniform, steps = self._draw(identifiers, from_day, last)
@@ -182,7 +217,7 @@ class NasdaqStyle:
         run = np.repeat(np.arange(len(counts)), counts)
         begin = np.cumsum(counts) - counts
 
-        # Sorted offsets plus their rank are a random set of *different* milliseconds.
+        # Sorted offsets plus their rank are a random set of *distinct* milliseconds.
         offsets = (uniform * (DAY_MILLISECONDS - counts)[run]).astype(np.int64)
         offsets = np.sort(run * DAY_MILLISECONDS + offsets) - run * DAY_MILLISECONDS
         offsets += np.arange(len(run)) - begin[run]
@@ -214,10 +249,10 @@ class NasdaqStyle:
         return {name: values[keep] for name, values in found.items()}
 
     def table(self, identifiers: np.ndarray, first: int, last: int) -> pa.Table:
-        """The same as :meth:`events`, in the columns that are stored.
+        """The same as :meth:`events`, in the stored columns.
 
         ``symbol``, ``ts`` (UTC), ``price`` and ``difference`` (dollars), ``sector``, and
-        ``sequence``, which orders events of equal time.
+        ``sequence``, which breaks ties of time.
         """
         found = self.events(identifiers, first, last)
         codes = found["identifier"]
@@ -250,10 +285,14 @@ class NasdaqStyle:
             for day in range(first, last):
                 seed = np.random.SeedSequence([self.seed, identifier, day])
                 rng = np.random.Generator(np.random.PCG64(seed))
-                # At least one, so that the price of the day before is known.
-                count = max(1, int(rng.poisson(expected[identifier])))
+                arrived = self._arrived(identifier, day)
+                # At least one, so that the previous day's price is known.
+                count = max(1, int(rng.poisson(expected[identifier] * arrived[-1])))
                 counts.append(count)
-                uniform.append(rng.random(count))
+                times = rng.random(count)
+                if len(arrived) > 2:  # the inverse of the share that has arrived by a time
+                    times = np.interp(times * arrived[-1], arrived, np.linspace(0, 1, len(arrived)))
+                uniform.append(times)
                 step = np.where(
                     rng.random(count) < jump,
                     rng.standard_exponential(count) * ((1 - jump) / jump),
@@ -263,8 +302,22 @@ class NasdaqStyle:
                 steps.append(step * (side / deviation))
         return np.array(counts), np.concatenate(uniform), np.concatenate(steps)
 
+    def _arrived(self, identifier: int, day: int) -> np.ndarray:
+        """Cumulative expected arrivals by minute of a day, as a fraction of a day without drift.
+
+        Shape (minutes + 1,), beginning with 0; (2,) without drift.
+        """
+        if self.drift == 1.0:
+            return np.array([0.0, 1.0])
+        segment = (day * _MINUTES + np.arange(_MINUTES)) // self.segment_minutes
+        # Drawn from the first segment on, so that fewer days are a part of more.
+        drawn = self._generator(_FOR_DRIFT, identifier).random(segment[-1] + 1)
+        usual = (self.drift - 1 / self.drift) / (2 * np.log(self.drift))
+        factors = self.drift ** (2 * drawn[segment] - 1) / usual
+        return np.concatenate([[0.0], np.cumsum(factors) / _MINUTES])
+
     def _steps_of(self, identifier: int) -> tuple[float, float, float]:
-        """Probability of jumps, noise, and side (±1) of an identifier's law of price changes."""
+        """Probability of jumps, noise, and sign (±1) of an identifier's price changes."""
         draw = self._generator(_FOR_IDENTIFIER, identifier).random(3)
         jump = _JUMPS[0] * (_JUMPS[1] / _JUMPS[0]) ** draw[0]
         noise = _NOISE[0] * (_NOISE[1] / _NOISE[0]) ** draw[1]
@@ -281,7 +334,7 @@ class NasdaqStyle:
         ]
         for row, identifier in enumerate(identifiers.tolist()):
             rng = self._generator(_FOR_IDENTIFIER, identifier)
-            rng.random(3)  # belong to the law of steps
+            rng.random(3)  # drawn in _steps_of
             weight[row] = rng.uniform(0.2, 1.2)
             per_day = self.rates[identifier] * WINDOWS_PER_DAY
             scale[row] = _WITHIN_DAY_DEVIATION * rng.lognormal(0, 0.4) / per_day**0.5
@@ -292,7 +345,7 @@ class NasdaqStyle:
         return opening, weight, scale
 
     def _shocks(self, first: int, last: int) -> np.ndarray:
-        """Sum of the shocks so far; float64, shape (days, sectors, minutes of a day)."""
+        """Cumulative shocks; float64, shape (days, sectors, minutes of a day)."""
         sums = np.empty((last - first, len(SECTORS), _MINUTES))
         for day in range(first, last):
             rng = self._generator(_FOR_SECTOR, day)

@@ -1,4 +1,4 @@
-"""Attributes as float64, texts as codes that stay the same from batch to batch."""
+"""Attributes as float64, texts as codes that are stable across batches."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 import numpy as np
 
 from cepbench.errors import StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
-#: Integers up to here are floats without rounding.
+#: Integers up to here convert to floats exactly.
 _EXACT = 2**53
 
 
 class NumericReader:
     """Reads a stream's attributes as numbers that compare as the originals do.
 
-    Each batch of a stream may come with a table of texts of its own; the reader maps all of them
-    to one.
+    Each batch of a stream may have its own table of texts; the reader maps them to a common one.
 
     Parameters
     ----------
     texts : iterable of str
-        Texts known already, in the order of their codes (see :attr:`texts`).
+        Known texts, in the order of their codes (see :attr:`texts`).
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -30,11 +30,11 @@ class NumericReader:
 
     @property
     def texts(self) -> list[str]:
-        """All texts met so far, in the order of their codes."""
+        """All texts so far, in the order of their codes."""
         return list(self._codes)
 
     def code(self, text: str) -> float:
-        """The code of a text, a new one if it was not met before."""
+        """The code of a text; a new text gets the next code."""
         return float(self._codes.setdefault(text, len(self._codes)))
 
     def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
@@ -43,12 +43,12 @@ class NumericReader:
         Raises
         ------
         StreamError
-            If there is no such attribute, it cannot be compared, or holds an integer beyond 2**53
-            that a float would round.
+            If there is no such attribute, it cannot be compared, or has an integer beyond 2**53,
+            which a float would round.
         """
         column = stream.column(name)
         if isinstance(column, CodedStrings):
-            # The last entry serves code -1, a missing value.
+            # The last entry is for code -1, a missing value.
             table = np.array([*map(self.code, column.values), np.nan])
             return table[column.codes[rows]]
         picked = column[rows]

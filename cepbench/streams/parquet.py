@@ -1,11 +1,10 @@
-"""Event streams from Parquet: a slice of types and time is read without touching the rest."""
+"""Event streams from Parquet; only the selected types and times are read."""
 
 from __future__ import annotations
 
 import bisect
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,15 @@ import pyarrow.dataset as ds
 
 from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
-from cepbench.streams.arrow import no_column, stream_from_table
-from cepbench.streams.dataset import MONTH, SEQUENCE, read_declaration
-from cepbench.streams.event_stream import EventStream
+from cepbench.streams.arrow import columns_of_table, no_column
+from cepbench.streams.columns import StreamColumns
+from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def stream_from_parquet(
+def columns_of_parquet(
     path: str | Path,
     *,
     type: str = "symbol",
@@ -36,43 +35,41 @@ def stream_from_parquet(
     end: datetime | int | None = None,
     sort: bool = False,
     positions: bool = False,
-) -> EventStream:
-    """The events of some types between two moments, in order of arrival.
+) -> StreamColumns:
+    """The events of some types in a time range, in order of arrival.
 
     Parameters
     ----------
     path : path
         A data set that cepbench generated or ingested, or any Parquet file or folder of them.
     type, time : str
-        Names of the columns with each event's type and timestamp.
+        Columns of each event's type and timestamp.
     attributes : iterable of str, optional
         Columns to read as attributes; by default all others.
     types : iterable of str, optional
-        Only events of these types; by default of all.
+        Only events of these types; by default all.
     start, end : datetime or int, optional
-        Only events with ``start <= timestamp < end``; datetimes are in UTC, an integer is for an
+        Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
         integer time column.
     sort : bool
-        Sort by time, for Parquet that is not in order. A data set of cepbench needs no sorting:
-        its events come ordered by time, equal times as in its source.
+        Sort by time, for unordered Parquet. A cepbench data set is always returned in order, with
+        equal times as in its source.
     positions : bool
-        Whether to find where the events of some types or times stand among all that are at that
-        path. The times of all events are read for it, month by month of a data set that is cut
-        into months.
+        Whether to determine the positions of the selected events among all events. This reads the
+        times of all events, month by month if the data set is partitioned.
 
     Returns
     -------
-    EventStream
-        ``type_names`` are the types that were asked for, also those without an event in the slice.
-        ``positions`` are those among all events; None for a part, unless they were asked for.
+    StreamColumns
+        ``type_names`` are the requested types, also those without an event in the range.
+        ``positions`` are those among all events; None for a selection without ``positions=True``.
 
     Raises
     ------
     DatasetError
-        If there is no such data set, it was never finished, cannot be read, or knows nothing of
-        one of the types.
+        If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
-        See :func:`cepbench.streams.arrow.stream_from_table`.
+        See :func:`cepbench.streams.arrow.columns_of_table`.
     """
     if not isinstance(path, str | os.PathLike):
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
@@ -111,7 +108,7 @@ def stream_from_parquet(
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
         table = _in_order(table, time)
-    stream = stream_from_table(table, type=type, time=time, attributes=names, sort=sort)
+    stream = columns_of_table(table, type=type, time=time, attributes=names, sort=sort)
     if wanted_rows is not None:
         places = None
         if positions:
@@ -119,12 +116,12 @@ def stream_from_parquet(
             places = whole_positions(
                 dataset, wanted_rows, type=type, time=time, keys=keys, by_month=ordered
             )
-        stream = replace(stream, positions=places)
+        stream = stream._replace(positions=places)
     return stream if wanted is None else _with_type_names(stream, wanted)
 
 
 def _open(path: str | Path, type: str) -> ds.Dataset:
-    """The Parquet below a path, types read as codes, months known by the names of folders."""
+    """The Parquet files below a path, with types as codes and months from the names of folders."""
     read = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns={type}))
     by_month = ds.partitioning(pa.schema([(MONTH, pa.string())]), flavor="hive")
     dataset = ds.dataset(path, format=read, partitioning=by_month)
@@ -138,10 +135,10 @@ def _open(path: str | Path, type: str) -> ds.Dataset:
 def _with_row_groups_of(
     dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
 ) -> ds.Dataset:
-    """Without the row groups that lie between two of the types.
+    """Prune the row groups without any of the types.
 
-    Arrow does this by itself for plain columns but not for dictionaries, which types are read as;
-    a pattern's events of a year are one row group of seventy.
+    Arrow prunes by plain columns but not by dictionaries, as which types are read; a pattern's
+    events of a year are in one of seventy row groups.
     """
     ordered = sorted(types)
     pieces = []
@@ -203,7 +200,7 @@ def _month(moment: datetime | int) -> str:
 
 
 def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
-    """The first instant at or after ``moment`` that a column of this type can hold."""
+    """The first instant at or after ``moment`` that a column of this type can represent."""
     try:
         if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
             unit = _NANOSECONDS[kind.unit]
@@ -211,25 +208,24 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
         if pa.types.is_integer(kind):
             return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
     except (StreamError, ValueError, OverflowError):
-        pass  # pandas reads no moment, or none in its range
+        pass  # not a datetime, or out of pandas' range
     raise StreamError(
         f"start and end are datetimes for a datetime column and integers for an integer one; "
-        f"{time!r} has type {kind} and {shown(moment)} was given"
+        f"{time!r} has type {kind}, but got {shown(moment)}"
     )
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:
-    """The rows by time and then sequence, which is not kept."""
+    """The rows ordered by time, then sequence, which is dropped."""
     order = arrival_order(table, [time, SEQUENCE])
     return table.drop_columns([SEQUENCE]).unify_dictionaries().take(pa.array(order))
 
 
-def _with_type_names(stream: EventStream, names: list[str]) -> EventStream:
+def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
     """The same stream with exactly these type names."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in stream.type_names], dtype=np.int32)
-    type_codes = codes[stream.type_codes] if len(stream) else stream.type_codes
-    return replace(stream, type_codes=type_codes, type_names=tuple(names))
+    return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
 def _refuse_unknown(types: list[str], known: Iterable[str], path: Any) -> None:

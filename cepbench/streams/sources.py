@@ -1,8 +1,4 @@
-"""Source files of events: which rows can be read, and what is wrong with the others.
-
-A format turns rows of text into columns. Nothing is dropped: a row is either good or comes with
-the reason why not.
-"""
+"""Formats of source files: rows of text become columns, or are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -30,15 +26,15 @@ _NOT_UTF8 = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some consecutive rows of a file, read as far as they can be.
+    """Some consecutive rows of a file, parsed.
 
     Attributes
     ----------
     events : pyarrow.Table
-        The good rows: ``symbol``, ``ts`` (timestamp), the format's own columns, ``price``, and
+        The good rows: ``symbol``, ``ts`` (timestamp), the format's columns, ``price``, and
         ``row``, the row number in the file, from 1.
     bad : pyarrow.Table
-        The others: ``row``, ``text``, ``reason``.
+        The malformed rows: ``row``, ``text``, ``reason``.
     """
 
     events: pa.Table
@@ -46,7 +42,7 @@ class Rows:
 
 
 class RowReader:
-    """Collects the reasons why rows are bad, the first one found for each, and reads the rest."""
+    """Parses rows, and collects for each malformed one the first reason found."""
 
     def __init__(self, lines: pa.Array, names: tuple[str, ...]) -> None:
         self.lines = lines
@@ -54,12 +50,12 @@ class RowReader:
         fields = pc.split_pattern(lines, ",")
         found = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
         blank = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)
-        self.refuse(blank, "the line is empty")
+        self.reject(blank, "the line is empty")
         damaged = pc.match_substring(lines, _NOT_UTF8).to_numpy(zero_copy_only=False)
-        self.refuse(damaged, "not a text in UTF-8")
+        self.reject(damaged, "not UTF-8")
         for count in np.unique(found):
             if count != len(names):
-                self.refuse(found == count, f"{count} fields instead of {len(names)}")
+                self.reject(found == count, f"{count} fields instead of {len(names)}")
         self._full = found == len(names)
         flat = pc.list_flatten(fields.filter(pa.array(self._full)))
         self._fields = {
@@ -69,34 +65,34 @@ class RowReader:
 
     @property
     def good(self) -> np.ndarray:
-        """Which rows nothing was found against yet; bool, shape (n,)."""
+        """The rows without a reason so far; bool, shape (n,)."""
         return np.asarray(pd.isna(self.reasons))
 
-    def refuse(self, wrong: np.ndarray, reason: str) -> None:
-        """Give a reason to the rows that are wrong and have none yet."""
+    def reject(self, wrong: np.ndarray, reason: str) -> None:
+        """Set the reason of the rows that are wrong and have none yet."""
         self.reasons[wrong & self.good] = reason
 
     def text(self, name: str) -> pa.Array:
-        """A field of every row; null where the row has not as many fields as it should."""
+        """A field of every row; null in rows with a wrong number of fields."""
         place = np.cumsum(self._full) - 1
         return self._fields[name].take(pa.array(place, mask=~self._full))
 
     def matching(self, name: str, expression: str, wrong: str) -> pa.Array:
-        """A field as text, null where it does not match; such rows are refused as ``wrong``."""
+        """A field as text, null where it does not match; such rows are rejected as ``wrong``."""
         text = self.text(name)
         fits = pc.fill_null(pc.match_substring_regex(text, expression), False)
-        self.refuse(~fits.to_numpy(zero_copy_only=False), f"{name} is {wrong}")
+        self.reject(~fits.to_numpy(zero_copy_only=False), f"{name} is {wrong}")
         return pc.if_else(fits, text, None)
 
     def numbers(self, name: str) -> np.ndarray:
-        """A field as float64; NaN where it is no number, and the row is refused."""
+        """A field as float64; NaN where it is not a number, and the row is rejected."""
         text = self.matching(name, _NUMBER, "not a number")
         values = pc.cast(pc.utf8_ltrim(text, "+"), pa.float64()).to_numpy(zero_copy_only=False)
-        self.refuse(np.isinf(values), f"{name} is too large")
+        self.reject(np.isinf(values), f"{name} is too large")
         return np.asarray(values)
 
     def whole_numbers(self, name: str) -> np.ndarray:
-        """A field as int64; 0 where it is no whole number, and the row is refused."""
+        """A field as int64; 0 where it is not a whole number, and the row is rejected."""
         text = self.matching(name, _WHOLE, "not a whole number")
         values = pc.cast(pc.utf8_ltrim(text, "+"), pa.int64())
         return np.asarray(pc.fill_null(values, 0).to_numpy())
@@ -104,15 +100,15 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
-    """A kind of source file.
+    """A format of source files.
 
     Attributes
     ----------
     kind : str
     extra : tuple of (str, pyarrow.DataType)
-        Columns beside symbol, time and price.
+        Columns other than symbol, time and price.
     read : callable
-        From the lines of a file to symbol, nanoseconds since 1970, price and the extra columns.
+        Lines of a file → symbol, nanoseconds since 1970, price and the extra columns.
     """
 
     kind: str
@@ -133,22 +129,22 @@ BAD_ROWS = pa.schema([("row", pa.int64()), ("text", pa.string()), ("reason", pa.
 def read_rows(
     file: str | Path, form: SourceFormat, *, day: date | None = None, sort: bool = False
 ) -> Iterator[Rows]:
-    """The rows of a file, plain or compressed with gzip, in pieces.
+    """The rows of a file, plain or gzip-compressed, in batches.
 
     Parameters
     ----------
     file : path
     form : SourceFormat
     day : date, optional
-        For formats whose rows only have a time of day.
+        For formats whose rows have a time of day only.
     sort : bool
-        Whether rows may come in any order; else one that is earlier than a good row before it is
-        bad.
+        Whether rows may be in any order; otherwise a row earlier than a preceding good row is
+        rejected.
 
     Raises
     ------
     DatasetError
-        If the file cannot be opened, or a compressed one is damaged.
+        If the file cannot be opened or decompressed.
     """
     latest, latest_row, number = None, 0, 0
     for lines in _lines(Path(file)):
@@ -172,7 +168,7 @@ def read_rows(
 def _refuse_backward(
     reader: RowReader, moments: np.ndarray, rows: np.ndarray, latest: int | None, latest_row: int
 ) -> tuple[int | None, int]:
-    """Refuse rows that go back in time; the latest time so far and its row."""
+    """Reject rows that go back in time; returns the latest time so far and its row."""
     good = np.flatnonzero(reader.good)
     if not len(good):
         return latest, latest_row
@@ -188,7 +184,7 @@ def _refuse_backward(
 
 
 def _lines(file: Path) -> Iterator[pa.Array]:
-    """The lines of a file without their ends, in pieces."""
+    """The lines of a file without line ends, in batches."""
     try:
         with file.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -221,15 +217,15 @@ def _read_minute_bars(lines: pa.Array, day: date | None) -> tuple[RowReader, dic
     ticker = rows.matching("ticker", r"^\S", "missing")
     text = rows.matching("time", r"^\d{12}$", "not YYYYMMDDhhmm")
     moments = pc.strptime(text, format="%Y%m%d%H%M", unit="s", error_is_null=True)
-    # 30 February is taken for 1 March by some systems.
+    # Some systems parse 30 February as 1 March.
     real = pc.fill_null(pc.equal(pc.strftime(moments, format="%Y%m%d%H%M"), text), False)
-    rows.refuse(~real.to_numpy(zero_copy_only=False), "time is no day and minute of the calendar")
+    rows.reject(~real.to_numpy(zero_copy_only=False), "time is not a valid day and minute")
     prices = {name: rows.numbers(name) for name in ("open", "high", "low", "close")}
     for name, values in prices.items():
-        rows.refuse(values <= 0, f"{name} is not positive")
-    rows.refuse(prices["high"] < prices["low"], "high is below low")
+        rows.reject(values <= 0, f"{name} is not positive")
+    rows.reject(prices["high"] < prices["low"], "high is below low")
     volume = rows.whole_numbers("volume")
-    rows.refuse(volume < 0, "volume is negative")
+    rows.reject(volume < 0, "volume is negative")
     seconds = pc.fill_null(moments.cast(pa.int64()), 0).to_numpy()
     return rows, {
         "symbol": ticker,
@@ -240,7 +236,7 @@ def _read_minute_bars(lines: pa.Array, day: date | None) -> tuple[RowReader, dic
     }
 
 
-#: Message types of LOBSTER that concern an order, by their numbers.
+#: LOBSTER's message types that concern an order.
 LOBSTER_TYPES = {
     1: "submission",
     2: "cancellation",
@@ -257,21 +253,21 @@ def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[st
     text = rows.matching("time", r"^\d{1,5}(\.\d{1,18})?$", "not seconds after midnight")
     parts = pc.extract_regex(pc.fill_null(text, "0"), r"^(?P<whole>\d+)\.?(?P<fraction>\d*)$")
     whole = pc.cast(pc.struct_field(parts, "whole"), pa.int64()).to_numpy()
-    # As whole numbers: a float cannot hold nanoseconds of a day exactly. LOBSTER's own files have
-    # a few times with more digits, such as 35821.088778456004, which a float has passed through.
+    # As integers: a float cannot hold nanoseconds of a day exactly. A few times in LOBSTER's files,
+    # such as 35821.088778456004, have more digits, from conversion through a float.
     digits = pc.utf8_rpad(pc.struct_field(parts, "fraction"), 10, padding="0")
     tenths = pc.cast(pc.utf8_slice_codeunits(digits, 0, 10), pa.int64()).to_numpy()
     fraction = (tenths + 5) // 10
-    rows.refuse(whole >= 86_400, "time is beyond midnight")
+    rows.reject(whole >= 86_400, "time is beyond midnight")
     kind = rows.whole_numbers("type")
-    rows.refuse(~np.isin(kind, list(LOBSTER_TYPES)), "type is none of 1 to 5")
+    rows.reject(~np.isin(kind, list(LOBSTER_TYPES)), "type is none of 1 to 5")
     order = rows.whole_numbers("order id")
     size = rows.whole_numbers("size")
-    rows.refuse(size <= 0, "size is not positive")
+    rows.reject(size <= 0, "size is not positive")
     price = rows.whole_numbers("price")
-    rows.refuse(price <= 0, "price is not positive")
+    rows.reject(price <= 0, "price is not positive")
     direction = rows.whole_numbers("direction")
-    rows.refuse(~np.isin(direction, list(_DIRECTIONS)), "direction is neither 1 nor -1")
+    rows.reject(~np.isin(direction, list(_DIRECTIONS)), "direction is neither 1 nor -1")
     labels = [f"{name}_{way}" for name in LOBSTER_TYPES.values() for way in _DIRECTIONS.values()]
     code = np.where(rows.good, 2 * (kind - 1) + (direction < 0), 0)
     midnight = int(np.datetime64(day, "ns").astype(np.int64))
@@ -303,7 +299,7 @@ LOBSTER = SourceFormat(
 
 
 def lobster_day(file: str | Path) -> date:
-    """The day that stands in the name of a LOBSTER file.
+    """The day in the name of a LOBSTER file.
 
     Raises
     ------
@@ -315,7 +311,7 @@ def lobster_day(file: str | Path) -> date:
         (day,) = {date.fromisoformat(text) for text in found}
     except ValueError:
         raise DatasetError(
-            f"the name of {file} does not tell its day as YYYY-MM-DD; pass date=, since the rows "
-            "only have a time of day"
+            f"the name of {file} has no day as YYYY-MM-DD; pass date=, since the rows have a time "
+            "of day only"
         ) from None
     return day

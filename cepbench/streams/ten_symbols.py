@@ -1,4 +1,4 @@
-"""Ten symbols of very different rates: a stream on which detection speeds are compared."""
+"""Ten symbols of widely different rates: a stream for throughput comparisons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ten_symbols(events: int, seed: int) -> pd.DataFrame:
     -------
     DataFrame
         ``symbol`` (s0 … s9), ``ts`` in milliseconds, and ``difference``, standard normal and
-        independent of everything else.
+        independent.
     """
     rng = np.random.default_rng(seed)
     milliseconds = int(1.05 * events / RATES.sum() * 60_000) + 1

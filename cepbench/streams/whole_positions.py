@@ -1,4 +1,4 @@
-"""Where some events of Parquet stand among all of them, in order of arrival."""
+"""Positions of selected events of Parquet among all its events, in order of arrival."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from cepbench.errors import StreamError
-from cepbench.streams.dataset import MONTH
+from cepbench.streams.dataset_folder import MONTH
 
-#: A name that no column of anybody has.
+#: A name that no user's column has.
 _PLACE = "cepbench: place in order of arrival"
 
 
@@ -25,29 +25,29 @@ def whole_positions(
     keys: Sequence[str],
     by_month: bool,
 ) -> np.ndarray:
-    """Where the chosen rows stand among all of them, in order of arrival.
+    """Positions of the selected rows among all rows, in order of arrival.
 
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
     rows : Expression
-        Of types, times and months: which rows are chosen.
+        The selection, over types, times and months.
     type, time : str
-        Columns that it reads.
+        The columns that it reads.
     keys : sequence of str
-        Columns that order the rows, see :func:`arrival_order`; none if they lie in order.
+        Columns that order the rows, see :func:`arrival_order`; empty if they are in order.
     by_month : bool
-        Whether the months of folders follow one another, and so can be read one by one.
+        Whether folders are months, which can be read one by one.
 
     Returns
     -------
     ndarray of int64
-        Growing, one a chosen row.
+        Increasing, one per selected row.
 
     Raises
     ------
     StreamError
-        If a row has no time, so that nobody knows where it stands.
+        If a row has no time, so that positions are undefined.
     """
     chosen = {fragment.path for fragment in dataset.get_fragments(filter=rows)}
     read = {type, time, MONTH, *keys}
@@ -55,7 +55,7 @@ def whole_positions(
     found = [np.empty(0, np.int64)]
     before = 0
     for fragments in _months(dataset) if by_month else [list(dataset.get_fragments())]:
-        # The name of its folder is often enough to see that a month has none.
+        # A month without selected rows can often be skipped by the name of its folder.
         if any(fragment.path in chosen for fragment in fragments):
             part = ds.FileSystemDataset(
                 fragments, dataset.schema, dataset.format, dataset.filesystem
@@ -63,8 +63,8 @@ def whole_positions(
             table = part.to_table(columns=columns)
             if table.column(time).null_count:
                 raise StreamError(
-                    f"some event has no timestamp in column {time!r}, so that positions in the "
-                    "whole stream are not known; read it without positions"
+                    f"an event has no timestamp in column {time!r}, so positions in the whole "
+                    "stream are undefined; read it without positions"
                 )
             places = np.arange(len(table))
             if keys:
@@ -76,20 +76,20 @@ def whole_positions(
 
 
 def arrival_order(table: pa.Table, keys: Sequence[str]) -> np.ndarray:
-    """The permutation that sorts by time, and equal times by another column or as they lie.
+    """The permutation that sorts by time, then by another column or by row.
 
     Parameters
     ----------
     table : pyarrow.Table, n rows
     keys : sequence of str
-        The column with the time, then maybe one of integers.
+        The time column, and optionally one of integers.
 
     Returns
     -------
     ndarray of int64, shape (n,)
     """
-    # Files are sorted runs, which a stable sort merges; it leaves few equal times, if any, to the
-    # slower sort by two keys.
+    # Files are sorted runs, which a stable sort merges; the slower sort by two keys then gets only
+    # the few equal times.
     moments = table.column(keys[0]).cast(pa.int64()).to_numpy()
     order = np.argsort(moments, kind="stable")
     for key in keys[1:]:
@@ -101,7 +101,7 @@ def arrival_order(table: pa.Table, keys: Sequence[str]) -> np.ndarray:
 
 
 def _months(dataset: ds.Dataset) -> list[list[ds.Fragment]]:
-    """The files of each month, earliest first; all together if there are no months."""
+    """The files of each month, earliest first; a single list if there are no months."""
     months: dict[str, list[ds.Fragment]] = {}
     cut = MONTH in dataset.schema.names
     for fragment in dataset.get_fragments():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,11 @@ import pandas as pd
 
 from cepbench.errors import ExperimentError
 from cepbench.planners.registry import own_generators
-from cepbench.streams.dataset import Declaration, read_declaration
+from cepbench.streams.dataset_folder import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
 from cepbench.sweeps.store import COMPLETE
-from cepbench.sweeps.sweep_file import Sweep, data_path, read_sweep, sweep_folder
+from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
 from cepbench.sweeps.user_parts import is_finished
 
 
@@ -28,8 +28,8 @@ class StudySweep:
     Attributes
     ----------
     config : SweepConfig
-    stream : Path
-        Its events, Parquet.
+    streams : mapping of str to Path
+        Its events, Parquet by the stream's name, ``""`` for a single one.
     folder : Path
         Of the results, as :mod:`cepbench.sweeps.store` lays it out.
     sweep : Sweep
@@ -39,7 +39,7 @@ class StudySweep:
     """
 
     config: SweepConfig
-    stream: Path
+    streams: Mapping[str, Path]
     folder: Path
     sweep: Sweep
     own: Sequence[str]
@@ -47,7 +47,9 @@ class StudySweep:
     @property
     def is_finished(self) -> bool:
         """Whether stream and results are there."""
-        return is_finished(self.folder, self.own) and self.stream.exists()
+        return is_finished(self.folder, self.own) and all(
+            path.exists() for path in self.streams.values()
+        )
 
     def discard(self) -> None:
         """Remove the results if they are complete; an interrupted sweep still resumes."""
@@ -62,7 +64,7 @@ class StudySweep:
         from cepbench.sweeps.on_spark.job import run_sweep
 
         with session_for_a_while() as spark:
-            sweep_data(spark, self.sweep, self.stream.parent)
+            sweep_data(spark, self.sweep, self.folder.parents[1])
             run_sweep(spark, self.config, self.folder, own=self.own)
 
     @cached_property
@@ -71,6 +73,11 @@ class StudySweep:
         from cepbench.sweeps.on_spark.job import finished_results
 
         return finished_results(self.config, self.folder, self.own)
+
+    @property
+    def stream(self) -> Path:
+        """Its events, where it has a single stream."""
+        return self.streams[""]
 
     @cached_property
     def declaration(self) -> Declaration:
@@ -120,9 +127,11 @@ def study_sweep(
     if stream:
         given["data"] = {key: given.pop(key, value) for key, value in stream.items()}
     sweep = read_sweep(name, profile=profile, changes={**given, "seed": seed})
-    path = data_path(sweep, data)
-    config = sweep.config(path)
-    return StudySweep(config, path, sweep_folder(data, sweep.name, config), sweep, own_generators())
+    paths = data_paths(sweep, data)
+    config = sweep.config(paths)
+    return StudySweep(
+        config, paths, sweep_folder(data, sweep.name, config), sweep, own_generators()
+    )
 
 
 def measured_sweep(

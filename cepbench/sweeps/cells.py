@@ -1,8 +1,8 @@
 """The results table: one row a cell, and what every row records.
 
-A cell is one run of one plan: pattern × plan generator × evaluator × selection strategy × weight of
-latency × repetition. A generator that refuses, a partial-match limit and a failure are rows too,
-told apart by ``status``.
+A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
+selection strategy × weight of latency × repetition. A generator that refuses, a partial-match limit and a failure are rows too,
+with their ``status``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError
 
@@ -39,6 +38,11 @@ _CONFIGURATION = [
     ("generator", pa.string()),
     ("plan_kind", pa.string()),
     ("evaluator", pa.string()),
+    # Of the evaluator, as a JSON object.
+    ("options", pa.string()),
+    # Which of the sweep's streams and windows; empty in a sweep that has one alone.
+    ("stream", pa.string()),
+    ("window", pa.string()),
     ("strategy", pa.string()),
     ("alpha", pa.float64()),
     ("repetition", pa.int64()),
@@ -60,6 +64,8 @@ _OUTCOME = [
     ("reason", pa.string()),
     # The generator whose run of the same plan this row repeats; missing for a run of its own.
     ("measured_with", pa.string()),
+    # What only this evaluator measures, as a JSON object; missing if nothing.
+    ("details", pa.string()),
 ]
 
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
@@ -96,9 +102,6 @@ PROVENANCE = {
 }
 _WHEN = [("started_at", pa.timestamp("ms", tz="UTC"))]
 
-#: Columns that the first version did not write; its tables are read with them missing.
-_ADDED = ("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")
-
 #: Columns of the results table and their types, in order. ``configuration`` is the whole
 #: configuration of the sweep as JSON, so that a row can be judged wherever it is found.
 RESULT_SCHEMA = pa.schema(
@@ -106,14 +109,23 @@ RESULT_SCHEMA = pa.schema(
 )
 
 
+#: The ``generator`` and the ``plan_kind`` of a run without a plan.
+NO_PLAN = "none"
+
+#: The ``options`` of an evaluator that runs with its defaults.
+NO_OPTIONS = "{}"
+
+
 class Cell(NamedTuple):
-    """Identity of a row within its pattern."""
+    """Identity of a row within its pattern and stream."""
 
     generator: str
     evaluator: str
     repetition: int
     strategy: str = "any"
     alpha: float = 0.0
+    window: str = ""
+    options: str = NO_OPTIONS
 
 
 def cell_of(row: Mapping[str, Any]) -> Cell:
@@ -124,6 +136,8 @@ def cell_of(row: Mapping[str, Any]) -> Cell:
         int(row["repetition"]),
         row["strategy"],
         float(row["alpha"]),
+        row["window"],
+        row["options"],
     )
 
 
@@ -196,31 +210,6 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(copies, schema=RESULT_SCHEMA)
 
 
-def read_table(path: Path) -> pa.Table:
-    """A results table from Parquet, whichever version of cepbench wrote it.
-
-    Raises
-    ------
-    ExperimentError
-        If it is no Parquet, or lacks columns that every version has written.
-    """
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise ExperimentError(f"{path} cannot be read as Parquet: {error}") from error
-    missing = [name for name in RESULT_SCHEMA.names if name not in table.schema.names]
-    lost = [name for name in missing if name not in _ADDED]
-    if lost:
-        raise ExperimentError(
-            f"{path} is no results table of a sweep: it has no column {lost[0]!r}"
-            + (f", nor {len(lost) - 1} others" if len(lost) > 1 else "")
-        )
-    for name in missing:
-        kind = RESULT_SCHEMA.field(name).type
-        table = table.append_column(name, pa.nulls(len(table), kind))
-    return table.select(RESULT_SCHEMA.names).cast(RESULT_SCHEMA)
-
-
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """A results table as a DataFrame; integers stay integers where rows have none."""
     nullable = {pa.int64(): pd.Int64Dtype()}
@@ -228,9 +217,10 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def check_agreement(results: pd.DataFrame) -> None:
-    """Check that all finished runs of a pattern under one strategy found as many matches.
+    """Check that all finished runs of a pattern, on one stream under one window and strategy, agree.
 
-    Plans change cost, never results; a difference is a defect of an evaluator.
+    Plans and options change cost, never the number of matches; a difference is a bug of an
+    evaluator.
 
     Raises
     ------
@@ -238,13 +228,20 @@ def check_agreement(results: pd.DataFrame) -> None:
         Naming the first pattern and the two runs that differ.
     """
     finished = results[results["status"] == OK]
-    for (pattern_id, strategy), rows in finished.groupby(["pattern_id", "strategy"], sort=False):
+    for key, rows in finished.groupby(["pattern_id", "stream", "window", "strategy"], sort=False):
         differing = rows[rows["matches"] != rows["matches"].iloc[0]]
         if len(differing):
-            one, other = rows.iloc[0], differing.iloc[0]
+            one, other = (
+                (
+                    row["matches"],
+                    f"by {row['generator']} in {row['evaluator']} (options {row['options']}, "
+                    f"plan {row['plan']})",
+                )
+                for row in (rows.iloc[0], differing.iloc[0])
+            )
+            where = ", ".join(str(part) for part in key[1:] if part)
             raise ExperimentError(
-                f"pattern {pattern_id} ({strategy}) has {one['matches']} matches by {one['generator']} in "
-                f"{one['evaluator']} (plan {one['plan']}) but {other['matches']} by "
-                f"{other['generator']} in {other['evaluator']} (plan {other['plan']}); every plan "
-                f"must give the same, so one evaluator is wrong. Pattern: {one['pattern']}"
+                f"pattern {key[0]} ({where}) has {one[0]} matches {one[1]} but {other[0]} {other[1]}; "
+                "every plan must give the same, so one evaluator is wrong. Pattern: "
+                f"{rows['pattern'].iloc[0]}"
             )

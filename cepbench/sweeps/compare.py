@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,8 +13,9 @@ from cepbench.arguments import MOST, callback, choice, number, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -23,7 +25,8 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import OK, check_agreement, results_frame
-from cepbench.sweeps.measure import cells_of, measure_pattern
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 
 #: Columns of the comparison, in order.
@@ -92,13 +95,14 @@ def compare(
     statistics: Statistics | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     repetitions: int = 3,
     seconds: float = 0.3,
     seed: int = 0,
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
-    told: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
@@ -116,7 +120,9 @@ def compare(
         Such as names in ``cep.PLAN_GENERATORS``; by default those of
         :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
-        See :func:`cepbench.sweeps.measure.cells_of`.
+        See :class:`cepbench.sweeps.grid.Grid`.
+    options : mapping, optional
+        Evaluator -> its options by name; those that are not given have their defaults.
     repetitions : int
         Runs of each different plan at least, after a warm-up.
     seconds : float
@@ -130,7 +136,7 @@ def compare(
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
-    told : callable, optional
+    on_progress : callable, optional
         Called with how many runs are finished and of how many, first with 0; for a progress bar.
         Runs beyond the repetitions are counted as they come.
 
@@ -148,7 +154,9 @@ def compare(
     PlanGeneratorError
         If a generator is unknown.
     ExperimentError
-        If an evaluator is unknown, a number or word makes no sense, or two runs found different numbers of matches.
+        If a number or word makes no sense, or two runs found different numbers of matches.
+    EvaluationError
+        If an evaluator or one of its options is unknown.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     chosen = generators_from(generators)
@@ -160,17 +168,18 @@ def compare(
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
-    told = callback(told, "told", ExperimentError)
+    on_progress = callback(on_progress, "on_progress", ExperimentError)
     statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
-    runs = measure_pattern(
-        spec,
-        stream,
-        statistics,
-        chosen,
+    grid = Grid(
+        generators=chosen,
         evaluators=evaluators,
+        options={
+            name: (json.dumps(options_of(evaluator_for(name), given)),)
+            for name, given in (options or {}).items()
+        },
         repetitions=repetitions,
         share_equal_plans=True,
         seconds=seconds,
@@ -179,8 +188,9 @@ def compare(
         partial_match_limit=limit,
         output=output,
     )
-    if told is not None:
-        runs = _telling(runs, len(cells_of(chosen, evaluators, repetitions)), told)
+    runs = measure_pattern(spec, stream, statistics, grid)
+    if on_progress is not None:
+        runs = _reporting(runs, len(grid.cells()), on_progress)
     rows = results_frame(runs)
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
@@ -191,12 +201,12 @@ def compare(
     return comparison
 
 
-def _telling(
-    rows: Iterator[dict[str, Any]], total: int, told: Callable[[int, int], object]
+def _reporting(
+    rows: Iterator[dict[str, Any]], total: int, on_progress: Callable[[int, int], object]
 ) -> Iterator[dict[str, Any]]:
-    told(0, total)
+    on_progress(0, total)
     for count, row in enumerate(rows, start=1):
-        told(count, max(count, total))
+        on_progress(count, max(count, total))
         yield row
 
 
@@ -225,9 +235,9 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
     texts = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
     cells = [f"<td>{html.escape(text)}</td>" for text in texts]
     if row["status"] != OK:
-        told = html.escape(f"{row['status']}: {row['reason']}")
+        why = html.escape(f"{row['status']}: {row['reason']}")
         span = len(_SHOWN) - len(cells)
-        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{told}</td></tr>'
+        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{why}</td></tr>'
     speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
     share = 100 * speed / fastest
     # A bar behind the number, so that the eye finds the fast ones.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,12 @@ import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError, PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.patterns.model import Kind, Operator
-from cepbench.planners.registry import PlanGenerator
+from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps.cells import Cell
-from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.measure import WARM_UP_EVENTS, cells_of, plan_cells, plan_text
+from cepbench.sweeps.cells import OK, Cell
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, run_arguments
 from cepbench.sweeps.workload import PatternSpec
 
 #: Probability with which the time is expected to lie between the bounds of an estimate.
@@ -60,7 +59,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Expected processor seconds of one sampled pattern.
+    """Expected processor seconds of one sampled pattern, on one stream or on all of a sweep's.
 
     Attributes
     ----------
@@ -73,8 +72,8 @@ class Timing:
         All runs and the warm-up, extrapolated from a part of the events.
     unshared : float
         The same if no two generators shared the run of an equal plan.
-    plans : int
-        Different plans among those of all generators.
+    different_plans : int
+        Among those of all generators, for each evaluator with its options, strategy and window.
     limited : int
         Runs that came to the partial-match limit.
     """
@@ -85,13 +84,19 @@ class Timing:
     planning: float
     running: float
     unshared: float
-    plans: int
+    different_plans: int
     limited: int
 
     @property
     def seconds(self) -> float:
         """All that the pattern takes."""
         return self.reading + self.planning + self.running
+
+    def __add__(self, other: Timing) -> Timing:
+        """The same pattern on two streams."""
+        mine, others = asdict(self), asdict(other)
+        of_both = {name: mine[name] + others[name] for name in mine if name != "pattern_id"}
+        return Timing(self.pattern_id, **of_both)
 
 
 def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> float:
@@ -149,9 +154,8 @@ def choose_sample(
 def time_pattern(
     spec: PatternSpec,
     stream: EventStream,
-    statistics: Statistics,
-    generators: Sequence[str | PlanGenerator],
-    config: SweepConfig,
+    statistics: Statistics | Mapping[str, Statistics],
+    grid: Grid,
     *,
     reading: float = 0.0,
     long_enough: float = LONG_ENOUGH,
@@ -163,39 +167,35 @@ def time_pattern(
     spec : PatternSpec
     stream : EventStream
         All events of the pattern's types.
-    statistics : Statistics
-    generators : sequence of str or PlanGenerator
-    config : SweepConfig
+    statistics, grid
+        See :func:`cepbench.sweeps.measure.measure_pattern`.
     reading : float
         Seconds that reading the stream took.
     long_enough : float
         Seconds; a part of the events on which a run takes less is enlarged.
     """
-    cells = cells_of(generators, config.evaluators, 1, config.strategies, config.alphas)
-    patterns = {strategy: spec.under(strategy).pattern for strategy in config.strategies}
+    cells = replace(grid, repetitions=1).cells()
     began = time.process_time()
-    planned = plan_cells(
-        cells, patterns, stream, statistics, generators, config.seed, config.time_selectivity
-    )
+    plans = Plans(spec, stream, statistics, grid, cells)
     planning = time.process_time() - began
-    runs: dict[tuple[str, str, str], float] = {}
-    warm_up: dict[tuple[str, str, str], float] = {}
+    runs: dict[tuple[str | None, ...], float] = {}
+    warm_up: dict[tuple[str | None, ...], float] = {}
     unshared, limited = 0.0, 0
     for cell in cells:
-        plan = planned[cell.generator, cell.strategy, cell.alpha].plan
-        if plan is None:
+        plan = plans.of(cell).plan
+        if plans.of(cell).status != OK:
             continue
-        same = (cell.evaluator, cell.strategy, plan_text(plan))
+        text = plan and plan.text
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, text)
         if same not in runs:
-            runs[same], ended = _seconds(
-                patterns[cell.strategy], stream, plan, cell, config, long_enough
-            )
+            runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended
         unshared += runs[same]
         share = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
-        warm_up.setdefault((cell.evaluator, plan.kind, cell.strategy), runs[same] * share)
-    times = config.repetitions * (2 if config.latency else 1)
-    shared = sum(runs.values()) if config.share_equal_plans else unshared
+        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy)
+        warm_up.setdefault(kernels, runs[same] * share)
+    times = grid.repetitions * (2 if grid.latency else 1)
+    shared = sum(runs.values()) if grid.share_equal_plans else unshared
     return Timing(
         pattern_id=spec.pattern_id,
         events=len(stream),
@@ -203,31 +203,25 @@ def time_pattern(
         planning=planning,
         running=times * shared + sum(warm_up.values()),
         unshared=times * unshared + sum(warm_up.values()),
-        plans=len(runs),
+        different_plans=len(runs),
         limited=limited,
     )
 
 
 def _seconds(
-    pattern: Any,
+    pattern: Pattern,
     stream: EventStream,
     plan: Any,
     cell: Cell,
-    config: SweepConfig,
+    grid: Grid,
     long_enough: float,
 ) -> tuple[float, bool]:
     """Expected seconds of one run on all events, and whether it ends at the limit."""
+    how = run_arguments(cell, replace(grid, output="count"))
 
     def run(events: EventStream) -> float:
         began = time.process_time()
-        evaluate(
-            pattern,
-            events,
-            plan,
-            evaluator=cell.evaluator,
-            output="count",
-            partial_match_limit=config.partial_match_limit,
-        )
+        evaluate(pattern, events, plan, **how)
         return time.process_time() - began
 
     run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used
@@ -241,7 +235,7 @@ def _seconds(
             return time.process_time() - began, True
         if seconds >= long_enough or share >= 1.0:
             return seconds / share, False
-        # As large as makes the run long enough, if its time can be told already.
+        # As large as makes the run long enough, if it lasted long enough to predict that.
         share *= min(_GROWTH**2, max(_GROWTH, 1.5 * long_enough / max(seconds, 1e-6)))
 
 

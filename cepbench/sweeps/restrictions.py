@@ -53,8 +53,8 @@ def restrictions(config: SweepConfig, own: Sequence[str] = ()) -> list[str]:
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
     if config.pattern_sets:
         found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
-    if config.own_patterns:
-        number = len(config.own_patterns)
+    if config.user_patterns:
+        number = len(config.user_patterns)
         patterns = "1 pattern" if number == 1 else f"{number} patterns"
         found.append(f"{patterns} chosen by hand, each plan run {run}.")
     return found

@@ -1,30 +1,36 @@
 """A folder of results that survives being killed at any moment.
 
-``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` one line a finished row,
+``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` (of several streams
+``<pattern_id>@<stream>.jsonl``) one line a finished row,
 ``results.parquet`` all rows once there is nothing left to do. A row counts as finished when its
-line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs; the lock is
-the operating system's, so it goes when the process goes, however it ends.
+line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs, by the process
+in ``sweep.pid``; the lock is the operating system's, so it goes when the process goes, however it
+ends.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
+from cepbench.files import sync_folder, whole_file
 from cepbench.sweeps.cells import (
+    NO_OPTIONS,
+    RESULT_SCHEMA,
     Cell,
     cell_of,
     frame_of,
-    read_table,
     results_frame,
     results_table,
 )
@@ -32,12 +38,22 @@ from cepbench.sweeps.cells import (
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
 _LOCK = "sweep.lock"
+_PROCESS = "sweep.pid"
 #: The file that a folder of results has once every cell has a row.
 COMPLETE = "results.parquet"
 
+#: Names of columns and of keys of a configuration in earlier versions -> their names today.
+_RENAMED = {"algorithm": "generator", "plans": "plan_kind"}
+_RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
+#: Columns that earlier versions did not write, and what stands for them in their tables.
+_ADDED = {
+    **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
+    "options": NO_OPTIONS, "stream": "", "window": "", "details": None,
+}  # fmt: skip
+
 
 class Journal:
-    """The finished rows of one pattern, appended one by one; use it as a context manager.
+    """The finished rows of one pattern on one stream, appended one by one; a context manager.
 
     Opening waits until no other process has the journal open: a task of a killed sweep may live
     on for a moment. It then cuts off a line that the end of a process left unfinished.
@@ -60,19 +76,18 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+        with ExitStack() as opened:
+            # Not of the file itself: where locks are mandatory, nobody could read it meanwhile.
+            opened.enter_context(_lock(self.path.with_suffix(".lock")))
+            self._file = opened.enter_context(self.path.open("ab", buffering=0))
             text = self.path.read_bytes()
             whole = _whole_lines(text)
             if len(whole) < len(text):
-                os.ftruncate(self._file, len(whole))
-                os.fsync(self._file)
+                self._file.truncate(len(whole))
+                os.fsync(self._file.fileno())
             self.finished: set[Cell] = {cell_of(row) for row in _rows_in(whole, self.path)}
-            _sync_folder(self.path.parent)
-        except BaseException:
-            os.close(self._file)
-            raise
+            sync_folder(self.path.parent)
+            self._opened = opened.pop_all()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row and return when it is on the disk.
@@ -87,23 +102,18 @@ class Journal:
             raise ExperimentError(f"{self.path.name} already has a row of {cell}")
         rest = memoryview(json.dumps(row).encode() + b"\n")
         while rest:
-            rest = rest[os.write(self._file, rest) :]
-        os.fsync(self._file)
+            rest = rest[self._file.write(rest) :]
+        os.fsync(self._file.fileno())
         self.finished.add(cell)
 
     def close(self) -> None:
         """Let others open the journal."""
-        os.close(self._file)
+        self._opened.close()
 
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -127,66 +137,72 @@ class ResultsStore:
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
         self.path = Path(path)
         (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.path / _LOCK)
-        try:
+        with ExitStack() as opened:
+            try:
+                opened.enter_context(_lock(self.path / _LOCK, timeout=0))
+            except Timeout:
+                raise ExperimentError(
+                    f"process {self._holder()} already runs a sweep in {self.path}; wait for it, "
+                    "stop it, or use another folder"
+                ) from None
+            (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
             _check_or_write_configuration(self.path / _CONFIGURATION, configuration)
-        except BaseException:
-            self.close()
-            raise
+            self._opened = opened.pop_all()
 
     @property
     def is_complete(self) -> bool:
         """Whether the results have been compacted, so that nothing is left to do."""
         return (self.path / COMPLETE).exists()
 
-    def journal_path(self, pattern_id: str) -> Path:
-        """Where the rows of a pattern are; another process may open a :class:`Journal` there."""
-        return journal_path(self.path, pattern_id)
-
-    def finished(self, pattern_id: str) -> set[Cell]:
-        """Cells of a pattern that have a row."""
-        return {cell_of(row) for row in rows_of(self.path, pattern_id)}
+    def finished(self, pattern_id: str, stream: str = "") -> set[Cell]:
+        """Cells of a pattern, on one of several streams, that have a row."""
+        return {cell_of(row) for row in rows_of(self.path, pattern_id, stream)}
 
     def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The JSON object in ``<name>.json``, made and written if it is not there yet.
 
-        For what is expensive and must be the same when the sweep is taken up again.
+        For what is expensive and must be the same when the sweep is resumed.
         """
         path = self.path / f"{name}.json"
         if not path.exists():
-            write_whole(path, json.dumps(make(), indent=1).encode())
+            _write_json(path, make())
         return read_kept(self.path, name)
 
     def compact(self) -> None:
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
-        temporary = self.path / f"{COMPLETE}.unfinished"
-        pq.write_table(results_table(_all_rows(self.path)), temporary, compression="zstd")
-        _move_into_place(temporary, self.path / COMPLETE)
+        with whole_file(self.path / COMPLETE) as unfinished:
+            pq.write_table(results_table(_all_rows(self.path)), unfinished, compression="zstd")
 
     def close(self) -> None:
         """Let another process run the sweep."""
-        os.close(self._lock)
+        self._opened.close()
+
+    def _holder(self) -> str:
+        try:
+            return (self.path / _PROCESS).read_text(encoding="utf-8").strip() or "unknown"
+        except OSError:
+            return "unknown"
 
     def __enter__(self) -> ResultsStore:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def journal_path(folder: str | Path, pattern_id: str) -> Path:
-    """Where the rows of a pattern are within the folder of a sweep."""
-    return Path(folder) / _JOURNALS / f"{pattern_id}.jsonl"
+def journal_path(folder: str | Path, pattern_id: str, stream: str = "") -> Path:
+    """Where the rows of a pattern, and of one stream if there are several, are within a folder."""
+    return Path(folder) / _JOURNALS / f"{of_stream(pattern_id, stream)}.jsonl"
 
 
-def rows_of(folder: str | Path, pattern_id: str) -> list[dict[str, Any]]:
+def of_stream(name: str, stream: str) -> str:
+    """The name of a file that one of several streams has for itself."""
+    return f"{name}@{stream}" if stream else name
+
+
+def rows_of(folder: str | Path, pattern_id: str, stream: str = "") -> list[dict[str, Any]]:
     """The finished rows of one pattern of a sweep, as measured; none if it has none."""
-    path = journal_path(folder, pattern_id)
+    path = journal_path(folder, pattern_id, stream)
     return _read_journal(path) if path.exists() else []
 
 
@@ -243,9 +259,55 @@ def read_results(path: str | Path) -> pd.DataFrame:
     return results_frame(_all_rows(folder))
 
 
-def read_configuration(path: str | Path) -> dict[str, Any]:
-    """The configuration of the sweep in a folder."""
-    return dict(_read_json(Path(path) / _CONFIGURATION))
+def read_table(path: Path) -> pa.Table:
+    """A results table from Parquet, whichever version of cepbench wrote it.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no Parquet, or lacks columns that every version has written.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ExperimentError(f"{path} cannot be read as Parquet: {error}") from error
+    table = table.rename_columns([_RENAMED.get(name, name) for name in table.schema.names])
+    missing = [name for name in RESULT_SCHEMA.names if name not in table.schema.names]
+    lost = [name for name in missing if name not in _ADDED]
+    if lost:
+        raise ExperimentError(
+            f"{path} is no results table of a sweep: it has no column {lost[0]!r}"
+            + (f", nor {len(lost) - 1} others" if len(lost) > 1 else "")
+        )
+    for name in missing:
+        kind = RESULT_SCHEMA.field(name).type
+        table = table.append_column(name, pa.repeat(pa.scalar(_ADDED[name], kind), len(table)))
+    configurations = map(_todays_configuration, table["configuration"].to_pylist())
+    at = table.schema.get_field_index("configuration")
+    table = table.set_column(at, "configuration", pa.array(configurations, pa.string()))
+    return table.select(RESULT_SCHEMA.names).cast(RESULT_SCHEMA)
+
+
+def _todays_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a journal, whichever version of cepbench wrote it."""
+    if not row.keys().isdisjoint(_RENAMED):
+        row = {_RENAMED.get(name, name): value for name, value in row.items()}
+        row["configuration"] = _todays_configuration(row.get("configuration"))
+    return {**_ADDED, **row}
+
+
+@lru_cache
+def _todays_configuration(text: str | None) -> str | None:
+    """The column ``configuration`` with the keys of today."""
+    try:
+        content = json.loads(text or "")
+    except ValueError:
+        return text
+    return json.dumps(_with_todays_keys(content)) if isinstance(content, dict) else text
+
+
+def _with_todays_keys(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    return {_RENAMED_KEYS.get(key, key): value for key, value in configuration.items()}
 
 
 def _all_rows(folder: Path) -> Iterator[dict[str, Any]]:
@@ -281,33 +343,28 @@ def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
                 f"{path}, line {number}: not a results row; delete the file, and the sweep "
                 "measures this pattern again"
             )
-        rows.append(json.loads(line))
+        rows.append(_todays_row(json.loads(line)))
     return rows
 
 
-def _lock(path: Path) -> int:
-    """An open, locked file that names our process; a lock left by a dead process is no lock."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 100).decode(errors="replace").strip()
-        os.close(handle)
-        raise ExperimentError(
-            f"process {holder or 'unknown'} already runs a sweep in {path.parent}; wait for it, "
-            "stop it, or use another folder"
-        ) from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
+@contextmanager
+def _lock(path: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold a lock, which is the operating system's; its file goes with it, where nobody waits."""
+    lock = FileLock(path, timeout=timeout, thread_local=False)
+    with lock:
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
 
 
 def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:
     wanted = json.loads(json.dumps(dict(configuration)))  # tuples are lists there
     if not path.exists():
-        write_whole(path, json.dumps(wanted, indent=1).encode())
+        _write_json(path, wanted)
         return
-    found = _read_json(path)
+    found = _with_todays_keys(_read_json(path))
     differences = [
         f"{key} is {json.dumps(found.get(key))} there and {json.dumps(wanted.get(key))} here"
         for key in dict.fromkeys([*wanted, *found])
@@ -316,7 +373,7 @@ def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) 
     if differences:
         raise ExperimentError(
             f"{path.parent} holds a sweep with another configuration: {'; '.join(differences)}. "
-            "Use another folder, or the same configuration to take that sweep up again"
+            "Use another folder, or the same configuration to resume that sweep"
         )
 
 
@@ -333,27 +390,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """A file that is either there with its whole content or not there at all."""
-    temporary = path.with_name(f"{path.name}.unfinished")
-    temporary.write_bytes(content)
-    _move_into_place(temporary, path)
-
-
-def _move_into_place(temporary: Path, path: Path) -> None:
-    handle = os.open(temporary, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    temporary.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    # A new name is on the disk only once its folder is.
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -1,28 +1,26 @@
 """A sweep as a small file in TOML, with profiles; the sweeps of studies are such files too.
 
-TOML because Python reads it without another package, a number and a text are told apart in it, a
-pattern may stand over several lines as it is, and comments may say why.
+TOML because Python reads it without another package, numbers and texts differ in it, a pattern may
+stand over several lines as it is, and comments may say why.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 import tomllib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cepbench.datasets.opening import open_dataset
-from cepbench.errors import CepbenchError, DatasetError, ExperimentError
-from cepbench.sweeps.configuration import SweepConfig
+from cepbench.errors import CepbenchError, DatasetError, ExperimentError, did_you_mean
+from cepbench.planners.registry import default_generators
+from cepbench.streams.nasdaq_files import KIND
+from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.sweeps.cells import Cell
+from cepbench.sweeps.configuration import SEVERAL, SweepConfig
 from cepbench.sweeps.user_patterns import library_patterns
-
-if TYPE_CHECKING:
-    from cepbench.sweeps.cells import Cell
 
 #: Study -> folder of its sweep files. Those of the package are found by where they lie, so that
 #: reading one loads no study; :func:`cepbench.studies.registry.register` adds those of others.
@@ -47,8 +45,8 @@ KEYS = (
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
                "max_kleene_events")  # fmt: skip
 
-#: Parameters of a stream that is generated for the sweep.
-_STREAM = ("identifiers", "days")
+#: Parameters of a stream that is generated for the sweep, the first two of which it must have.
+_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "drift", "segment_minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +64,11 @@ class Sweep:
         None for a file without profiles.
     profiles : tuple of str
         All that the file has.
-    data : str or mapping of str to int
-        Path or name of a data set; or ``identifiers`` and ``days`` of a stream that is generated
-        in the style of NASDAQ prices, from the seed of the sweep.
+    data : mapping of str to (str or mapping)
+        By the names of the streams, ``""`` for a single one: path or name of a data set; or
+        parameters of a stream that is generated in the style of NASDAQ prices, see
+        :class:`cepbench.streams.nasdaq_style.NasdaqStyle`, from the seed of the sweep unless they
+        have one.
     values : mapping of str to object
         The other fields of :class:`SweepConfig`, by their names there.
     """
@@ -79,73 +79,90 @@ class Sweep:
     description: str
     profile: str | None
     profiles: tuple[str, ...]
-    data: str | Mapping[str, int]
+    data: Mapping[str, str | Mapping[str, Any]]
     values: Mapping[str, Any]
 
     @property
     def seed(self) -> int:
-        """Of the workload, and of a generated stream."""
+        """Of the workload, and of generated streams."""
         return self.config("").seed
 
     @property
-    def stream(self) -> Mapping[str, int] | None:
-        """Parameters of the stream to generate; None if the data is there already."""
-        return None if isinstance(self.data, str) else self.data
+    def stream(self) -> Mapping[str, Any] | None:
+        """Parameters of the one stream to generate; None if it is there already, or if several."""
+        single = self.data.get("")
+        return single if isinstance(single, Mapping) else None
 
-    def config(self, data: str | Path) -> SweepConfig:
-        """The configuration, on data that lies at this path."""
-        return SweepConfig.from_dict({**self.values, "data": data})
+    @property
+    def generated(self) -> dict[str, NasdaqStyle]:
+        """The streams to generate, by name; what is named by a text is there already."""
+        return {
+            name: NasdaqStyle(**{"seed": self.seed, **given})
+            for name, given in self.data.items()
+            if not isinstance(given, str)
+        }
+
+    def config(self, data: str | Path | Mapping[str, str | Path]) -> SweepConfig:
+        """The configuration, on data that lies at this path; or at these, by stream."""
+        if set(self.data) == {""}:
+            path = data[""] if isinstance(data, Mapping) else data
+            return SweepConfig.from_dict({**self.values, "data": path})
+        paths = data if isinstance(data, Mapping) else dict.fromkeys(self.data, data)
+        return SweepConfig.from_dict({**self.values, "streams": paths})
 
     def cells(self) -> list[Cell]:
-        """What is run for each pattern; see :func:`cepbench.sweeps.measure.cells_of`.
+        """What is run for each pattern on each stream; see :class:`cepbench.sweeps.grid.Grid`.
 
         Raises
         ------
         ExperimentError
             If a plan generator or evaluator is unknown, or two of them do not fit.
         """
-        # Loads the evaluators, which listing and reading files have no use for.
-        from cepbench.planners.registry import default_generators
-        from cepbench.sweeps.measure import cells_of
-
         config = self.config("")
         try:
-            return cells_of(
-                default_generators() if config.generators is None else config.generators,
-                config.evaluators,
-                config.repetitions,
-                config.strategies,
-                config.alphas,
-            )
+            return config.grid(
+                default_generators() if config.generators is None else config.generators
+            ).cells()
         except CepbenchError as error:
             raise ExperimentError(f"{self.path}: {error}") from error
 
     def describe(self) -> str:
         """Title, data, patterns and the grid, a line each."""
         config = self.config("")
-        data = self.data
-        if not isinstance(data, str):
-            data = (
-                f"a generated stream of {data['identifiers']} identifiers over {data['days']} days"
-            )
         drawn = len(config.pattern_sets) * len(config.sizes) * config.patterns
         sizes = ", ".join(map(str, config.sizes))
         patterns = [
             f"{drawn} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})" if drawn else "",
-            f"{len(config.own_patterns)} of its own" if config.own_patterns else "",
+            f"{len(config.user_patterns)} user-defined" if config.user_patterns else "",
         ]
         profile = f", profile {self.profile}" if self.profile else ""
         generators = config.generators or ("those of the default set",)
         lines = [
             f"{self.name}{profile}: {self.title}",
-            f"  data        {data}",
+            *(
+                f"  {f'stream {name}' if name else 'data':<11} {_described(given)}"
+                for name, given in self.data.items()
+            ),
             f"  patterns    {' and '.join(filter(None, patterns))}",
+            *([f"  windows     {', '.join(config.windows)}"] if config.windows else []),
             f"  generators  {', '.join(generators)}",
+            *(
+                f"  options     {evaluator}: {', '.join(several)}"
+                for evaluator, several in config.options
+            ),
             f"  strategies  {', '.join(config.strategies)}",
             f"  alphas      {', '.join(f'{alpha:g}' for alpha in config.alphas)}",
             f"  repetitions {config.repetitions}",
         ]
         return "\n".join(lines)
+
+
+def _described(data: str | Mapping[str, Any]) -> str:
+    if isinstance(data, str):
+        return data
+    more = [f"{name} {data[name]:g}" for name in _STREAM[2:] if name in data]
+    size = f"{data['identifiers']} identifiers over {data['days']} days"
+    return f"a generated stream of {', '.join([size, *more])}"
 
 
 def read_sweep(
@@ -203,30 +220,36 @@ def read_sweep(
             raise ExperimentError(_unknown(key, KEYS))
     chosen = _chosen_profile(profile, profiles, path)
     of_profile = profiles[chosen] if chosen else {}
-    values = {**content, **of_profile, **(changes or {})}
+    values: dict[str, Any] = {}
+    for layer in (content, of_profile, changes or {}):
+        for several, single in SEVERAL.items():  # either takes the place of the other
+            if layer.keys() & {several, single}:
+                values = {key: values[key] for key in values.keys() - {several, single}}
+        values |= layer
     # Where each value stands: the caller's own stand nowhere in the file.
     tables = {key: f"profile.{chosen}" if key in of_profile else "" for key in values}
     places = {key: table for key, table in tables.items() if key not in (changes or {})}
-    if "data" not in values:
+    if not values.keys() & {"data", "streams"}:
         raise ExperimentError(
             f"{path} names no data: write the name of a data set, a path, or such as "
             "data = {identifiers = 120, days = 10} for a stream that is generated"
         )
-    if isinstance(values.get("own_patterns"), list):
+    data = _checked_data(file, values, places)
+    if isinstance(values.get("user_patterns"), list):
         try:
-            values["own_patterns"] = library_patterns(values["own_patterns"], values["data"])
+            named = next(iter(data.values()))
+            values["user_patterns"] = library_patterns(values["user_patterns"], named)
         except ExperimentError as error:
-            raise file.told("own_patterns", places, str(error)) from error
-    _check(file, values, places)
-    own = values.get("own_patterns") and not values.get("pattern_sets")
+            raise file.error_at("user_patterns", places, str(error)) from error
+    _check(file, values, data, places)
+    drawn = values.get("pattern_sets") or not values.get("user_patterns")
     for key in _OF_DRAWING:
-        if own and key in values:
-            raise file.told(
+        if not drawn and key in values:
+            raise file.error_at(
                 key, places, f"{key} is about patterns that are drawn, and this sweep draws none: "
                 "name pattern_sets as well, or leave it out",
             )  # fmt: skip
     described = {key: str(values.pop(key, "")).strip() for key in _ABOUT}
-    data = values.pop("data")
     return Sweep(
         name=path.stem,
         path=path,
@@ -234,7 +257,7 @@ def read_sweep(
         description=described["description"],
         profile=chosen,
         profiles=tuple(profiles),
-        data=dict(data) if isinstance(data, Mapping) else str(data),
+        data=data,
         values=dict(values),
     )
 
@@ -261,10 +284,9 @@ def find_sweep(source: str | Path) -> Path:
     if path.suffix == ".toml":
         raise ExperimentError(f"there is no file {path}; is the path right?")
     short = [name.partition("/")[2] for name in named]
-    near = difflib.get_close_matches(str(source), [*short, *named], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(str(source), [*short, *named], cutoff=0.5) or ";"
     raise ExperimentError(
-        f"unknown sweep {str(source)!r}: it is neither a file nor a name; {hint}"
+        f"unknown sweep {str(source)!r}: it is neither a file nor a name{hint} "
         f"Names are {', '.join(named)}"
     )
 
@@ -298,7 +320,7 @@ def change_of(text: str) -> tuple[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A sweep file, for telling where something in it is wrong."""
+    """A sweep file, for errors that say where in it something is wrong."""
 
     path: Path
     text: str
@@ -308,21 +330,21 @@ class _File:
         line = self._line_of(key, table)
         return ExperimentError(f"{self.path}{f', line {line}' if line else ''}: {message}")
 
-    def told(self, key: str, places: Mapping[str, str], message: str) -> ExperimentError:
+    def error_at(self, key: str, places: Mapping[str, str], message: str) -> ExperimentError:
         """An error about a key that stands in one of these tables, or was set by the caller."""
         if key not in places:
             return ExperimentError(message)
-        if key == "own_patterns":
-            name = re.match(r"pattern '([^']+)'", message)
-            inside = f"{places[key]}.{key}".lstrip(".")
-            if name and self._line_of(name[1], inside):
-                return self.error(name[1], inside, message)
+        # What a pattern, a stream or an evaluator is called is a key of a table of its own.
+        inner = re.match(r"(?:pattern|stream|options of) '([^']+)'", message)
+        table = f"{places[key]}.{key}".lstrip(".")
+        if inner and self._line_of(inner[1], table):
+            return self.error(inner[1], table, message)
         return self.error(key, places[key], message)
 
     def _line_of(self, key: str, table: str) -> int | None:
         here = ""
         for number, line in enumerate(self.text.splitlines(), start=1):
-            header = re.match(r"\s*\[([^\]]+)\]\s*(#.*)?$", line)
+            header = re.match(r"\s*\[\[?([^\[\]]+)\]?\]\s*(#.*)?$", line)
             if header:
                 here = re.sub(r"[\s\"']", "", header[1])
                 if not table and here.partition(".")[0] == key:
@@ -334,29 +356,51 @@ class _File:
         return None
 
 
-def _check(file: _File, values: Mapping[str, Any], places: Mapping[str, str]) -> None:
+def _check(
+    file: _File, values: Mapping[str, Any], data: Mapping[str, Any], places: Mapping[str, str]
+) -> None:
     """Refuse values that make no sense, naming the key and where it stands."""
     for key in _ABOUT:
         if not isinstance(values.get(key, ""), str):
-            raise file.told(key, places, f"{key} is {values[key]!r}; it must be a text")
-    wrong = _wrong_data(values["data"])
-    if wrong:
-        raise file.told("data", places, wrong)
-    of_config = {key: value for key, value in values.items() if key not in (*_ABOUT, "data")}
+            raise file.error_at(key, places, f"{key} is {values[key]!r}; it must be a text")
+    of_config = {key: value for key, value in values.items() if key not in _ABOUT}
+    streams = {"streams": dict.fromkeys(data, "x")} if "" not in data else {}
     try:
-        _config_of(of_config)
+        _config_of({**of_config, **streams})
     except ExperimentError as whole:
-        for key, value in of_config.items():
+        for key, value in {**of_config, **streams}.items():
             try:
                 _config_of({key: value})
             except ExperimentError as error:
-                raise file.told(key, places, str(error)) from error
+                raise file.error_at(key, places, str(error)) from error
         # No value is wrong by itself: they do not go together.
         raise ExperimentError(f"{file.path}: {whole}") from whole
 
 
 def _config_of(values: Mapping[str, Any]) -> SweepConfig:
     return SweepConfig.from_dict({"data": "", **values})
+
+
+def _checked_data(
+    file: _File, values: dict[str, Any], places: Mapping[str, str]
+) -> dict[str, str | Mapping[str, Any]]:
+    """Each stream's data by its name, taken out of the values; a single one's under ``""``."""
+    key = "streams" if "streams" in values else "data"
+    given = values.pop(key)
+    if "data" in values:
+        raise file.error_at(key, places, "a sweep has data or streams, not both")
+    if key == "streams" and not (isinstance(given, Mapping) and given):
+        raise file.error_at(
+            key, places, f"streams is {given!r}; it must be tables of data sets, such as "
+            "[streams.small] with identifiers = 12 and days = 1",
+        )  # fmt: skip
+    found: dict[str, str | Mapping[str, Any]] = {}
+    for name, data in given.items() if key == "streams" else [("", given)]:
+        wrong = _wrong_data(data)
+        if wrong:
+            raise file.error_at(key, places, f"stream {name!r}: {wrong}" if name else wrong)
+        found[name] = data if isinstance(data, Mapping) else str(data)
+    return found
 
 
 def _wrong_data(value: Any) -> str | None:
@@ -371,10 +415,13 @@ def _wrong_data(value: Any) -> str | None:
     for name in value:
         if name not in _STREAM:
             return f"data: {_unknown(name, _STREAM)}"
-    for name in _STREAM:
-        number = value.get(name)
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            return f"data: {name} is {number!r}; it must be a whole number from 1 on"
+    for name in _STREAM[:2]:
+        if name not in value:
+            return f"data: {name} is missing; it must be a whole number from 1 on"
+    try:
+        NasdaqStyle(**value)
+    except DatasetError as error:
+        return f"data: {error}"
     return None
 
 
@@ -386,23 +433,26 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
     if not profiles:
         raise ExperimentError(f"{path} has no profiles; leave {asked!r} out")
     raise ExperimentError(
-        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}; "
-        f"did you mean {difflib.get_close_matches(asked, profiles, n=1, cutoff=0.0)[0]!r}?"
+        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
+        f"{did_you_mean(asked, profiles, cutoff=0.0)}"
     )
 
 
 def _unknown(key: Any, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
-    return f"unknown key {key!r}; did you mean {near!r}? Keys are {', '.join(known)}"
+    hint = did_you_mean(str(key), known, cutoff=0.0)
+    return f"unknown key {key!r}{hint} Keys are {', '.join(known)}"
 
 
-def data_folder(root: str | Path, stream: Mapping[str, int], seed: int) -> Path:
+def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
     """Where the stream of these parameters is kept below a folder of data."""
-    return Path(root) / f"nasdaq-style-{stream['identifiers']}-{stream['days']}-{seed}"
+    style = NasdaqStyle(**{"seed": seed, **stream})
+    unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in style.unusual.items())
+    name = f"{KIND}-{style.identifiers}-{style.days}-{style.seed}{unusual}"
+    return Path(root) / name
 
 
-def data_path(sweep: Sweep, root: str | Path) -> Path:
-    """Where the data of a sweep lies; a stream to generate need not be there yet.
+def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
+    """Where the data of each stream of a sweep lies, or will lie once it is generated.
 
     Parameters
     ----------
@@ -412,21 +462,29 @@ def data_path(sweep: Sweep, root: str | Path) -> Path:
 
     Returns
     -------
-    Path
-        Of Parquet. A relative path in a sweep file is meant from the working directory or, if
-        there is nothing, from the folder of the file.
+    dict of str to Path
+        Parquet by the stream's name, ``""`` for a single one. A relative path in a sweep file is
+        meant from the working directory or, if there is nothing, from the folder of the file.
 
     Raises
     ------
     DatasetError
         If there is no such data set or path, it cannot be made, or it is no Parquet.
     """
-    if sweep.stream is not None:
-        return data_folder(root, sweep.stream, sweep.seed)
-    named = Path(str(sweep.data)).expanduser()
-    found = next((path for path in (named, sweep.path.parent / named) if path.exists()), None)
+    return {
+        name: _named(data, sweep.path.parent)
+        if isinstance(data, str)
+        else data_folder(root, data, sweep.seed)
+        for name, data in sweep.data.items()
+    }
+
+
+def _named(data: str, folder: Path) -> Path:
+    """A path, from here or from the folder of the sweep's file, or a data set of the catalogue."""
+    named = Path(data).expanduser()
+    found = next((path for path in (named, folder / named) if path.exists()), None)
     if found is None:
-        found = open_dataset(str(sweep.data)).path
+        found = open_dataset(data).path
     if found.is_file() and found.suffix != ".parquet":
         raise DatasetError(
             f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
@@ -438,8 +496,7 @@ def data_path(sweep: Sweep, root: str | Path) -> Path:
 def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:
     """Where the results of a sweep are kept below a folder of data.
 
-    Named by the configuration: another one is another sweep, an equal one goes on. Where the data
+    Named by the configuration: another one is another sweep, an equal one resumes. Where the data
     lies is no part of the name.
     """
-    text = json.dumps({**config.to_dict(), "data": Path(config.data).name}, sort_keys=True)
-    return Path(root) / "sweeps" / f"{experiment}-{zlib.crc32(text.encode()):08x}"
+    return Path(root) / "sweeps" / config.folder_name(experiment)

@@ -1,4 +1,4 @@
-"""What users' plan generators measured beside a sweep, each in a folder of its own within it.
+"""What user-defined plan generators measured beside a sweep, each in a folder within its folder.
 
 So a generator that is added, or edited, is measured by itself, and the rows of all others stay.
 """
@@ -16,11 +16,11 @@ from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.store import COMPLETE, read_results
 
 #: The folder within that of a sweep in which such parts lie.
-_OWN = "own"
+_USER = "user"
 
 
 def own_folder(sweep: str | Path, name: str) -> Path:
-    """Where the rows of a user's generator lie; edited code has another folder.
+    """Where the rows of a user-defined generator lie; edited code has another folder.
 
     Parameters
     ----------
@@ -36,24 +36,24 @@ def own_folder(sweep: str | Path, name: str) -> Path:
     """
     generator = find_generator(name)
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", generator.name)
-    return Path(sweep) / _OWN / f"{plain}-{hash_of_code(generator)}"
+    return Path(sweep) / _USER / f"{plain}-{hash_of_code(generator)}"
 
 
 def is_finished(sweep: str | Path, own: Sequence[str] | None = None) -> bool:
-    """Whether there is nothing left to measure, of the sweep and of users' generators.
+    """Whether there is nothing left to measure, of the sweep and of user-defined generators.
 
     Parameters
     ----------
     sweep : path
         Folder of the sweep.
     own : sequence of str, optional
-        Names of users' generators; all that are registered by default.
+        Names of user-defined generators; all that are registered by default.
     """
     return all((folder / COMPLETE).exists() for folder in _folders(sweep, own))
 
 
 def read_with_own(sweep: str | Path, own: Sequence[str] | None = None) -> pd.DataFrame:
-    """All finished rows of a sweep and of users' generators beside it, pattern by pattern.
+    """All finished rows of a sweep and of user-defined generators beside it, pattern by pattern.
 
     Parameters
     ----------

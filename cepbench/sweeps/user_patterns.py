@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
-from cepbench.errors import DatasetError, ExperimentError, PatternError
+from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
 from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
 from cepbench.streams.nasdaq_files import KIND
 from cepbench.sweeps.workload import PatternSpec
 
 #: The pattern set of such patterns in results.
-OWN = "own"
+USER = "user"
 
 #: Names become names of files.
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -38,7 +37,7 @@ def checked_patterns(patterns: Any) -> tuple[tuple[str, str], ...]:
     """
     if not isinstance(patterns, Mapping | Sequence) or isinstance(patterns, str):
         raise ExperimentError(
-            f"own_patterns is {patterns!r}; it must be a table of names and pattern texts"
+            f"user_patterns is {patterns!r}; it must be a table of names and pattern texts"
         )
     pairs = list(patterns.items() if isinstance(patterns, Mapping) else patterns)
     return tuple((_name(name), _normal_form(name, text)) for name, text in pairs)
@@ -63,8 +62,8 @@ def library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
     named = data.strip("/").partition("/")[0] if isinstance(data, str) else KIND
     if named not in known:
         raise ExperimentError(
-            f"own_patterns names patterns of a library, and {data!r} is no data set of the "
-            "catalogue; write their texts, as in [own_patterns] and then name = 'PATTERN …'"
+            f"user_patterns names patterns of a library, and {data!r} is no data set of the "
+            "catalogue; write their texts, as in [user_patterns] and then name = 'PATTERN …'"
         )
     library = read_library(known[named], named)
     try:
@@ -73,7 +72,7 @@ def library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
         raise ExperimentError(str(error)) from error
 
 
-def own_specs(
+def user_specs(
     patterns: Sequence[tuple[str, str]], known_types: Collection[str], seed: int
 ) -> list[PatternSpec]:
     """The patterns as a workload; their size is that of their largest branch.
@@ -94,18 +93,16 @@ def own_specs(
     """
     specs = []
     for name, text in patterns:
-        spec = PatternSpec(f"{OWN}-{name}", OWN, 0, text, seed)
+        spec = PatternSpec(f"{USER}-{name}", USER, 0, text, seed)
         pattern = spec.pattern
         for variable in pattern.variables:
             if variable.type not in known_types:
-                near = difflib.get_close_matches(variable.type, known_types, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise ExperimentError(
                     f"pattern {name!r}: the data has no event of type {variable.type!r} "
-                    f"(variable {variable.name!r}){hint}"
+                    f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"
                 )
         size = max(len(branch.variables) for branch in pattern.branches())
-        specs.append(PatternSpec(spec.pattern_id, OWN, size, text, seed))
+        specs.append(PatternSpec(spec.pattern_id, USER, size, text, seed))
     return specs
 
 

@@ -7,7 +7,6 @@ pattern 7 of a set is the same whether ten or a hundred are drawn.
 from __future__ import annotations
 
 import string
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy as np
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.patterns.model import Pattern, quoted_unless_plain
 from cepbench.patterns.parse import parse
+from cepbench.seeds import rng_for
 
 #: Most expected events per window of an identifier under KL, unless a workload says otherwise. Of N
 #: events in a window there are 2^N sets to list; with N from a Poisson law of mean m that is e^m on
@@ -67,12 +67,15 @@ class PatternSpec:
         """The parsed pattern."""
         return _parsed(self.text)
 
-    def under(self, strategy: str) -> PatternSpec:
-        """The same pattern under a selection strategy, as the language writes it after STRATEGY."""
-        if strategy == "any":
-            return self
-        before, _, window = self.text.rpartition(" WITHIN ")
-        return replace(self, text=f"{before} STRATEGY {strategy} WITHIN {window}")
+    def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
+        """The same pattern under a selection strategy and a window, both as the language has them.
+
+        Without a window, under its own.
+        """
+        before, _, own = self.text.rpartition(" WITHIN ")
+        if strategy != "any":
+            before += f" STRATEGY {strategy}"
+        return replace(self, text=f"{before} WITHIN {window or own}")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
@@ -235,7 +238,7 @@ def draw_workload(
     for name in pattern_sets:
         for size in sizes:
             for number in range(patterns):
-                rng = np.random.default_rng([seed, zlib.crc32(name.encode()), size, number])
+                rng = rng_for(seed, name, size, number)
                 draw = Draw(
                     identifiers,
                     expected,

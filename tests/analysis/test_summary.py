@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis.summary import bootstrap, paired_ratios, per_pattern, summarize
+from cepbench.analysis.averages import bootstrap
+from cepbench.analysis.summary import paired_ratios, per_pattern, summarize
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import ERROR, LIMIT, OK, results_frame
 

@@ -10,7 +10,12 @@ import pytest
 
 import cepbench as cep
 from cepbench.conformance.evaluator_checks import PATTERNS, check_stream
-from cepbench.errors import EvaluationError, ExperimentError, UnsupportedPatternError
+from cepbench.errors import (
+    EvaluationError,
+    ExperimentError,
+    UnsupportedPatternError,
+    UnsupportedTaskError,
+)
 from cepbench.evaluators import registry
 from tests.naive.matcher import naive_matches
 
@@ -159,9 +164,11 @@ def test_an_error_of_an_evaluator_is_named() -> None:
 def test_what_an_evaluator_of_ones_own_cannot_do_is_told() -> None:
     registered(borrowed)
     stream = check_stream()
-    with pytest.raises(EvaluationError, match="mine takes whole streams, not batches"):
+    with pytest.raises(
+        UnsupportedTaskError, match="mine cannot take a stream in batches; lazy-nfa, tree can; it"
+    ):
         cep.Detector(PATTERN, ORDER, evaluator="mine")
-    with pytest.raises(EvaluationError, match="mine measures no latency"):
+    with pytest.raises(UnsupportedTaskError, match="mine cannot measure latency; lazy-nfa, tree"):
         cep.evaluate(PATTERN, stream, ORDER, evaluator="mine", latency=True)
     result = cep.evaluate(PATTERN, stream, ORDER, evaluator="mine")
     with pytest.raises(EvaluationError, match="mine counts nothing at the nodes"):
@@ -173,10 +180,10 @@ def test_what_an_evaluator_of_ones_own_cannot_do_is_told() -> None:
 
 
 def test_an_evaluator_of_orders_refuses_trees() -> None:
-    registered(borrowed, kind="order")
+    registered(borrowed, kinds=["order"])
     bushy = cep.TreePlan((("a", "b"), ("c", "d")))
     pattern = cep.parse("PATTERN SEQ(A a, B b, C c, D d) WITHIN 30 units")
-    with pytest.raises(EvaluationError, match="takes up one event at a time"):
+    with pytest.raises(UnsupportedTaskError, match="mine cannot run tree plans; lazy-nfa, tree"):
         cep.evaluate(pattern, check_stream(), bushy, evaluator="mine")
     assert set(check_evaluator("mine", patterns=["sequence"]).table["generator"]) == {
         "TRIVIAL", "DP-LD",
@@ -187,8 +194,11 @@ def test_an_evaluator_of_orders_refuses_trees() -> None:
     ("register", "message"),
     [
         (lambda: cep.plan_evaluator(""), "needs a name"),
-        (lambda: cep.plan_evaluator("mine", plans="orders"), 'must be "order" or "tree"'),
-        (lambda: cep.plan_evaluator("mine")(3), "is a function, not 3"),
+        (
+            lambda: cep.plan_evaluator("mine", kinds=["orders"]),
+            "each of kinds is one of order, tree",
+        ),
+        (lambda: cep.plan_evaluator("mine")(3), "is a function or a class, not 3"),
         (lambda: cep.plan_evaluator("tree")(borrowed), "tree is taken by cepbench itself"),
     ],
 )
@@ -207,9 +217,9 @@ def test_running_a_cell_again_replaces_the_function() -> None:
 
     cell(1)
     second = cell(2)
-    assert cep.EVALUATORS["mine"].run is second
+    assert cep.EVALUATORS["mine"].function is second
     cep.plan_evaluator("mine")(borrowed)  # another function of that name too
-    assert cep.EVALUATORS["mine"].run is borrowed
+    assert cep.EVALUATORS["mine"].function is borrowed
 
 
 def test_unknown_names_are_told() -> None:

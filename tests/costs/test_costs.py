@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.models import COST_MODELS
@@ -26,6 +26,7 @@ from cepbench.patterns.model import (
     Window,
 )
 from cepbench.statistics.model import Statistics
+from tests.budgets import examples
 from tests.planning_cases import READINGS, Case, ln, random_case
 
 readings = pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def random_tree(rng: np.random.Generator, members: list[int]):
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_costs_equal_the_papers_formulas(operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     rng = np.random.default_rng(seed)
@@ -57,7 +58,7 @@ def test_costs_equal_the_papers_formulas(operator, time_selectivity, seed, n) ->
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_node_sizes_are_those_of_prefixes_and_of_nodes_in_post_order(
     operator, time_selectivity, seed, n
 ) -> None:
@@ -125,7 +126,6 @@ def test_adjacent_and_exact_order_in_time() -> None:
 
 
 @given(rates=st.lists(st.floats(0, 1e200), min_size=1, max_size=12), seed=st.integers(0, 99))
-@settings(deadline=None)
 def test_costs_are_finite_in_log_space_at_any_rate(rates, seed) -> None:
     n = len(rates)
     base = random_case(seed, n)
@@ -169,7 +169,7 @@ def test_a_number_too_large_for_a_float_is_an_error_never_infinity() -> None:
 
 
 @given(seed=st.integers(0, 999), n=st.integers(2, 6), factor=st.integers(2, 50))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_scaling_the_window_scales_every_prefix(seed, n, factor) -> None:
     case = random_case(seed, n, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.nodes import log_node_costs
+from tests.budgets import examples
 from tests.costs.test_costs import random_tree
 from tests.naive import costs
 from tests.planning_cases import READINGS, Case, ln, random_case
@@ -27,7 +28,7 @@ def with_latency(case: Case, rng: np.random.Generator) -> Case:
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), latency=st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_nodes_of_a_tree(operator, time_selectivity, seed, n, latency) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(seed, n, operator, time_selectivity)
@@ -49,7 +50,7 @@ def test_nodes_of_a_tree(operator, time_selectivity, seed, n, latency) -> None:
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), latency=st.booleans())
-@settings(max_examples=30)
+@examples(30)
 def test_nodes_of_an_order(operator, time_selectivity, seed, n, latency) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(seed, n, operator, time_selectivity)

@@ -83,7 +83,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
     assert again.exit_code == 0 and "is there already" in again.stderr
     assert "300" in again.stdout and first["parameters"] == {"events": 300, "seed": 0}
     other = run("make", "ten-symbols/mine", "--events", "301")
-    assert other.exit_code == 1 and "events 300 there, 301 asked for" in other.stderr
+    assert other.exit_code == 1 and "events 300 found, 301 requested" in other.stderr
     assert answer("make", "ten-symbols/sample")["events"] == 8_000
 
 
@@ -129,7 +129,7 @@ NO_NAMES = (
 def test_names_cannot_leave_the_catalogue(catalogue: Path, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.rglob("*"))
     bars = str(catalogue / "minute-bars" / "sample.txt")
-    told = "cannot be the name of a data set: at most 64 letters"
+    told = "is not a valid name of a data set: use at most 64 letters"
     for arguments in (
         ["make", f"nasdaq-style/{name}", "--identifiers", "2", "--days", "1"],
         ["make", f"ten-symbols/{name}", "--events", "9"],
@@ -157,5 +157,5 @@ def test_a_variant_is_found_without_its_data_set(catalogue: Path) -> None:
         assert "did you mean 'ten-symbols/feb1'?" in run("describe", wrong).stderr
     with pytest.raises(DatasetError, match="did you mean 'ten-symbols/feb1'"):
         cep.open_dataset("feb1")
-    with pytest.raises(DatasetError, match="by its name or path, not by an int"):
+    with pytest.raises(DatasetError, match="takes a name or path, not an int"):
         cep.open_dataset(1)  # type: ignore[call-overload]

@@ -125,7 +125,7 @@ made = "committed"
             r"unknown key columns.x.meening; did you mean 'meaning'",
         ),
         ('made = "committed"', 'made = "there"', "variants.a.made is 'there'; it is one of"),
-        ("[variants.a]", '[variants."../a"]', "variants: '../a' cannot be the name of a data set"),
+        ("[variants.a]", '[variants."../a"]', "variants: '../a' is not a valid name of a data set"),
         ('default = "a"', 'default = "b"', "default is 'b'; the variants are a"),
         ('title = "t"', "title = ", r"dataset.toml cannot be read: .*line 2"),
         ("[columns.x]\n", "[columns]\nx = 1\n[more]\n", "unknown key more|must be a table"),
@@ -148,7 +148,7 @@ def test_a_declaration_that_is_wrong_says_where(
     [
         ('[p]\ntext = "PATTERN SEQ(A a) WITHIN 1 minutes"', r"\[p\] needs text and shows"),
         ('[p]\ntext = "x"\nshows = "y"\nshow = "z"', "unknown key 'show'; did you mean 'shows'"),
-        ('[p]\ntext = "PATTERN SEQ(A a"\nshows = "y"', r"\[p\] is no pattern: line 1"),
+        ('[p]\ntext = "PATTERN SEQ(A a"\nshows = "y"', r"\[p\] is not a valid pattern: line 1"),
     ],
 )
 def test_a_library_that_is_wrong_says_where(tmp_path: Path, text: str, told: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -19,7 +18,7 @@ from cepbench.datasets.catalogue import folders, roots
 from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.making import make_nasdaq_style, make_ten_symbols
 from cepbench.errors import DatasetError, StreamError
-from cepbench.streams.dataset import DECLARATION, UNFINISHED
+from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import ten_symbols
 
@@ -85,7 +84,7 @@ def test_a_variant_is_made_on_first_use_and_only_then(
     assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
     assert capsys.readouterr().err == ""
     assert (dataset.path / DECLARATION).stat().st_mtime_ns == written
-    assert [path.name for path in dataset.path.parent.iterdir()] == ["quick"]
+    assert {path.name for path in dataset.path.parent.iterdir()} <= {"quick", ".quick.lock"}
 
 
 def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
@@ -96,52 +95,42 @@ def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
     assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
 
 
-#: Begins to make a data set, says so, and goes on until it is killed.
+#: Makes a data set as soon as it may go on, and prints when it begins and what it opened.
 SLOW = """
-import sys, time
+import shutil, sys
 import cepbench as cep
 from cepbench.datasets import making
 def slow(path, **parameters):
-    path.mkdir(exist_ok=True)
+    path.mkdir()
     (path / "half.parquet").write_text("half")
     print("at work", flush=True)
-    time.sleep(600)
+    sys.stdin.readline()
+    shutil.rmtree(path)
+    return making.make_ten_symbols(path, **parameters)
 making.MAKERS["ten-symbols"] = slow
-cep.open_dataset("ten-symbols/quick")
+print(len(cep.open_dataset("ten-symbols/quick").stream()))
 """
 
 
-def test_what_a_killed_process_left_is_removed_and_not_what_another_is_at_work_on(
+def test_of_two_processes_one_makes_it_and_what_a_killed_one_left_is_removed(
     catalogue: Path,
 ) -> None:
     with_quick(catalogue)
     folder = catalogue / "ten-symbols" / "data"
-    killed, living = (
-        subprocess.Popen(
-            [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        for _ in range(2)
-    )
-    try:
-        for process in (killed, living):
-            assert process.stdout is not None and process.stdout.readline() == b"at work\n"
-        assert len(list(folder.iterdir())) == 2
+
+    def started() -> subprocess.Popen[bytes]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen([sys.executable, "-c", SLOW], **pipes)
+
+    with started() as killed:
+        assert killed.stdout is not None and killed.stdout.readline() == b"at work\n"
         killed.kill()
-        killed.wait()
-        # As an older version of cepbench left them, by the number of a process that lives again.
-        (folder / f".quick.{os.getpid()}").mkdir()
-        (folder / ".quick.mine").mkdir()
-        assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
-        kept = {path.name for path in folder.iterdir()} - {"quick", ".quick.mine"}
-        assert len(kept) == 1, "the living one's"
-        assert [path.name for path in (folder / kept.pop()).iterdir()] == ["half.parquet"]
-    finally:
-        for process in (killed, living):
-            process.kill()
-            process.communicate()
-    shutil.rmtree(folder / "quick")
-    assert len(cep.open_dataset("ten-symbols/quick").stream()) == 500
-    assert {path.name for path in folder.iterdir()} == {"quick", ".quick.mine"}
+    assert (folder / ".quick.unfinished" / "half.parquet").exists()
+    with started() as first:
+        assert first.stdout is not None and first.stdout.readline() == b"at work\n"
+        with started() as second:
+            assert first.communicate(b"\n")[0] == second.communicate()[0] == b"500\n"
+    assert {path.name for path in folder.iterdir()} <= {"quick", ".quick.lock"}
 
 
 def test_declared_quick_streams_are_those_of_the_arithmetic(catalogue: Path) -> None:
@@ -201,7 +190,7 @@ def test_what_only_spark_makes_says_how(catalogue: Path) -> None:
         ("nasdaqstyle/quick", r"no data set or path 'nasdaqstyle/quick'; did you mean 'nasdaq-st"),
         ("nasdaq-style/quik", r"'nasdaq-style' has no variant 'quik'; did you mean 'quick'\?"),
         ("xyz", r"no data set or path 'xyz'; there are lobster, minute-bars, nasdaq-style"),
-        ("./xyz", r"there is no data set or Parquet file xyz; is the path right\?"),
+        ("./xyz", r"there is no data set or Parquet file xyz; check the path"),
     ],
 )
 def test_unknown_names_are_answered_with_the_nearest(catalogue: Path, name: str, told: str) -> None:
@@ -231,7 +220,7 @@ def test_it_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_without_any_catalogue_a_name_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cepbench.datasets.catalogue.roots", list)
-    with pytest.raises(DatasetError, match="CEPBENCH_DATASETS name its folder"):
+    with pytest.raises(DatasetError, match="set CEPBENCH_DATASETS to its folder"):
         cep.open_dataset("nasdaq-style/quick")
 
 
@@ -245,7 +234,7 @@ def test_a_folder_of_events_opens_by_its_path(small: Path) -> None:
     assert "four-stocks" in dataset.patterns
     (small / "month=2008-01" / "part-00000.parquet").rename(small / "x.parquet")
     (small / DECLARATION).unlink()
-    with pytest.raises(DatasetError, match=r"no data set of cepbench.*EventStream.from_parquet"):
+    with pytest.raises(DatasetError, match=r"not a cepbench data set.*EventStream.from_parquet"):
         cep.open_dataset(str(small))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.evaluators.joins.snapshot import digest_of
+from cepbench.evaluators.snapshot import digest_of
 
 Snapshot = dict[str, np.ndarray]
 

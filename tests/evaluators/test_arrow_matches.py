@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -17,6 +17,7 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators import match_batches as batching
 from cepbench.evaluators.arrow_matches import match_schema
 from cepbench.kernels.joins import advance
+from tests.budgets import examples
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import stream_of
 
@@ -52,7 +53,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 6)
+@examples(10)
 def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
     """However small the chunks in which the kernels find them."""
     case = data.draw(construct_cases(FAMILIES[family]))

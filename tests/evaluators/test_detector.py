@@ -225,7 +225,7 @@ def test_restoring_another_version() -> None:
 def test_restoring_something_damaged(part: str, damage: str, seal: Any) -> None:
     """No array gets to a kernel that does not fit it, be its digest right or wrong."""
     snapshot = some_snapshot()
-    name = f"0/{part}"
+    name = f"run/0/{part}"
     if damage == "missing":
         del snapshot[name]
     elif damage == "cut":
@@ -239,7 +239,7 @@ def test_restoring_something_damaged(part: str, damage: str, seal: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["pattern", "plan", "evaluator", "position", "texts", "latency", "partitions"]
+    "key", ["pattern", "plan", "evaluator", "options", "position", "events", "latency"]
 )
 def test_restoring_a_damaged_header(key: str) -> None:
     snapshot = some_snapshot()
@@ -247,6 +247,16 @@ def test_restoring_a_damaged_header(key: str) -> None:
     del header[key]
     with pytest.raises(SnapshotError, match=f"no usable '{key}'"):
         Detector.restore(with_header(snapshot, header))
+
+
+@pytest.mark.parametrize("key", ["first", "last", "texts", "partitions"])
+def test_restoring_a_run_that_does_not_say_all(key: str) -> None:
+    snapshot = some_snapshot()
+    known = json.loads(snapshot["run/known"].tobytes())
+    del known[key]
+    damaged = snapshot | {"run/known": np.frombuffer(json.dumps(known).encode(), np.uint8)}
+    with pytest.raises(SnapshotError, match=f"no usable 'known': KeyError.'{key}'"):
+        Detector.restore(with_digest(damaged))
 
 
 @pytest.mark.kernel
@@ -283,7 +293,7 @@ def test_partial_match_limit_bounds_memory() -> None:
         detector.push(stream_of(events))
     assert detector.node_metrics()["peak_stored"].max() <= 9000
     # Leaves of 3 x 3000 events, and rows of at most 1000 partial matches in doubled arrays.
-    kept = detector._engines[0].kept
+    kept = detector._run._engines[0].kept
     assert kept.ints.nbytes + kept.floats.nbytes < 2_000_000
 
 

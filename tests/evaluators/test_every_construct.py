@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.generate import plan
+from tests.budgets import examples
 from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import batches_of, statistics_for
@@ -22,7 +23,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 @each_family
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 2)
+@examples(30)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -32,7 +33,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @each_family
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 4)
+@examples(15)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -45,7 +46,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("generator", affordable(UNIVERSAL))
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 6)
+@examples(10)
 def test_generated_plan(generator: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["everything"]))
     chosen = plan(

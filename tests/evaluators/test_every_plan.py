@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import EvaluationError
@@ -13,6 +13,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.generate import plan
 from cepbench.plans.model import OrderPlan, TreePlan
+from tests.budgets import examples
 from tests.evaluators.strategies import Case, cases, plans_for, statistics_for
 from tests.generators import UNIVERSAL
 from tests.naive.matcher import naive_matches
@@ -43,7 +44,7 @@ def joins_partial_matches(tree: Any) -> bool:
 @pytest.mark.parametrize("generator", UNIVERSAL)
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 3)
+@examples(20)
 def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> None:
     case = data.draw(cases())
     chosen = plan(

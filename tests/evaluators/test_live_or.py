@@ -91,9 +91,9 @@ def test_wherever_it_is_cut(evaluator: str, text: str, events: str, expected: se
 
 
 @pytest.mark.parametrize("text", [TWINS, BOTH_WAIT, ACROSS, OTHER_NAMES])
-def test_streams_with_many_ties(evaluator: str, text: str) -> None:
+def test_streams_with_many_ties(evaluator: str, text: str, seeds) -> None:
     found = 0
-    for seed in range(3):
+    for seed in seeds(3):
         rng = np.random.default_rng([seed, len(text)])
         times = np.cumsum(rng.integers(0, 3, 12))
         kinds = rng.choice(list("AABBBCCD"), 12)

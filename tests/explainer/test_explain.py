@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -27,6 +27,7 @@ from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.measure import active_time, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.node_counts import restricted
+from tests.budgets import examples
 from tests.costs.test_costs import random_tree
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import Case, cases, plans_for, statistics_for, stream_of
@@ -59,7 +60,7 @@ def variables(row: Mapping[Hashable, Any]) -> list[str]:
 @readings
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 5), alpha=st.sampled_from([0, 1, 100]))
-@settings(max_examples=15)
+@examples(15)
 def test_estimates_are_the_papers(operator, time_selectivity, strategy, seed, n, alpha) -> None:
     case = modelled(random_case(seed, n, operator, time_selectivity), strategy, Fraction(alpha))
     rng = np.random.default_rng(seed)
@@ -214,7 +215,7 @@ def lives(case: Case, names: list[str]) -> tuple[int, float]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", cep.EVALUATORS)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 2)
+@examples(30)
 def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases(sizes=(1, 4)))
     chosen = data.draw(plans_for(evaluator, case.pattern.names))
@@ -252,7 +253,7 @@ def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 4)
+@examples(15)
 def test_every_construct(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     evaluator = data.draw(st.sampled_from(list(cep.EVALUATORS)))
@@ -286,7 +287,7 @@ def test_every_construct(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@settings(max_examples=settings.default.max_examples // 3)
+@examples(20)
 def test_sets_of_events_against_counting(data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["nested Kleene"], sizes=(2, 4)))
     evaluator = data.draw(st.sampled_from(list(cep.EVALUATORS)))

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.exploration.charts import rates_chart
 from cepbench.exploration.open_time import OpenTime, without_pauses
+from cepbench.exploration.rates_chart import rates_chart
 from cepbench.exploration.timeline import timeline
 
 MINUTE = 60 * 10**9

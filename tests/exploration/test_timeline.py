@@ -10,8 +10,9 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, StreamError
-from cepbench.exploration.charts import comparison_bars, rates_chart
+from cepbench.exploration.rates_chart import rates_chart
 from cepbench.exploration.timeline import timeline
+from cepbench.figures.comparison import comparison_bars
 from cepbench.figures.styles import style_of
 
 

@@ -23,8 +23,9 @@ from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.summary import summarize
 from cepbench.errors import ExperimentError
 from cepbench.figures import interactive, static
-from cepbench.figures.offline import VEGALITE_MIME
-from cepbench.figures.rows import ends_of, log_ticks, rows_by_group
+from cepbench.figures.averages import rows_by_group
+from cepbench.figures.offline import VEGALITE_MIME, use_offline_charts
+from cepbench.figures.rows import ends_of, log_ticks
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -285,7 +286,7 @@ def test_charts_hand_out_their_specification_and_no_address_to_load() -> None:
     users = alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x")
     bundles = [own._repr_mimebundle_()]
     before = alt.renderers.active
-    interactive.use_offline_charts()
+    use_offline_charts()
     try:
         bundles += [chart._repr_mimebundle_() for chart in (own, users)]
         alt.renderers.enable("json")

@@ -10,9 +10,9 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from cepbench.errors import ExperimentError
-from cepbench.figures import interactive_q_errors, static_q_errors
-from cepbench.figures.q_error_rows import Axis, palette_of, ticks_of_factors
-from cepbench.figures.static import save_figure
+from cepbench.figures import interactive, static
+from cepbench.figures.matplotlib_panels import save_figure
+from cepbench.figures.q_errors import Axis, palette_of, ticks_of_factors
 from tests.figures.test_figures import small_texts
 
 SUMMARY = pd.DataFrame(
@@ -43,7 +43,7 @@ def values_of(node: Any) -> list[dict[str, Any]]:
 
 
 def test_medians_and_whiskers_are_the_summary_s() -> None:
-    figure = static_q_errors.q_errors_by_events(SUMMARY)
+    figure = static.q_errors_by_events(SUMMARY)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["sequence", "conjunction"]
     for axes in figure.axes:
         bars = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
@@ -54,13 +54,13 @@ def test_medians_and_whiskers_are_the_summary_s() -> None:
             assert line.get_ydata().tolist() == own["median"].tolist()
             ends = [segment[1][1] for segment in segments.get_segments()]
             assert ends == pytest.approx(own["p95"].tolist())
-    rows = values_of(interactive_q_errors.q_errors_by_events(SUMMARY))
+    rows = values_of(interactive.q_errors_by_events(SUMMARY))
     assert len(rows) == len(SUMMARY)
     assert {row["p95"] for row in rows} == set(SUMMARY["p95"])
 
 
 def test_every_point_is_in_its_panel(tmp_path: Any) -> None:
-    figure = static_q_errors.scatter_in_panels(
+    figure = static.scatter_in_panels(
         POINTS, *AXES, **LOOK, headings={"joint": "together"}, diagonal=True, label="name"
     )
     first, second = figure.axes
@@ -70,8 +70,8 @@ def test_every_point_is_in_its_panel(tmp_path: Any) -> None:
     assert [text.get_text() for text in first.texts] == ["p", "q"]
     assert first.get_xlim() == second.get_xlim()
     assert small_texts(figure) == []
-    assert small_texts(static_q_errors.q_errors_by_events(SUMMARY)) == []
-    chart = interactive_q_errors.scatter_in_panels(
+    assert small_texts(static.q_errors_by_events(SUMMARY)) == []
+    chart = interactive.scatter_in_panels(
         POINTS, *AXES, **LOOK, diagonal=True, label="name", tooltip=["name"]
     )
     points = [row for row in values_of(chart) if "kind" in row]
@@ -86,6 +86,6 @@ def test_colours_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_nothing_to_draw_is_said() -> None:
     with pytest.raises(ExperimentError, match="no rows to draw"):
-        static_q_errors.q_errors_by_events(SUMMARY.head(0))
+        static.q_errors_by_events(SUMMARY.head(0))
     with pytest.raises(ExperimentError, match="no rows to draw"):
-        interactive_q_errors.scatter_in_panels(POINTS.head(0), *AXES, **LOOK)
+        interactive.scatter_in_panels(POINTS.head(0), *AXES, **LOOK)

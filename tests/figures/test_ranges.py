@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.figures import interactive, interactive_ranges, static, static_ranges
+from cepbench.figures import interactive, static
+from cepbench.figures.averages import size_ticks
 from cepbench.figures.ranges import MARKS, range_ends, range_rows, range_ticks
-from cepbench.figures.rows import size_ticks
 from cepbench.figures.styles import style_of
 from tests.figures.test_figures import drawn, encodings_in, told_by, values_in
 
@@ -49,7 +49,7 @@ def test_rows_are_orders_before_trees_without_the_right_numbers() -> None:
 
 def test_the_static_chart_marks_every_statistic_of_every_generator() -> None:
     rows = range_rows(summary_of(), "regret")
-    figure = static_ranges.ranges_by_factor(summary_of(), "regret")
+    figure = static.ranges_by_factor(summary_of(), "regret")
     assert [axes.get_title("left") for axes in figure.axes] == [
         "wrong by up to 2", "wrong by up to 100",
     ]  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_static_chart_marks_every_statistic_of_every_generator() -> None:
 
 def test_the_interactive_chart_carries_the_same_numbers() -> None:
     rows = range_rows(summary_of(), "regret")
-    specification = interactive_ranges.ranges_by_factor(summary_of(), "regret").to_dict()
+    specification = interactive.ranges_by_factor(summary_of(), "regret").to_dict()
     carried = pd.DataFrame(values_in(specification)).drop_duplicates()
     carried = carried.rename(columns={"p90": "90th percentile", "worst": "worst case"})
     pd.testing.assert_frame_equal(
@@ -87,7 +87,7 @@ def test_the_interactive_chart_carries_the_same_numbers() -> None:
         assert encoding["sort"] == ["EFREQ", "MY-IDEA", "ZSTREAM"]
 
 
-@pytest.mark.parametrize("library", [static_ranges, interactive_ranges])
+@pytest.mark.parametrize("library", [static, interactive])
 def test_generators_without_plans_are_named(library: Any) -> None:
     summary = summary_of().assign(patterns=5, left_out=2)
     its = summary["generator"] == "EFREQ"

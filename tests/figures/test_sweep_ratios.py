@@ -10,7 +10,7 @@ import pytest
 
 from cepbench.analysis.sweep_comparison import BETTER, SAME, TOO_FEW, WORSE
 from cepbench.errors import ExperimentError
-from cepbench.figures import interactive_sweep_ratios, static_sweep_ratios
+from cepbench.figures import interactive, static
 from cepbench.figures.styles import style_of
 from cepbench.figures.sweep_ratios import sweep_ratio_ends, sweep_ratio_rows
 from tests.figures.test_figures import encodings_in, told_by, values_in
@@ -59,7 +59,7 @@ def grouped_ratios() -> pd.DataFrame:
 
 def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
     rows = sweep_ratio_rows(grouped_ratios(), "events_per_second")
-    figure = static_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second")
+    figure = static.sweep_ratios(grouped_ratios(), "events_per_second")
     panels = [axes.get_title("left") for axes in figure.axes]
     assert panels == ["sequence size 3", "sequence all sizes", "kleene size 4"]
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
@@ -81,7 +81,7 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
         assert {(row["low"], row["high"]) for row in own} <= spans
 
 
-@pytest.mark.parametrize("library", [static_sweep_ratios, interactive_sweep_ratios])
+@pytest.mark.parametrize("library", [static, interactive])
 def test_patterns_left_out_are_counted(library: Any) -> None:
     ratios = grouped_ratios()
     ratios.loc[[1, 4], "left_out"] = [3, 2]
@@ -94,7 +94,7 @@ def test_patterns_left_out_are_counted(library: Any) -> None:
 
 def test_the_interactive_chart_carries_the_same_numbers() -> None:
     rows = sweep_ratio_rows(grouped_ratios(), "events_per_second")
-    chart = interactive_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second").to_dict()
+    chart = interactive.sweep_ratios(grouped_ratios(), "events_per_second").to_dict()
     carried = pd.DataFrame([row for row in values_in(chart) if "label" in row])
     key = ["panel", "label"]
     pd.testing.assert_frame_equal(

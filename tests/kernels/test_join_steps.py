@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -20,6 +20,7 @@ from cepbench.kernels.joins.pairs import FEW
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
+from tests.budgets import examples
 from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
 from tests.naive.matcher import naive_matches
 
@@ -197,7 +198,7 @@ _HOLDS = {
     values=st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan, -np.inf]), min_size=1),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=max(4, settings.default.max_examples // 8))
+@examples(7)
 def test_short_and_long_ranges(
     operator: str,
     tree: tuple,
@@ -270,7 +271,7 @@ def test_as_many_pairs_as_can_be_listed(inner: int, output: str) -> None:
     values=st.lists(st.sampled_from([0.0, -0.0, 1.0, np.nan, np.inf, -1e300, 7e8]), min_size=1),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=max(2, settings.default.max_examples // 15))
+@examples(4)
 def test_equal_values_are_found_by_an_index(
     operator: str, rest: str, tree: tuple, window: int, values: list[float], seed: int
 ) -> None:

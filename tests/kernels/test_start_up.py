@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cepbench.kernels import cache_folder, compile_lock, jit
-from cepbench.kernels.compile_lock import CompileLock
+from cepbench.kernels import cache_folder, jit
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +58,6 @@ def test_of_processes_that_start_at_once_one_compiles_and_says_so(tmp_path: Path
     assert runs[0][1] == [jit._COMPILING]
     assert runs[1][1] in ([], [jit._WAITING])  # none if the other was much quicker
     (kept,) = (tmp_path / "caches" / "cepbench").iterdir()
-    assert not (kept / "compiling").exists()
     # A damaged file is made anew.
     for path in kept.rglob("*.nbi"):
         path.write_bytes(path.read_bytes()[:-9])
@@ -86,6 +84,36 @@ def test_equal_sources_are_compiled_once_wherever_they_lie(tmp_path: Path) -> No
     assert found == [f"cepbench.kernels.sorting {hits}" for hits in (0, 1, 0)]
 
 
+def test_an_edit_recompiles_only_what_it_may_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = tmp_path / "kernels"
+    shutil.copytree(ROOT / "cepbench" / "kernels", kernels)
+    monkeypatch.setattr(cache_folder, "_KERNELS", kernels)
+    packages = ("", "joins", "planning")
+
+    def changed_by(edited: str) -> list[str]:
+        before = {package: cache_folder.digest_of(package) for package in packages}
+        with (kernels / edited).open("a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        return [name for name in packages if cache_folder.digest_of(name) != before[name]]
+
+    assert changed_by("joins/join.py") == ["joins"]
+    assert changed_by("planning/dp_ld.py") == ["planning"]
+    assert changed_by("sorting.py") == list(packages)
+    (kernels / "joins" / "join.py").rename(kernels / "planning" / "join.py")
+    assert changed_by("planning/join.py") == ["planning"]
+
+
+def test_packages_of_kernels_import_nothing_from_each_other() -> None:
+    """An edit in one of them would leave the others' compiled code stale."""
+    folder = ROOT / "cepbench" / "kernels"
+    for path in folder.rglob("*.py"):
+        own = () if path.parent == folder else (path.parent.name,)
+        for imported in re.findall(r"cepbench\.kernels\.(\w+)", path.read_text(encoding="utf-8")):
+            assert imported in own or not (folder / imported).is_dir(), path
+
+
 def test_without_any_place_to_write_kernels_are_compiled_in_each_process(tmp_path: Path) -> None:
     (tmp_path / "caches").write_text("a file", encoding="utf-8")
     nowhere = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'caches')!r}; "
@@ -108,29 +136,29 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
 
 def test_the_first_place_that_can_be_written_is_taken(places: tuple[Path, Path]) -> None:
     home, temporary = places
-    first = cache_folder.cache_folder()
+    first = cache_folder.cache_folder("")
     assert first is not None
     assert first.parent == home / "cepbench"
-    assert cache_folder.cache_folder() == first
+    assert cache_folder.cache_folder("") == first
     for path in first.iterdir():
         path.unlink()
     first.rmdir()
     (home / "cepbench").rmdir()
     (home / "cepbench").write_text("in the way", encoding="utf-8")
-    second = cache_folder.cache_folder()
+    second = cache_folder.cache_folder("")
     assert second is not None
     assert second.name == first.name
     assert second.parent.parent == temporary
     (temporary / second.parent.name).rename(temporary / "elsewhere")
     (temporary / second.parent.name).write_text("in the way", encoding="utf-8")
-    assert cache_folder.cache_folder() is None
+    assert cache_folder.cache_folder("") is None
 
 
 def test_what_can_only_be_read_is_copied(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, temporary = places
-    built = cache_folder.cache_folder()
+    built = cache_folder.cache_folder("")
     assert built is not None
     (built / "kernels").mkdir()
     (built / "kernels" / "one.nbc").write_bytes(b"code")
@@ -142,14 +170,14 @@ def test_what_can_only_be_read_is_copied(
         return write(dir=dir)
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refused_at_home)
-    copied = cache_folder.cache_folder()
+    copied = cache_folder.cache_folder("")
     assert copied is not None
     assert temporary in copied.parents
     assert (copied / "kernels" / "one.nbc").read_bytes() == b"code"
     assert [path.name for path in copied.parent.iterdir()] == [built.name]
     # Done once: what was made there meanwhile stays.
     (copied / "kernels" / "one.nbc").write_bytes(b"newer")
-    assert cache_folder.cache_folder() == copied
+    assert cache_folder.cache_folder("") == copied
     assert (copied / "kernels" / "one.nbc").read_bytes() == b"newer"
 
 
@@ -160,7 +188,7 @@ def test_nobody_elses_code_is_run(
     home, temporary = places
     (home / "cepbench").mkdir(mode=0o777)
     (home / "cepbench").chmod(0o777)
-    folder = cache_folder.cache_folder()
+    folder = cache_folder.cache_folder("")
     assert folder is not None
     assert folder.parent.stat().st_mode & 0o777 == 0o700  # our own, and open no more
     if os.getuid() == 0:
@@ -168,27 +196,27 @@ def test_nobody_elses_code_is_run(
     else:
         another = os.getuid() + 1
         monkeypatch.setattr(os, "getuid", lambda: another)
-        assert cache_folder.cache_folder() is None
+        assert cache_folder.cache_folder("") is None
         return
-    folder = cache_folder.cache_folder()
+    folder = cache_folder.cache_folder("")
     assert folder is not None
     assert temporary in folder.parents
 
 
-def test_without_a_home_nothing_is_left_where_we_are(
+def test_without_a_home_nothing_is_left_in_the_working_directory(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.chdir(tmp_path)
-    folder = cache_folder.cache_folder()
+    folder = cache_folder.cache_folder("")
     assert folder is not None
     assert places[1] in folder.parents
     assert {path.name for path in tmp_path.iterdir()} == {"home", "temporary"}
 
 
 def test_folders_of_old_versions_go_after_a_month_without_use(places: tuple[Path, Path]) -> None:
-    own = cache_folder.cache_folder()
+    own = cache_folder.cache_folder("")
     assert own is not None
     day = 24 * 3600.0
     now = time.time()
@@ -214,54 +242,5 @@ def test_folders_of_old_versions_go_after_a_month_without_use(places: tuple[Path
     assert not any(folder.exists() for folder in gone)
     assert all(folder.exists() for folder in stay)
     # A use is noted.
-    assert cache_folder.cache_folder() == own
+    assert cache_folder.cache_folder("") == own
     assert time.time() - (own / "used").stat().st_mtime < day
-
-
-def test_a_lock_is_waited_for(tmp_path: Path) -> None:
-    first, second = CompileLock(tmp_path / "lock"), CompileLock(tmp_path / "lock")
-    first.acquire()
-    assert first.is_held
-    waits = threading.Event()
-    waiting = threading.Thread(target=lambda: second.acquire(told=waits.set))
-    waiting.start()
-    assert waits.wait(timeout=60)
-    assert not second.is_held
-    first.release()
-    waiting.join(timeout=60)
-    assert second.is_held
-    second.release()
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_lock_of_a_dead_process_does_not_count(tmp_path: Path) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", "import os, socket; print(os.getpid(), socket.gethostname())"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    lock = CompileLock(tmp_path / "lock")
-    lock.path.write_text(process.stdout.strip(), encoding="utf-8")
-    lock.acquire()
-    assert lock.is_held
-
-
-def test_a_lock_without_a_sign_of_life_does_not_count(tmp_path: Path) -> None:
-    lock = CompileLock(tmp_path / "lock")
-    lock.path.write_text("1 another-machine", encoding="utf-8")
-    long_ago = time.time() - compile_lock.LEFT_BEHIND_SECONDS - 1
-    os.utime(lock.path, (long_ago, long_ago))
-    lock.acquire()
-    assert lock.is_held
-    # Renewed while it is held, and left alone if it was taken away.
-    os.utime(lock.path, (long_ago, long_ago))
-    lock.renew()
-    assert time.time() - lock.path.stat().st_mtime < 60
-    lock.path.write_text("1 another-machine", encoding="utf-8")
-    lock.release()
-    assert lock.path.exists()
-
-
-def test_a_lock_that_cannot_be_had_is_done_without(tmp_path: Path) -> None:
-    lock = CompileLock(tmp_path / "missing" / "lock")
-    lock.acquire()
-    assert not lock.is_held

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
@@ -13,6 +13,7 @@ from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.expressions import Attribute, Clause, Comparison, Constant
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
 from cepbench.patterns.parse import parse, reread
+from tests.budgets import examples
 
 ITEMS = "SEQ(A a, B b, C c, KL(K k), NOT(N n))"
 
@@ -165,14 +166,14 @@ def some_values_fit(clauses: list[list[Comparison]]) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(comparisons.filter(lambda c: any(c.attributes())), max_size=6))
 def test_orders_are_refused_exactly_where_no_values_fit(found: list[Comparison]) -> None:
     clauses = [[comparison] for comparison in found]
     assert is_refused(clauses) == (not some_values_fit(clauses))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.lists(comparisons.filter(lambda c: any(c.attributes())), min_size=1, max_size=2),

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedPatternError
@@ -16,6 +16,7 @@ from cepbench.patterns.normal_form import (
     conjunctive_normal_form,
 )
 from cepbench.patterns.parse import parse
+from tests.budgets import examples
 
 X, Y, Z = (Attribute(name, "x") for name in "abc")
 VALUES = (None, 0.0, 1.0)
@@ -75,7 +76,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(trees)
 def test_it_holds_exactly_where_the_condition_is_true(condition: Condition) -> None:
     conjuncts = conjunctive_normal_form(condition)
@@ -84,7 +85,7 @@ def test_it_holds_exactly_where_the_condition_is_true(condition: Condition) -> N
         assert holds(conjuncts, row) == (truth(condition, row) is True)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(trees)
 def test_nothing_in_it_repeats_or_follows_from_the_rest(condition: Condition) -> None:
     sets = [frozenset(conjunct) for conjunct in conjunctive_normal_form(condition)]

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepbench.errors import (
@@ -36,6 +36,7 @@ from cepbench.patterns.model import (
     Window,
 )
 from cepbench.patterns.parse import parse, reread
+from tests.budgets import examples
 
 # Surrogates cannot be written to a file; everything else can stand in quotes.
 characters = st.characters(exclude_categories=["Cs"])
@@ -189,7 +190,7 @@ def is_allowed(clause: Clause, structure: Structure) -> bool:
     return True
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(patterns(), st.booleans())
 def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool) -> None:
     text = pattern.describe() if over_lines else str(pattern)
@@ -205,7 +206,7 @@ def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool)
         assert parse(text) == pattern
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(patterns())
 def test_branches_share_everything_but_the_alternatives(pattern: Pattern) -> None:
     branches = pattern.branches()
@@ -257,7 +258,7 @@ WHOLE = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=14), st.data())
 @example(["\u2028", "\n"], None)
 @example(["\r", "\n", "(", "\n"], None)
@@ -306,7 +307,7 @@ ODD = [
 ]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data())
 def test_mutated_texts_give_patterns_that_read_back_or_short_named_errors(data: Any) -> None:
     text = data.draw(st.sampled_from(WHOLE))

@@ -101,7 +101,7 @@ def test_branches_take_their_conditions_window_and_strategy() -> None:
 
 def test_too_many_branches() -> None:
     pairs = ", ".join(f"OR(A a{n}, B b{n})" for n in range(9))
-    with pytest.raises(UnsupportedPatternError, match=r"column 9: .* 512 patterns without OR"):
+    with pytest.raises(UnsupportedPatternError, match=r"column 9: .* 512 branches without OR"):
         pattern_of(f"AND({pairs})")
 
 
@@ -126,18 +126,18 @@ def test_what_conditions_range_over(where: str, elementwise: bool, running: set[
 @pytest.mark.parametrize(
     ("text", "column", "words"),
     [
-        ("NOT(A a)", 13, "nothing is left for a match to bind"),
-        ("SEQ(NOT(A a), !B b)", 17, "add an item without NOT beside it"),
-        ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) only says what must not be there"),
-        ("OR(A a, NOT(B b)) WHERE [x]", 21, "only says what must not be there"),
-        ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "only says what must not be there"),
+        ("NOT(A a)", 13, "a match would bind no event"),
+        ("SEQ(NOT(A a), !B b)", 17, "add an item without NOT"),
+        ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) has only negated items"),
+        ("OR(A a, NOT(B b)) WHERE [x]", 21, "has only negated items"),
+        ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "has only negated items"),
         ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "a single event type, not to SEQ"),
         ("SEQ(A a, !(B b & C c))", 18, "a single event type, not to AND"),
         ("SEQ(A a, NOT(B b | C c))", 18, r"write NOT\(B b\), NOT\(C c\) instead"),
-        ("SEQ(A a, NOT(KL(B b)))", 18, "no set of one or more events is the same as no event"),
-        ("SEQ(A a, !B+ b[])", 18, "no set of one or more events is the same as no event"),
+        ("SEQ(A a, NOT(KL(B b)))", 18, "means no event at all"),
+        ("SEQ(A a, !B+ b[])", 18, "means no event at all"),
         ("SEQ(A a, NOT(NOT(B b)))", 18, "NOT of NOT"),
-        ("SEQ(A a, KL(NOT(B b)))", 18, "what is not there cannot be repeated"),
+        ("SEQ(A a, KL(NOT(B b)))", 18, "an absent event cannot be repeated"),
         ("SEQ(A a, KL(SEQ(B b, C c)))", 18, "KL applies to a single event type, not to SEQ"),
         ("SEQ(A a, (B b | C c)+)", 18, "KL applies to a single event type, not to OR"),
         ("SEQ(A a, KL(B b+))", 18, "Kleene closure of a Kleene closure"),
@@ -152,14 +152,14 @@ def test_operators_where_they_have_no_meaning(text: str, column: int, words: str
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("a[i-1].x < 3", r"a\[i-1\].x asks for a set of events.*write a.x, or.*KL\(A a\)"),
-        ("a[1].x < 3", "asks for a set of events"),
-        ("n[last].x < 3", "asks for a set of events"),
-        ("avg(a.x) < 3", r"avg\(a\[\].x\) asks for a set of events"),
-        ("a.x < sum(k[1].x)", r"sum\(k\[1\].x\) is over one event; write k\[1\].x"),
-        ("k[i].x < l[i-1].x", "over the events of two Kleene variables, k and l"),
-        ("l.x < avg(k[..i-1].x)", "no second Kleene variable"),
-        ("n.x < m.x", "the negated variables n and m.*tie both to an item without NOT"),
+        ("a[i-1].x < 3", r"a\[i-1\].x needs a set of events.*write a.x, or.*KL\(A a\)"),
+        ("a[1].x < 3", "needs a set of events"),
+        ("n[last].x < 3", "needs a set of events"),
+        ("avg(a.x) < 3", r"avg\(a\[\].x\) needs a set of events"),
+        ("a.x < sum(k[1].x)", r"sum\(k\[1\].x\) is over a single event; write k\[1\].x"),
+        ("k[i].x < l[i-1].x", "range over two Kleene variables, k and l"),
+        ("l.x < avg(k[..i-1].x)", "may mention only one"),
+        ("n.x < m.x", "the negated variables n and m.*relate both to an item without NOT"),
     ],
 )
 def test_conditions_where_they_have_no_meaning(where: str, words: str) -> None:
@@ -177,7 +177,7 @@ def test_unknown_indices(index: str) -> None:
 
 
 def test_the_events_before_one_stand_in_a_function() -> None:
-    with pytest.raises(PatternError, match=r"put them into a function, as in avg"):
+    with pytest.raises(PatternError, match=r"apply a function, as in avg"):
         pattern_of("SEQ(KL(K k)) WHERE k[..i-1].x = 1")
 
 
@@ -197,10 +197,10 @@ def test_conditions_over_different_branches(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("OR(A a, B a)", "'a' already stands for A a in another branch"),
-        ("OR(A a, SEQ(KL(A a), B b))", "'a' already stands for A a in another branch"),
-        ("SEQ(A a, OR(B b, C a))", "'a' already stands for another item"),
-        ("AND(OR(A a, B b), OR(C c, B b))", "'b' already stands for another item"),
+        ("OR(A a, B a)", "'a' is already used for A a in another branch"),
+        ("OR(A a, SEQ(KL(A a), B b))", "'a' is already used for A a in another branch"),
+        ("SEQ(A a, OR(B b, C a))", "'a' is already used for another item"),
+        ("AND(OR(A a, B b), OR(C c, B b))", "'b' is already used for another item"),
     ],
 )
 def test_names_of_two_items(text: str, words: str) -> None:
@@ -226,9 +226,9 @@ def by_hand(
     ("operator", "items", "words"),
     [
         (Operator.SEQ, (), "at least one variable"),
-        (Operator.SEQ, (A, Variable("a", "C")), "'a' stands for two items"),
+        (Operator.SEQ, (A, Variable("a", "C")), "'a' is used for two items"),
         (Operator.OR, (A, Structure(Operator.SEQ, (B, Variable("a", "C")))), "A a in one branch"),
-        (Operator.SEQ, (NO_B,), "only says what must not be there"),
+        (Operator.SEQ, (NO_B,), "has only negated items"),
     ],
 )
 def test_structures_by_hand_are_checked_too(operator: Operator, items: tuple, words: str) -> None:
@@ -241,10 +241,10 @@ def test_structures_by_hand_are_checked_too(operator: Operator, items: tuple, wo
     [
         (Constant(3), "mentions no variable"),
         (Attribute("c", "x"), "unknown variable 'c'"),
-        (Attribute("a", "x", "first"), "asks for a set of events"),
+        (Attribute("a", "x", "first"), "needs a set of events"),
         (Attribute("a", "x", "second"), "unknown element 'second'"),
         (Aggregate("median", AX), "unknown function 'median'"),
-        (Aggregate("sum", Attribute("a", "x", "last")), "is over one event"),
+        (Aggregate("sum", Attribute("a", "x", "last")), "is over a single event"),
     ],
 )
 def test_conditions_by_hand_are_checked_too(left: object, words: str) -> None:

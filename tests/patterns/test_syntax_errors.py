@@ -57,9 +57,9 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a)) WITHIN 5 s", 17, "expected WITHIN, WHERE or STRATEGY"),
         ("PATTERN SEQ(A within) WITHIN 5 s", 15, 'as a name it needs double quotes: "within"'),
         ("PATTERN SEQ(A a) WHERE a.and < 1 WITHIN 5 s", 26, 'needs double quotes: "and"'),
-        ("PATTERN SEQ(É a) WITHIN 5 s", 13, "stand in double quotes"),
-        ("PATTERN SEQ(BRK.B a) WITHIN 5 s", 16, "stands in double quotes"),
-        ("PATTERN SEQ(A a, 300 b) WITHIN 5 s", 18, "stands in double quotes"),
+        ("PATTERN SEQ(É a) WITHIN 5 s", 13, "need double quotes"),
+        ("PATTERN SEQ(BRK.B a) WITHIN 5 s", 16, "need double quotes"),
+        ("PATTERN SEQ(A a, 300 b) WITHIN 5 s", 18, "need double quotes"),
         ('PATTERN SEQ("A a) WITHIN 5 s', 13, 'the quote " is not closed'),
         ("PATTERN SEQ(A a) WHERE WITHIN 5 s", 24, "expected a condition such as"),
         ("PATTERN SEQ(A a) WHERE a.x WITHIN 5 s", 28, "expected a comparison (<, <=, >, >="),
@@ -68,7 +68,7 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a) WHERE a. < 3 WITHIN 5 s", 27, "expected the name of an attribute"),
         ("PATTERN SEQ(A a) WHERE a.x =< 3 WITHIN 5 s", 29, "did you mean '<='?"),
         ("PATTERN SEQ(A a) WHERE a.x => 3 WITHIN 5 s", 29, "did you mean '>='?"),
-        ('PATTERN SEQ(A a) WHERE a.x = "t" WITHIN 5 s', 34, "texts stand in single quotes"),
+        ('PATTERN SEQ(A a) WHERE a.x = "t" WITHIN 5 s', 34, "texts take single quotes"),
         ("PATTERN SEQ(A a) WHERE a.x = 't WITHIN 5 s", 30, "the quote ' is not closed"),
         ("PATTERN SEQ(A a) WHERE a.x < 3 && a.y < 3 WITHIN 5 s", 32, "write AND"),
         ("PATTERN SEQ(A a) WHERE a.x < 3 || a.y < 3 WITHIN 5 s", 32, "write OR"),
@@ -92,11 +92,11 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a) WITHIN -5 s", 25, "expected a number"),
         ("PATTERN SEQ(A a) WITHIN 5", 26, "expected a time unit (such as seconds"),
         ("PATTERN SEQ(A a) WITHIN 5 minuets", 27, "did you mean 'minutes'?"),
-        ("PATTERN SEQ(A a) WITHIN 5 fortnights", 27, "or units for a plain integer time"),
+        ("PATTERN SEQ(A a) WITHIN 5 fortnights", 27, "or units for integer time"),
         ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "expected the end of the pattern"),
-        ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "STRATEGY stands before WITHIN: PATTERN"),
-        ("PATTERN A a WITHIN 5 s WHERE a.x > 1", 24, "WHERE stands before WITHIN: PATTERN"),
-        ("PATTERN A a STRATEGY any WHERE a.x > 1 WITHIN 5 s", 26, "WHERE stands before STRATEGY"),
+        ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "STRATEGY comes before WITHIN: PATTERN"),
+        ("PATTERN A a WITHIN 5 s WHERE a.x > 1", 24, "WHERE comes before WITHIN: PATTERN"),
+        ("PATTERN A a STRATEGY any WHERE a.x > 1 WITHIN 5 s", 26, "WHERE comes before STRATEGY"),
     ],
 )
 def test_words(text: str, column: int, words: str) -> None:
@@ -117,7 +117,7 @@ def test_words(text: str, column: int, words: str) -> None:
         ('a.x > 1 AND a."y z" IN (1, 2)', "IN", 'write (a."y z" = 1 OR a."y z" = 2)'),
         ("a.x IN(1, 2)", "IN", "no IN; write (a.x = 1 OR a.x = 2)"),
         ("a.x NOT IN (1)", "NOT", "no IN; write a.x != 1 AND a.x != 2"),
-        ("a.x LIKE 'p%'", "LIKE", "texts can only be = or !=; compute beforehand"),
+        ("a.x LIKE 'p%'", "LIKE", "texts can only be = or !=; precompute"),
         ("a.x not ilike 'p'", "not", "no ILIKE, texts can only be"),
         ("a.x IS NULL", "IS", "a missing value satisfies no comparison"),
         ("a.x IS NOT NULL", "IS", "for IS NOT NULL write a.x = a.x"),
@@ -139,7 +139,7 @@ def test_the_advice_against_sql_parses() -> None:
 
 
 def test_a_query_of_sql_is_told_what_a_pattern_looks_like() -> None:
-    assert "this is no SQL: PATTERN SEQ(A a, B b)" in str(error_of("SELECT * FROM A WHERE x < 1"))
+    assert "this is not SQL: PATTERN SEQ(A a, B b)" in str(error_of("SELECT * FROM A WHERE x < 1"))
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def alike(n: int, rate: float, selectivity: float) -> PlanningProblem:
 @pytest.mark.parametrize("strategy", ["any", "consuming"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("n", [9, 12, 14])
-def test_it_costs_what_the_plain_search_finds_to_twelve_digits(n, alpha, strategy) -> None:
-    for seed in range(3):
+def test_it_costs_what_the_plain_search_finds_to_twelve_digits(n, alpha, strategy, seeds) -> None:
+    for seed in seeds(3):
         problem = random_problem(n, seed, strategy, alpha)
         made = plan_problem(problem, "DP-B")
         assert math.exp(made.log_cost) == pytest.approx(plain_cost(problem), rel=1e-12)

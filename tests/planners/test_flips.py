@@ -17,8 +17,8 @@ def cost(case, tree) -> float:
 
 
 @pytest.mark.parametrize("n", range(1, 9))
-def test_more_rounds_are_never_worse(n) -> None:
-    for seed in range(4):
+def test_more_rounds_are_never_worse(n, seeds) -> None:
+    for seed in seeds(4):
         case = random_case(seed, n, "SEQ" if seed % 2 else "AND").in_floats()
         # The same seed: the search with fewer rounds is the beginning of the other.
         found = [

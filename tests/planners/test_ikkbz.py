@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.problem import PlanningProblem
@@ -79,21 +79,20 @@ def assert_best_without_cross_products(case: Case) -> None:
 
 @pytest.mark.parametrize("of_shape", [tree_case, chain_case, star_case])
 @pytest.mark.parametrize("n", range(1, 9))
-def test_the_best_order_without_cross_products(of_shape, n) -> None:
-    for seed in range(6 if n < 7 else 1):
+def test_the_best_order_without_cross_products(of_shape, n, seeds) -> None:
+    for seed in seeds(6 if n < 7 else 1):
         assert_best_without_cross_products(of_shape(seed, n).in_floats())
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 6))
-@settings(deadline=None)
 def test_rates_over_many_powers_of_ten(seed, n) -> None:
     assert_best_without_cross_products(tree_case(seed, n, powers=(-12, 12)))
 
 
 @pytest.mark.parametrize("n", [4, 5, 6])
-def test_ranks_above_a_half_where_most_variables_multiply(n) -> None:
+def test_ranks_above_a_half_where_most_variables_multiply(n, seeds) -> None:
     # Products grow along most orders, so that ranks lie between 1/2 and 1.
-    for seed in range(40):
+    for seed in seeds(40):
         rng = np.random.default_rng([seed, n, 4])
         edges = [(int(rng.integers(j)), j) for j in range(1, n)]
         pairs = np.zeros((n, n))
@@ -108,7 +107,6 @@ def test_ranks_above_a_half_where_most_variables_multiply(n) -> None:
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 6), data=st.data())
-@settings(deadline=None)
 def test_ties_and_products_of_one(seed, n, data) -> None:
     # Numbers so few that sequences are often equally good, and often neither grow nor shrink.
     case = tree_case(seed, n)
@@ -125,8 +123,8 @@ def test_ties_and_products_of_one(seed, n, data) -> None:
 
 
 @pytest.mark.parametrize("expected", [3, 900, 20_000])
-def test_kleene_sets_without_end(expected) -> None:
-    for seed in range(4):
+def test_kleene_sets_without_end(expected, seeds) -> None:
+    for seed in seeds(4):
         case = tree_case(seed, 6)
         rates = list(case.rates)
         rates[1] = rates[4] = Fraction(expected, case.window)

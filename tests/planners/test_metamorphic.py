@@ -12,13 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
+from tests.budgets import examples
 from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL
 from tests.planning_cases import STRATEGIES, Case, random_case
 
@@ -32,7 +33,7 @@ EXACT = [name for name in BUILT_IN if PLAN_GENERATORS[name].exact]
 every_generator = pytest.mark.parametrize("name", BUILT_IN)
 every_exact = pytest.mark.parametrize("name", EXACT)
 seeds = st.integers(0, 10_000)
-a_few = settings(deadline=None, max_examples=8)
+a_few = examples(8)
 
 
 def case_for(name: str, seed: int, n: int, operator: str = "AND", **about) -> Case:
@@ -173,8 +174,8 @@ def test_a_longer_window_and_rarer_events_are_the_same_problem(name, seed, power
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name != "IKKBZ"])
 @pytest.mark.parametrize("strategy", STRATEGIES[1:], ids=lambda one: one.name)
-def test_the_same_where_events_are_used_up(name, strategy) -> None:
-    for seed in range(3):
+def test_the_same_where_events_are_used_up(name, strategy, seeds) -> None:
+    for seed in seeds(3):
         case = dataclasses.replace(case_for(name, seed, 6, "SEQ"), strategy=strategy)
         rarer = dataclasses.replace(
             case,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.problem import SMALLEST
@@ -16,6 +16,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
 from cepbench.statistics.model import Statistics
+from tests.budgets import examples
 from tests.generators import BUILT_IN, SELECTIVE, UNIVERSAL, affordable
 from tests.naive import plans as naive
 from tests.naive.costs import partial_matches
@@ -154,8 +155,8 @@ def test_every_generator_of_the_registry_is_tested_here() -> None:
 @readings
 @every_search
 @pytest.mark.parametrize("n", range(1, 7))
-def test_the_plan_is_the_cheapest_of_its_space(name, operator, time_selectivity, n) -> None:
-    for seed in range(4):
+def test_the_plan_is_the_cheapest_of_its_space(name, operator, time_selectivity, n, seeds) -> None:
+    for seed in seeds(4):
         assert_cheapest(random_case(seed, n, operator, time_selectivity).in_floats(), name)
 
 
@@ -167,7 +168,7 @@ def test_the_plan_is_the_cheapest_of_a_larger_space(name, n) -> None:
 @readings
 @pytest.mark.parametrize("name", ["TRIVIAL", "EFREQ", "GREEDY"])
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_rule_gives_its_one_order(name, operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     (order,) = SPACES[name](case)
@@ -176,7 +177,7 @@ def test_a_rule_gives_its_one_order(name, operator, time_selectivity, seed, n) -
 
 @readings
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7))
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, seed, n) -> None:
     case = random_case(seed, n, operator, time_selectivity)
     assert naive.leaves_of(found(case, "ZSTREAM-ORD").tree) == found(case, "GREEDY").order
@@ -187,8 +188,8 @@ def test_zstream_ord_keeps_the_leaf_order_of_greedy(operator, time_selectivity, 
 @readings
 @pytest.mark.parametrize("name", affordable(LOCAL_SEARCHES))
 @pytest.mark.parametrize("n", range(1, 8))
-def test_a_local_search_ends_in_a_local_minimum(name, operator, time_selectivity, n) -> None:
-    for seed in range(5):
+def test_a_local_search_ends_in_a_local_minimum(name, operator, time_selectivity, n, seeds) -> None:
+    for seed in seeds(5):
         case = random_case(seed, n, operator, time_selectivity).in_floats()
         made = found(case, name, seed)
         cost = case.order_cost(made.order)
@@ -203,9 +204,9 @@ def test_a_local_search_ends_in_a_local_minimum(name, operator, time_selectivity
 @pytest.mark.parametrize("name", SAMPLED)
 @pytest.mark.parametrize("n", range(1, 5))
 def test_the_best_of_a_sample_is_the_best_where_plans_are_few(
-    name, operator, time_selectivity, n
+    name, operator, time_selectivity, n, seeds
 ) -> None:
-    for seed in range(5):
+    for seed in seeds(5):
         case = random_case(seed, n, operator, time_selectivity).in_floats()
         assert_cheapest(case, name, SAMPLED[name](case))
 
@@ -225,7 +226,7 @@ def test_a_long_order_is_a_local_minimum_under_all_swaps(name) -> None:
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 12))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_generators_never_lose_to_those_they_contain(seed, n) -> None:
     case = random_case(seed, n, "SEQ" if seed % 2 else "AND")
     cost = {name: found(case, name, seed).log_cost for name in UNIVERSAL}
@@ -301,7 +302,7 @@ def test_a_plan_does_not_depend_on_names_or_on_the_order_of_the_statistics(name)
     "name", ["EFREQ", "GREEDY", "DP-LD", "IDP", "ZSTREAM-ORD", "DP-B", "GOO", "LINDP"]
 )
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 7), data=st.data())
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_the_written_order_of_a_conjunction_does_not_matter(name, seed, n, data) -> None:
     case = random_case(seed, n)
     shuffle = data.draw(st.permutations(range(n)))
@@ -317,9 +318,11 @@ def test_the_written_order_of_a_conjunction_does_not_matter(name, seed, n, data)
 # LINDP compares whole orders, in which so plentiful a variable drowns what differs.
 @pytest.mark.parametrize("name", [name for name in SPACES if name != "LINDP"])
 @readings
-def test_a_plentiful_variable_without_conditions_comes_last(name, operator, time_selectivity):
+def test_a_plentiful_variable_without_conditions_comes_last(
+    name, operator, time_selectivity, seeds
+):
     # Written last; everything else stays as it was.
-    for seed in range(5):
+    for seed in seeds(5):
         case = random_case(seed, 5, operator, time_selectivity)
         rows = [[*row, Fraction(1)] for row in case.selectivities] + [[Fraction(1)] * 6]
         more = dataclasses.replace(
@@ -333,7 +336,7 @@ def test_a_plentiful_variable_without_conditions_comes_last(name, operator, time
 
 @pytest.mark.parametrize("name", ["DP-LD", "DP-B", "ZSTREAM"])
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 6))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_a_variable_of_one_event_and_no_conditions_costs_little(name, seed, n) -> None:
     case = random_case(seed, n)
     rows = [[*row, Fraction(1)] for row in case.selectivities] + [[Fraction(1)] * (n + 1)]
@@ -348,7 +351,7 @@ def test_a_variable_of_one_event_and_no_conditions_costs_little(name, seed, n) -
 
 @every_generator
 @given(seed=st.integers(0, 10_000), factor=st.integers(2, 1000))
-@settings(deadline=None, max_examples=10)
+@examples(10)
 def test_with_cardinalities_the_length_of_the_window_changes_nothing(name, seed, factor) -> None:
     case = random_case(seed, 5, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)
@@ -364,8 +367,8 @@ def test_with_cardinalities_the_length_of_the_window_changes_nothing(name, seed,
 @every_search
 @pytest.mark.parametrize("operator", ["AND", "SEQ"])
 @pytest.mark.parametrize("scale", [Fraction(10) ** 200, Fraction(1, 10**200)], ids=["huge", "tiny"])
-def test_costs_beyond_any_float_are_still_compared(name, operator, scale) -> None:
-    for seed in range(3):
+def test_costs_beyond_any_float_are_still_compared(name, operator, scale, seeds) -> None:
+    for seed in seeds(3):
         case = random_case(seed, 5, operator)
         rates = tuple(Fraction(float(rate * scale)) for rate in case.rates)
         assert_cheapest(dataclasses.replace(case, rates=rates), name)
@@ -382,9 +385,9 @@ def test_a_plan_of_unspeakable_cost_still_has_its_logarithm() -> None:
 @pytest.mark.kernel
 @every_search
 @pytest.mark.parametrize("what", ["no events", "never together", "filtered out", "nothing at all"])
-def test_zeros_count_as_the_smallest_float(name, what) -> None:
+def test_zeros_count_as_the_smallest_float(name, what, seeds) -> None:
     least = Fraction(SMALLEST)
-    for seed in range(3):
+    for seed in seeds(3):
         case = random_case(seed, 5)
         rates = list(case.rates)
         rows = [list(row) for row in case.selectivities]

@@ -70,8 +70,8 @@ def test_every_set_has_its_size(operator, time_selectivity, n) -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 20.0])
 @pytest.mark.parametrize("n", range(1, 6))
-def test_dynamic_programming_needs_sizes_only(n, alpha) -> None:
-    for seed in range(5):
+def test_dynamic_programming_needs_sizes_only(n, alpha, seeds) -> None:
+    for seed in seeds(5):
         # Sizes of sets that no product of rates and selectivities makes.
         rng = np.random.default_rng([n, seed])
         sizes = rng.normal(0, 3, size=2**n)
@@ -148,8 +148,8 @@ def test_plain_numbers_and_logarithms_find_the_same_plan(name, n) -> None:
 
 @pytest.mark.parametrize("name", ["DP-LD", "DP-B"])
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
-def test_an_ended_search_says_how_far_it_is_from_the_best(name, alpha) -> None:
-    for seed in range(6):
+def test_an_ended_search_says_how_far_it_is_from_the_best(name, alpha, seeds) -> None:
+    for seed in seeds(6):
         case = random_case(seed, 7, "SEQ" if seed % 2 else "AND").in_floats()
         problem = dataclasses.replace(case.problem, alpha=alpha, last=6 if alpha else None)
         best = plan_problem(problem, name)
@@ -183,8 +183,10 @@ def test_of_equally_good_cuts_the_leftmost_is_taken() -> None:
 
 @readings
 @pytest.mark.parametrize("n", range(1, 7))
-def test_the_descent_takes_the_moves_that_a_naive_one_takes(operator, time_selectivity, n) -> None:
-    for seed in range(4):
+def test_the_descent_takes_the_moves_that_a_naive_one_takes(
+    operator, time_selectivity, n, seeds
+) -> None:
+    for seed in seeds(4):
         # In fractions, for floats lose the gain of a small prefix beside a large one.
         case = random_case(seed, n, operator, time_selectivity)
         rng = np.random.default_rng(seed)

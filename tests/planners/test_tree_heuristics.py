@@ -41,8 +41,8 @@ def test_goo_takes_a_small_cross_product_before_a_large_join() -> None:
     assert plan_problem(problem, "GOO").tree == ((("v0", "v2"), "v1"), "v3")
 
 
-def test_joins_of_neighbours_alone() -> None:
-    for seed in range(20):
+def test_joins_of_neighbours_alone(seeds) -> None:
+    for seed in seeds(20):
         problem = random_case(seed, 8, "SEQ").problem
         adjacent = adjacency(problem)
         tree = smallest_joins(problem, adjacent)
@@ -102,8 +102,8 @@ def test_random_trees_differ() -> None:
 
 
 @pytest.mark.parametrize("n", range(2, 9))
-def test_lindp_keeps_the_order_of_ikkbz_where_conditions_form_a_tree(n) -> None:
-    for seed in range(5):
+def test_lindp_keeps_the_order_of_ikkbz_where_conditions_form_a_tree(n, seeds) -> None:
+    for seed in seeds(5):
         rng = np.random.default_rng([n, seed])
         pairs = {(int(rng.integers(j)), j): rng.uniform(0.01, 0.9) for j in range(1, n)}
         problem = problem_of(rng.uniform(0.1, 50, size=n), pairs)

@@ -26,9 +26,9 @@ from tests.planning_cases import random_case
 CASE = random_case(1, 3)
 
 
-def made_by(function, plans: str = "order", **options):
+def made_by(function, kind: str = "order", **options):
     """The plan of a generator registered for this test."""
-    plan_generator("MINE", plans=plans, **options)(function)
+    plan_generator("MINE", kind=kind, **options)(function)
     return plan(CASE.pattern, CASE.statistics, "MINE", seed=5)
 
 
@@ -141,8 +141,8 @@ def test_a_generator_needs_a_name(name) -> None:
 
 
 def test_a_generator_says_what_it_plans() -> None:
-    with pytest.raises(PlanGeneratorError, match='MINE: plans must be "order" or "tree"'):
-        plan_generator("MINE", plans="orders")
+    with pytest.raises(PlanGeneratorError, match='MINE: kind must be "order" or "tree"'):
+        plan_generator("MINE", kind="orders")
 
 
 def test_a_generator_can_be_called() -> None:

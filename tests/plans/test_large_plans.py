@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cepbench.errors import PlanError
-from cepbench.plans.model import MAXIMUM_LEVELS, OrderPlan, TreePlan, leaves, post_order
+from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.tree import MAXIMUM_LEVELS, leaves, post_order
 
 NAMES = [f"a{number}" for number in range(2_000)]
 

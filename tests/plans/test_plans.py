@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cepbench.errors import PlanError
 from cepbench.plans.drawing import tree_svg
-from cepbench.plans.model import OrderPlan, TreePlan, leaves, post_order, shown_log
+from cepbench.plans.model import OrderPlan, TreePlan, shown_log
+from cepbench.plans.tree import leaves, post_order
 
 HOSTILE = "<script>alert(\"1\")</script>&'x'"
 

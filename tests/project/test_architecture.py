@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: rooms see only rooms above them; importing the package is light."""
+"""docs/architecture.md is true: packages see only packages above them; importing the package is light."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import cepbench
 
 PACKAGE = Path(cepbench.__file__).parent
 ROOT = PACKAGE.parent
-ROW = re.compile(r"^\| (?P<rooms>`[^|]+) \|[^|]*\| (?P<sees>[^|]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (?P<packages>`[^|]+) \|[^|]*\| (?P<sees>[^|]+) \|$", re.MULTILINE)
 NAME = re.compile(r"`(\w+)/?`")
 
 
 @cache
-def rooms() -> dict[str, set[str]]:
-    """Room -> the rooms that the table lets it see; in the table's order."""
+def packages() -> dict[str, set[str]]:
+    """Package -> the packages that the table lets it see; in the table's order."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     order: list[str] = []
     allowed: dict[str, set[str]] = {}
     for row in ROW.finditer(text):
-        own = NAME.findall(row["rooms"])
+        own = NAME.findall(row["packages"])
         above = set(order)
         sees = row["sees"].partition(";")[0]
         if sees.startswith("everything"):
@@ -37,40 +34,28 @@ def rooms() -> dict[str, set[str]]:
             named = set()
         else:
             named = {word for word in re.findall(r"\w+", sees) if word in above}
-            assert named, f"the table lets {own} see {sees!r}, which names no room above it"
-        for room in own:
-            allowed[room] = named
+            assert named, f"the table lets {own} see {sees!r}, which names no package above it"
+        for package in own:
+            allowed[package] = named
         order += own
     return allowed
 
 
-def room_of(path: Path) -> str:
-    """The room of a file; the package's own ``__init__`` is none."""
+def package_of(path: Path) -> str:
+    """The package of a file, or its own module at the root; that of the names ``__init__`` is none."""
     inside = path.relative_to(PACKAGE)
     return inside.parts[0] if len(inside.parts) > 1 else inside.stem
 
 
-def nodes_that_run(node: ast.AST) -> Iterator[ast.AST]:
-    """What is executed while a module is loaded: no function bodies, nothing for type checkers."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        typing = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-        if not (later or typing):
-            yield from nodes_that_run(child)
-
-
-def imported_by(path: Path, *, running: bool = False) -> set[str]:
-    """Every module that a file imports, inside functions too; or only while it is loaded."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def imported_by(path: Path) -> set[str]:
+    """Every module or name that a file imports, inside functions and for type checkers too."""
     found = set()
-    for node in nodes_that_run(tree) if running else ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            assert node.module is not None
-            found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
 
@@ -85,51 +70,57 @@ def modules() -> dict[str, Path]:
     return found
 
 
-SOURCES = [path for path in modules().values() if room_of(path) != "__init__"]
-EACH = pytest.mark.parametrize(
-    "path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix()
-)
+def most_specific(name: str) -> str:
+    """The module of what is imported: itself, or the one that the name is in."""
+    return name if name in modules() else name.rpartition(".")[0]
 
 
-def test_the_table_has_every_room_and_no_other() -> None:
-    there = {room_of(path) for path in SOURCES}
-    assert set(rooms()) == there
+SOURCES = [path for path in modules().values() if package_of(path) != "__init__"]
+
+
+def test_the_table_has_every_package_and_no_other() -> None:
+    there = {package_of(path) for path in SOURCES}
+    assert set(packages()) == there
     assert len(there) >= 13
 
 
-@EACH
-def test_a_room_sees_only_what_the_table_says(path: Path) -> None:
-    room = room_of(path)
-    everywhere = {"errors", "arguments", "papers", room}
-    for name in imported_by(path):
-        if name.startswith("cepbench."):
-            seen = name.split(".")[1]
-            if f"cepbench.{seen}" in modules():  # and no plain name, such as cepbench.parse
-                assert seen in rooms()[room] | everywhere, f"{room} imports {name}"
+def test_a_package_sees_only_what_the_table_says() -> None:
+    below = []
+    for path in SOURCES:
+        package = package_of(path)
+        seen_by_all = {"errors", "arguments", "files", "seeds", "papers", "markup", package}
+        for name in imported_by(path):
+            _, _, seen = name.partition("cepbench.")
+            seen = seen.partition(".")[0]
+            if f"cepbench.{seen}" in modules() and seen not in packages()[package] | seen_by_all:
+                below.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert below == []
 
 
-#: Who may load a library out of its room, and why: Spark's workers are forked with Numba loaded.
+#: Who may load a library out of its package, and why: Spark's workers are forked with Numba loaded.
 LOADING = {("spark/daemon.py", "numba")}
 
+#: Where a library is loaded.
+HOMES = {"pyspark": ("spark/", "sweeps/on_spark/"), "py4j": ("spark/",), "numba": ("kernels/",)}
 
-@EACH
-def test_spark_and_numba_have_one_room_each(path: Path) -> None:
-    outside = {name.split(".")[0] for name in imported_by(path)}
-    for library, room in {"pyspark": "spark", "py4j": "spark", "numba": "kernels"}.items():
+
+def test_spark_and_numba_have_one_package_each() -> None:
+    for path in SOURCES:
+        outside = {name.split(".")[0] for name in imported_by(path)}
         inside = path.relative_to(PACKAGE).as_posix()
-        known = (inside, library) in LOADING or (
-            room == "spark" and inside.startswith("sweeps/on_spark/")
-        )
-        assert library not in outside or room_of(path) == room or known
-    if room_of(path) == "kernels":
-        allowed = {"numba", "numpy", "cepbench"}
-        assert outside <= allowed | set(sys.stdlib_module_names)
+        for library in outside & HOMES.keys():
+            known = inside.startswith(HOMES[library]) or (inside, library) in LOADING
+            assert known, f"{inside} imports {library}"
+        if package_of(path) == "kernels":
+            # The last two: where compiled kernels are kept, and by whom.
+            allowed = {"numba", "numpy", "cepbench", "platformdirs", "filelock"}
+            assert outside <= allowed | set(sys.stdlib_module_names), inside
 
 
 def test_modules_do_not_import_in_circles() -> None:
+    """Neither while they are loaded, nor by what functions import, nor for type checkers alone."""
     graph = {
-        name: {seen for seen in imported_by(path, running=True) if seen in modules()}
-        - {"cepbench", name}
+        name: {most_specific(seen) for seen in imported_by(path)} & modules().keys() - {name}
         for name, path in modules().items()
         if name != "cepbench"
     }
@@ -146,6 +137,13 @@ def test_modules_do_not_import_in_circles() -> None:
         follow(name, ())
     assert done == set(graph)
     assert sum(map(len, graph.values())) > len(graph)
+
+
+def test_no_module_imports_the_public_names() -> None:
+    """They are all packages at once: who imports them imports what is above."""
+    for path in SOURCES:
+        for name in imported_by(path):
+            assert name != "cepbench" and most_specific(name) != "cepbench", f"{path}: {name}"
 
 
 def heavy_modules_after(code: str) -> set[str]:

@@ -9,14 +9,10 @@ import pandas as pd
 
 import cepbench as cep
 from cepbench.analysis.cost_fit import cost_fit
-from cepbench.exploration.charts import comparison_bars, rates_chart
-from cepbench.figures import (
-    interactive,
-    interactive_q_errors,
-    interactive_ranges,
-    interactive_sweep_ratios,
-)
-from cepbench.figures.q_error_rows import Axis
+from cepbench.exploration.rates_chart import rates_chart
+from cepbench.figures import interactive
+from cepbench.figures.comparison import comparison_bars
+from cepbench.figures.q_errors import Axis
 from cepbench.planners.registry import PLAN_GENERATORS
 from tests.exploration.test_timeline import PATTERNS, found_in, stream_of
 from tests.figures.test_figures import OURS, failed, plans_of, summary_of, trade_offs
@@ -59,14 +55,12 @@ def every_chart() -> dict[str, Any]:
             points, cost_fit(points, resamples=20), "events_per_second"
         ),
         "trade-off": interactive.throughput_against_latency(trade_offs()),
-        "ranges": interactive_ranges.ranges_by_factor(
-            ranges_of((1.0, 2.0, 5.0, 10.0, 100.0)), "regret"
-        ),
-        "q-errors": interactive_q_errors.q_errors_by_events(SUMMARY),
-        "scatter": interactive_q_errors.scatter_in_panels(
+        "ranges": interactive.ranges_by_factor(ranges_of((1.0, 2.0, 5.0, 10.0, 100.0)), "regret"),
+        "q-errors": interactive.q_errors_by_events(SUMMARY),
+        "scatter": interactive.scatter_in_panels(
             POINTS, *axes, **LOOK, diagonal=True, label="name"
         ),
-        "two sweeps": interactive_sweep_ratios.sweep_ratios(grouped_ratios(), "events_per_second"),
+        "two sweeps": interactive.sweep_ratios(grouped_ratios(), "events_per_second"),
         "rates": rates_chart(rates_of_days()),
         "comparison": comparison_bars(comparison),
         "timeline": cep.match_timeline(stream, result, pattern, highlight=1),

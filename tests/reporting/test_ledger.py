@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis.checks import DERIVED, FEWEST, KINDS, Check, Measured, Selection, measure
+from cepbench.analysis.checks import (
+    CHECK_KINDS,
+    DERIVED,
+    FEWEST,
+    ClaimCheck,
+    Measured,
+    Selection,
+    measure,
+)
 from cepbench.errors import ReportError
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.reporting.ledger import (
@@ -37,7 +45,7 @@ EVERY_CLAIM = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.i
 PATTERNS = 6  # of each size in each set
 
 
-def sides(check: Check) -> list[Selection]:
+def sides(check: ClaimCheck) -> list[Selection]:
     return [side for side in (check.over, check.under, *(check.than or ())) if side]
 
 
@@ -73,7 +81,7 @@ def table_measuring(
 
 
 def runs(
-    check: Check, value: float, size: int, level: float, noise: float
+    check: ClaimCheck, value: float, size: int, level: float, noise: float
 ) -> list[tuple[str, float, str, float]]:
     """Algorithm, alpha, strategy and the metric's logarithm, once for each run that is needed."""
     found: dict[tuple[str, float, str], float] = {}
@@ -84,7 +92,7 @@ def runs(
     return [(*key, log) for key, log in found.items()]
 
 
-def log_of(check: Check, value: float, size: int, level: float, noise: float) -> float:
+def log_of(check: ClaimCheck, value: float, size: int, level: float, noise: float) -> float:
     """What the first side's runs have; the others have 0."""
     match check.kind:
         case "trend":
@@ -99,7 +107,7 @@ def log_of(check: Check, value: float, size: int, level: float, noise: float) ->
             return math.log(value) + noise
 
 
-def columns(check: Check, log: float, level: float) -> Mapping[str, float]:
+def columns(check: ClaimCheck, log: float, level: float) -> Mapping[str, float]:
     if check.metric in DERIVED:
         needed = DERIVED[check.metric][0]
         falls = check.metric == "stream_throughput"  # as the time rises
@@ -150,11 +158,11 @@ def test_claims_are_different_ones_about_every_figure() -> None:
 @EVERY_CLAIM
 def test_a_claim_is_about_what_exists(claim: Claim) -> None:
     notebooks = Path(__file__).resolve().parents[2] / "notebooks"
-    assert (notebooks / f"{claim.results}.ipynb").is_file()
+    assert (notebooks / STUDY.key / f"{claim.results}.ipynb").is_file()
     for side in sides(claim.check):
         assert set(side.generators) <= set(PLAN_GENERATORS)
     assert set(claim.check.pattern_sets) <= set(PATTERN_SETS)
-    assert claim.check.kind in KINDS
+    assert claim.check.kind in CHECK_KINDS
     assert claim.low < claim.high
     assert "“" not in claim.statement and '"' not in claim.statement  # ours, no quotation
 
@@ -221,7 +229,7 @@ def results(ratios: list[float], **more: object) -> pd.DataFrame:
     )  # fmt: skip
 
 
-GAIN = Check("ratio", "events_per_second", Selection(("DP-LD",)), Selection(("EFREQ",)))
+GAIN = ClaimCheck("ratio", "events_per_second", Selection(("DP-LD",)), Selection(("EFREQ",)))
 
 
 def test_a_ratio_is_the_geometric_mean_over_patterns() -> None:
@@ -265,7 +273,7 @@ def test_the_level_of_a_set_is_no_trend() -> None:
         ]
     )
     table["pattern_id"] = table["pattern_id"] + "-" + table["size"].astype(str)
-    measured = measure(Check("trend", GAIN.metric, GAIN.over, GAIN.under), table)
+    measured = measure(ClaimCheck("trend", GAIN.metric, GAIN.over, GAIN.under), table)
     assert measured.value == pytest.approx(0.5)
     assert measured.low == pytest.approx(0.5) and measured.high == pytest.approx(0.5)
 
@@ -277,7 +285,7 @@ def test_plans_that_cost_nearly_the_same_are_not_equal() -> None:
         for number, by in enumerate([0.0, 1e-12, 1e-3, 0.05] * 3)
         for name in ("GREEDY", "DP-LD")
     ]  # fmt: skip
-    check = Check("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
+    check = ClaimCheck("share_equal", "plan_cost", Selection(("GREEDY",)), Selection(("DP-LD",)))
     assert measure(check, pd.DataFrame(rows)).value == pytest.approx(0.5)
 
 
@@ -287,7 +295,7 @@ def test_across_sets_the_highest_counts() -> None:
          results([3.0] * 6).assign(pattern_set="kleene")]
     )  # fmt: skip
     for take, value in {"lowest": 2.0, "median": 3.0, "highest": 8.0}.items():
-        check = Check("ratio", "events_per_second", GAIN.over, GAIN.under,
+        check = ClaimCheck("ratio", "events_per_second", GAIN.over, GAIN.under,
                       across="pattern_set", take=take)  # fmt: skip
         assert measure(check, table).value == pytest.approx(value)
 
@@ -300,7 +308,7 @@ def test_a_run_that_did_not_end_leaves_a_maximum_without_bound() -> None:
             for number, seconds in enumerate([1.0, 2.0, 3.0, 4.0])
         ]
     )  # fmt: skip
-    check = Check("maximum", "plan_seconds", Selection(("DP-B",)))
+    check = ClaimCheck("maximum", "plan_seconds", Selection(("DP-B",)))
     measured = measure(check, table)
     assert (measured.value, measured.low, measured.high) == pytest.approx((3.0, 3.0, math.inf))
     assert measured.left_out == 1

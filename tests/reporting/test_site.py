@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from cepbench.commands.app import app
 from cepbench.errors import ReportError
+from cepbench.figures.matplotlib_panels import save_figure
 from cepbench.figures.recording import RECORD_MIME
-from cepbench.figures.static import save_figure
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers

@@ -16,7 +16,7 @@ from cepbench.commands import data
 from cepbench.commands.app import app
 from cepbench.datasets.making import make_nasdaq_style
 from cepbench.spark.generate import generate_nasdaq_style
-from cepbench.streams.dataset import read_declaration
+from cepbench.streams.dataset_folder import read_declaration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -92,7 +92,7 @@ def test_a_killed_generation_is_done_again(
         patch.setattr(generate, "finish_dataset", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception, match="killed"):
             generate_nasdaq_style(spark, path, **SIZE)
-    with pytest.raises(DatasetError, match="was not finished"):
+    with pytest.raises(DatasetError, match="is incomplete"):
         EventStream.from_parquet(path)
     next(path.rglob("*.parquet")).write_bytes(b"half")
     (path / "month=1999-01").mkdir()

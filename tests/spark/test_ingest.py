@@ -168,7 +168,7 @@ def test_a_damaged_file_leaves_an_unfinished_data_set(spark: SparkSession, tmp_p
     file.write_bytes(b"\x1f\x8bno")
     with pytest.raises(DatasetError, match=r"AAPL_2012-06-21\.csv\.gz cannot be read"):
         ingest_lobster(spark, file, tmp_path / "data")
-    with pytest.raises(DatasetError, match="was not finished"):
+    with pytest.raises(DatasetError, match="is incomplete"):
         EventStream.from_parquet(tmp_path / "data")
 
 

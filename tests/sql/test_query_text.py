@@ -196,22 +196,22 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "consuming": (
         lambda: cep.to_sql(pattern("SEQ(A a, B b) STRATEGY consuming")),
         UnsupportedPatternError,
-        "consuming reports a match if no match before it",
+        "consuming depends on the matches reported before",
     ),
     "case": (
         lambda: cep.to_sql(pattern("SEQ(A a, B A)")),
         UnsupportedPatternError,
-        "variable 'A' cannot be told from variable 'a' in SQL",
+        "variable 'A' clashes with variable 'a' in SQL",
     ),
     "case of a negated one": (
         lambda: cep.to_sql(pattern("SEQ(A a, NOT(B A), C c)")),
         UnsupportedPatternError,
-        "variable 'A' cannot be told",
+        "variable 'A' clashes",
     ),
     "branch": (
         lambda: cep.to_sql(pattern("OR(A Branch, B b)")),
         UnsupportedPatternError,
-        "variable 'Branch' cannot be told from the column of branches",
+        "variable 'Branch' clashes with the column of branches",
     ),
     "texts and numbers": (
         lambda: cep.to_sql(pattern("SEQ(A a, B b) WHERE a.s = 'p' AND a.t < 3 AND a.s = b.t")),
@@ -246,8 +246,8 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
         QueryError,
         "one of matches, count, not 'rows'",
     ),
-    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "a name is empty"),
-    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "a name is empty"),
+    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "an empty name"),
+    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "an empty name"),
     "plan of others": (lambda: cep.to_sql(AB, cep.OrderPlan(["a"])), PlanError, "lacks variable"),
     "plan of branches": (
         lambda: cep.to_sql(AB, cep.UnionPlan([cep.OrderPlan(["a", "b"])] * 2)),

@@ -52,11 +52,6 @@ def test_every_order_is_counted_in_any_batches(positions, cuts) -> None:
     most = max(counted.values())
     assert profiler.most_frequent_order == min(o for o, n in counted.items() if n == most)
     assert profiler.last_variable == profiler.most_frequent_order[-1]
-    last = profiler.last_shares().set_index("variable")
-    for name in "abc":
-        times = sum(n for order, n in counted.items() if order[-1] == name)
-        assert last.loc[name, "matches"] == times
-        assert last.loc[name, "share"] == pytest.approx(times / len(positions))
 
 
 def test_a_kleene_set_arrives_with_its_last_event() -> None:
@@ -131,7 +126,6 @@ def test_what_cannot_be_profiled() -> None:
         with pytest.raises(StatisticsError, match="no matches yet"):
             _ = empty.last_variable
     assert profiler.describe() == "arrival orders of 0 matches"
-    assert profiler.last_shares()["share"].isna().all()
     with pytest.raises(StatisticsError, match="no column 'c'; they have a, b"):
         profiler.add(pd.DataFrame({"a": [1], "b": [2]}))
     with pytest.raises(StatisticsError, match="no column 'a'; they have none at all"):

@@ -45,7 +45,7 @@ def test_what_is_given_is_copied() -> None:
     ("arguments", "message"),
     [
         ({}, "either cardinalities= .* or rates="),
-        ({"rates": {"a": 1}, "cardinalities": {"a": 1}}, "one of the two"),
+        ({"rates": {"a": 1}, "cardinalities": {"a": 1}}, "not both"),
         ({"rates": [("a", 1)]}, "rates is a mapping"),
         ({"cardinalities": "a"}, "cardinalities is a mapping"),
         ({"rates": {1: 1.0}}, "rates has a key 1"),
@@ -64,9 +64,9 @@ def test_what_is_given_is_copied() -> None:
             "did you mean 'price'",
         ),
         ({"rates": {"a": 1}, "selectivities": None}, "selectivities is a mapping"),
-        ({"rates": {"a": 1}, "selectivities": {"a": 0.1}}, r'a pair of names such as \("a", "b"\)'),
-        ({"rates": {"a": 1}, "selectivities": {("a",): 0.1}}, "a pair of names"),
-        ({"rates": {"a": 1}, "selectivities": {("a", 1): 0.1}}, "a pair of names"),
+        ({"rates": {"a": 1}, "selectivities": {"a": 0.1}}, r'pairs of names such as \("a", "b"\)'),
+        ({"rates": {"a": 1}, "selectivities": {("a",): 0.1}}, "pairs of names"),
+        ({"rates": {"a": 1}, "selectivities": {("a", 1): 0.1}}, "pairs of names"),
         ({"rates": {"a": 1}, "selectivities": {("a", "z"): 0.1}}, "mentions 'z', .* are a"),
         ({"rates": {}, "selectivities": {("a", "z"): 0.1}}, "none at all"),
         ({"rates": {"a": 1}, "selectivities": {("a", "a"): 1.5}}, "a probability is at most 1"),
@@ -78,7 +78,7 @@ def test_what_is_given_is_copied() -> None:
         ({"rates": {"a": 1}, "standard_errors": {"z": 0.1}}, "standard_errors mentions 'z'"),
         ({"rates": {"a": 1}, "standard_errors": {("a", "z"): 0.1}}, "standard_errors mentions 'z'"),
         ({"rates": {"a": 1}, "standard_errors": {"a": -1}}, "at least 0"),
-        ({"rates": {"a": 1}, "standard_errors": {5: 1}}, "a pair of names"),
+        ({"rates": {"a": 1}, "standard_errors": {5: 1}}, "pairs of names"),
     ],
 )
 def test_statistics_that_make_no_sense(arguments, message) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 FRAME = pd.DataFrame(
     {
@@ -204,17 +205,17 @@ def test_unknown_columns_are_named_with_those_there_are(column: str) -> None:
 
 
 def test_a_time_in_the_index_is_pointed_out() -> None:
-    with pytest.raises(StreamError, match="'ts' is the frame's index; call reset_index"):
+    with pytest.raises(StreamError, match="'ts' is the DataFrame's index; call reset_index"):
         EventStream.from_pandas(FRAME.set_index("ts"), type="symbol", time="ts")
 
 
 def test_doubled_column_names() -> None:
-    with pytest.raises(StreamError, match="two columns are called 'price'"):
+    with pytest.raises(StreamError, match="two columns are named 'price'"):
         EventStream.from_pandas(
             pd.concat([FRAME, FRAME[["price"]]], axis=1), type="symbol", time="ts"
         )
     table = pa.table([pa.array(["A"]), pa.array([1]), pa.array([2])], ["type", "time", "time"])
-    with pytest.raises(StreamError, match="two columns are called 'time'"):
+    with pytest.raises(StreamError, match="two columns are named 'time'"):
         EventStream.from_arrow(table, type="type", time="time")
 
 

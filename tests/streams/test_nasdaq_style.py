@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -114,6 +115,39 @@ def test_identifiers_of_a_sector_move_together() -> None:
     assert together[same].mean() > together[sector[:, None] != sector].mean() + 0.05
 
 
+def test_rates_lie_between_other_bounds() -> None:
+    style = NasdaqStyle(identifiers=200, days=1, least_rate=8, most_rate=16)
+    assert 8 <= style.rates.min() < 8.2 and 15.5 < style.rates.max() <= 16
+    assert set(NasdaqStyle(identifiers=5, least_rate=3, most_rate=3).rates) == {3}
+
+
+def test_rates_drift_from_segment_to_segment(events: pd.DataFrame) -> None:
+    style = NasdaqStyle(40, 15, 3, drift=8, segment_minutes=130)
+    drifting = frame(style)
+    # On average over segments they are as they were, and the times differ all the same.
+    assert len(drifting) == pytest.approx(len(events), rel=0.1)
+    assert (drifting.groupby("symbol").ts.diff().dropna() > pd.Timedelta(0)).all()
+    minute = drifting.ts.dt.hour * 60 + drifting.ts.dt.minute - 570
+    segments = drifting.groupby([drifting.sequence, drifting.ts.dt.date, minute // 130]).size()
+    counts = segments.unstack([1, 2]).fillna(0).to_numpy()
+    assert counts.shape == (40, 45)
+    frequent = counts[style.rates > 20] / style.rates[style.rates > 20][:, None] / 6.5
+    usual = (8 - 1 / 8) / (2 * np.log(8))
+    assert frequent.min() < 0.1 and 3 < frequent.max() < 8 / usual * 1.25
+    # Uniform in the logarithm, with the noise of Poisson.
+    assert np.log(frequent).std() == pytest.approx(np.log(8) / 3**0.5, rel=0.1)
+
+
+def test_parts_of_a_drifting_stream_equal_the_whole() -> None:
+    more, less = (NasdaqStyle(n, d, 3, drift=5, segment_minutes=77) for n, d in ((9, 6), (5, 4)))
+    some = np.array([4, 1])
+    pd.testing.assert_frame_equal(
+        more.table(some, 2, 4).to_pandas(),
+        less.table(some, 2, 4).to_pandas(),
+        check_categorical=False,
+    )
+
+
 def test_days_are_weekdays_from_the_first_day() -> None:
     style = NasdaqStyle(days=7, first_day=date(2008, 1, 5))
     assert style.dates[0] == np.datetime64("2008-01-07")
@@ -121,8 +155,12 @@ def test_days_are_weekdays_from_the_first_day() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"identifiers": 0}, {"identifiers": 10**6}, {"days": 0}, {"seed": -1}]
-)
-def test_numbers_out_of_range_are_refused(wrong: dict[str, int]) -> None:
+    "wrong",
+    [
+        {"identifiers": 0}, {"identifiers": 10**6}, {"days": 0}, {"seed": -1}, {"least_rate": 0},
+        {"most_rate": 0.5}, {"drift": 0.9}, {"drift": 1e3}, {"segment_minutes": 0},
+    ],
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(DatasetError, match=f"{next(iter(wrong))} must"):
-        NasdaqStyle(**wrong)  # type: ignore[arg-type]
+        NasdaqStyle(**wrong)

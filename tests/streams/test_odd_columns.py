@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cepbench.errors import CepbenchError, StreamError
-from cepbench.streams.event_stream import CodedStrings, EventStream
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
 
 ROWS = 4
 
@@ -40,17 +41,20 @@ READ: dict[str, tuple[Any, list[Any] | None]] = {
 REFUSED: dict[str, tuple[Any, str]] = {
     "integers beyond 64 bits": ([1, 2**70, 3, 4], "an integer beyond 64 bits"),
     "negative ones": ([-(2**70)] * ROWS, "an integer beyond 64 bits"),
-    "half a surrogate pair": (["a", "b\udfff", "c", "d"], r"no Unicode .*'\\udfff'.*'replace'"),
-    "half a pair in a category": (pd.Categorical(["\ud800", "a", "a", "a"]), "no Unicode"),
+    "half a surrogate pair": (["a", "b\udfff", "c", "d"], r"not Unicode .*'\\udfff'.*'replace'"),
+    "half a pair in a category": (pd.Categorical(["\ud800", "a", "a", "a"]), "not Unicode"),
     "complex numbers": (
         np.zeros(ROWS, complex),
-        "type complex128 cannot be read.*numbers or texts",
+        "type complex128 cannot be converted.*numbers or texts",
     ),
-    "long floats": (np.zeros(ROWS, np.longdouble), "type .* cannot be read"),
+    "long floats": (np.zeros(ROWS, np.longdouble), "type .* cannot be converted"),
     "numbers and texts": ([1, "a", None, 2.5], "type object .*give the column a single type"),
     "mixed categories": (pd.Categorical([1, "a", 2.5, None]), "give the column a single type"),
     "objects": ([object()] * ROWS, "give the column a single type"),
-    "decimals of 101 digits": ([Decimal(10) ** 100] * ROWS, "cannot be read: Decimal precision"),
+    "decimals of 101 digits": (
+        [Decimal(10) ** 100] * ROWS,
+        "cannot be converted: Decimal precision",
+    ),
 }
 
 
@@ -108,10 +112,10 @@ def test_an_odd_column_as_type_or_time(kind: str, use: dict[str, str]) -> None:
 def test_columns_whose_names_are_no_texts() -> None:
     frame = pd.DataFrame([["A", 1, 2.0]], columns=[0, 1, 2])
     assert list(EventStream.from_pandas(frame, type="0", time="1").attributes) == ["2"]
-    with pytest.raises(StreamError, match="no Unicode"):
+    with pytest.raises(StreamError, match="not Unicode"):
         EventStream.from_pandas(frame.set_axis(["a", "b", "\ud800"], axis=1), type="a", time="b")
     for names in (["a", "a", "b"], [1, "1", "b"]):
-        with pytest.raises(StreamError, match="two columns are called"):
+        with pytest.raises(StreamError, match="two columns are named"):
             EventStream.from_pandas(frame.set_axis(names, axis=1), type="a", time="b")
 
 
@@ -141,5 +145,5 @@ def test_texts_of_arrow_that_are_no_unicode() -> None:
     )
     for use in ({"type": "odd", "time": "at"}, {"type": "kind", "time": "at"}):
         table = pa.table({"kind": ["A", "B"], "at": [1, 2], "odd": broken})
-        with pytest.raises(StreamError, match="no UTF-8"):
+        with pytest.raises(StreamError, match="not UTF-8"):
             EventStream.from_arrow(table, **use)

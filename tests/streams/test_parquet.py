@@ -15,7 +15,12 @@ import pytest
 from cepbench import EventStream
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams import parquet
-from cepbench.streams.dataset import Declaration, begin_dataset, finish_dataset, read_declaration
+from cepbench.streams.dataset_folder import (
+    Declaration,
+    begin_dataset,
+    finish_dataset,
+    read_declaration,
+)
 
 START = datetime(2008, 1, 31, 12)
 
@@ -247,7 +252,7 @@ def test_missing_unfinished_empty_and_garbage(dataset: Path, tmp_path: Path) -> 
     with pytest.raises(DatasetError, match="there is no data set"):
         EventStream.from_parquet(tmp_path / "nowhere")
     begin_dataset(tmp_path / "begun", kind="test", parameters={})
-    with pytest.raises(DatasetError, match="was not finished"):
+    with pytest.raises(DatasetError, match="is incomplete"):
         EventStream.from_parquet(tmp_path / "begun")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetError, match="no Parquet file"):
@@ -261,9 +266,9 @@ def test_a_finished_data_set_is_found_again_and_another_refused(
     dataset: Path, tmp_path: Path
 ) -> None:
     assert begin_dataset(dataset, kind="test", parameters={"seed": 0}) == read_declaration(dataset)
-    with pytest.raises(DatasetError, match="seed 0 there, 1 asked for"):
+    with pytest.raises(DatasetError, match="seed 0 found, 1 requested"):
         begin_dataset(dataset, kind="test", parameters={"seed": 1})
-    with pytest.raises(DatasetError, match="test there, other asked for"):
+    with pytest.raises(DatasetError, match="test found, other requested"):
         begin_dataset(dataset, kind="other", parameters={"seed": 0})
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()

@@ -39,8 +39,8 @@ def read(
         (",200802010930,31.2,31.4,31.1,31.3,100", "ticker is missing"),
         ("  ,200802010930,31.2,31.4,31.1,31.3,100", "ticker is missing"),
         ("MSFT,20080201093,31.2,31.4,31.1,31.3,100", "time is not YYYYMMDDhhmm"),
-        ("MSFT,200802300930,31.2,31.4,31.1,31.3,100", "time is no day and minute"),
-        ("MSFT,200802012460,31.2,31.4,31.1,31.3,100", "time is no day and minute"),
+        ("MSFT,200802300930,31.2,31.4,31.1,31.3,100", "time is not a valid day and minute"),
+        ("MSFT,200802012460,31.2,31.4,31.1,31.3,100", "time is not a valid day and minute"),
         ("MSFT,200802010930,x,31.4,31.1,31.3,100", "open is not a number"),
         ("MSFT,200802010930,31.2,nan,31.1,31.3,100", "high is not a number"),
         ("MSFT,200802010930,31.2,31.4,inf,31.3,100", "low is not a number"),
@@ -155,7 +155,7 @@ def test_garbage_is_all_bad_and_none_lost(tmp_path: Path, form: SourceFormat) ->
     events, bad = read(file, form)
     assert not len(events)
     assert len(bad) == file.read_bytes().count(b"\n")
-    assert "not a text in UTF-8" in set(bad.reason)
+    assert "not UTF-8" in set(bad.reason)
 
 
 def test_order_is_watched_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

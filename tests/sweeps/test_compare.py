@@ -14,7 +14,6 @@ import pytest
 import cepbench as cep
 from cepbench.sweeps import measure
 from cepbench.sweeps.compare import compare
-from cepbench.sweeps.measure import plan_text
 from tests.reporting.offline import Page, read_page
 
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > c.x WITHIN 60 seconds")
@@ -56,7 +55,7 @@ def ran(stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def timed(pattern: Any, events: Any, plan: Any, **options: Any) -> Any:
         if len(events) < len(stream):
             return real(pattern, events, plan, **options)
-        order.append(plan_text(plan))
+        order.append(plan.text)
         now[0] += SECONDS[order[-1]]
         result = real(pattern, events, plan, **options)
         metrics = replace(result.metrics, seconds=SECONDS[order[-1]] * len(order))
@@ -88,14 +87,14 @@ def test_with_no_time_asked_for_there_are_the_repetitions(
     told: list[tuple[int, int]] = []
     compare(
         PATTERN, stream, generators=generators, repetitions=3, seconds=0,
-        told=lambda *numbers: told.append(numbers),
+        on_progress=lambda *numbers: told.append(numbers),
     )  # fmt: skip
     assert Counter(ran) == dict.fromkeys(SECONDS, 3)
     assert told == [(number, 12) for number in range(13)]
     told.clear()
     compare(
         PATTERN, stream, generators=generators, repetitions=3, seconds=1.0,
-        told=lambda *numbers: told.append(numbers),
+        on_progress=lambda *numbers: told.append(numbers),
     )  # fmt: skip
     assert all(finished <= total for finished, total in told) and told[-1][0] > 12
 

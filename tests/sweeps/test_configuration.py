@@ -20,16 +20,16 @@ WITHIN 5 minutes
 """
 
 
-def test_own_patterns_stand_for_the_sets_unless_these_are_named() -> None:
+def test_user_patterns_stand_for_the_sets_unless_these_are_named() -> None:
     mine = {"mine": OWN_PATTERN}
-    alone = SweepConfig.from_dict({"data": "x", "own_patterns": mine})
+    alone = SweepConfig.from_dict({"data": "x", "user_patterns": mine})
     assert alone.pattern_sets == ()
     # However it is written, it is the same sweep.
-    (kept,) = alone.own_patterns
+    (kept,) = alone.user_patterns
     assert kept == ("mine", "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 minutes")
-    both = SweepConfig.from_dict({"data": "x", "own_patterns": mine, "pattern_sets": ["kleene"]})
-    assert both.pattern_sets == ("kleene",) and both.own_patterns == alone.own_patterns
-    assert "own_patterns" not in SweepConfig(data="x").to_dict()
+    both = SweepConfig.from_dict({"data": "x", "user_patterns": mine, "pattern_sets": ["kleene"]})
+    assert both.pattern_sets == ("kleene",) and both.user_patterns == alone.user_patterns
+    assert "user_patterns" not in SweepConfig(data="x").to_dict()
 
 
 def test_a_bound_can_be_lifted() -> None:
@@ -41,7 +41,7 @@ def test_round_trip_through_json() -> None:
         SweepConfig.from_dict({"data": "data", "seed": 3, "generators": ["DP-B"]}),
         SweepConfig.from_dict({"data": Path("data"), "evaluators": ("tree",)}),
         SweepConfig(data="data", strategies=("any", "consuming"), alphas=(0, 0.5), latency=True),
-        SweepConfig(data="data", own_patterns={"mine": OWN_PATTERN}),  # type: ignore[arg-type]
+        SweepConfig(data="data", user_patterns={"mine": OWN_PATTERN}),  # type: ignore[arg-type]
     ):
         assert SweepConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
@@ -50,7 +50,7 @@ def test_round_trip_through_json() -> None:
     ("values", "message"),
     [
         ({"data": "x", "repetition": 3}, "unknown key 'repetition'.*did you mean 'repetitions'"),
-        ({"data": "x", "generators": []}, "unknown key 'generators'"),
+        ({"data": "x", "generator": []}, "unknown key 'generator'.*did you mean 'generators'"),
         ({"seed": 1}, "needs 'data'"),
         ({"data": "x", "sizes": "3"}, "must be a list"),
         ({"data": "x", "sizes": [3, 3]}, "names something twice"),
@@ -77,20 +77,20 @@ def test_round_trip_through_json() -> None:
         ({"data": "x", "pattern_sets": ["sequences"]}, "unknown pattern set 'sequences'.*kleene"),
         ({"data": "x", "pattern_sets": []}, "no patterns"),
         ({"data": "x", "time_selectivity": "half"}, "unknown time_selectivity 'half'.*exact"),
-        ({"data": "x", "own_patterns": {"a b": OWN_PATTERN}}, "'a b': a pattern's name has only"),
-        ({"data": "x", "own_patterns": {"a": 3}}, "pattern 'a' is 3; it must be a text"),
-        ({"data": "x", "own_patterns": "a"}, "must be a table of names"),
+        ({"data": "x", "user_patterns": {"a b": OWN_PATTERN}}, "'a b': a pattern's name has only"),
+        ({"data": "x", "user_patterns": {"a": 3}}, "pattern 'a' is 3; it must be a text"),
+        ({"data": "x", "user_patterns": "a"}, "must be a table of names"),
         (
             {
                 "data": "x",
-                "own_patterns": {"a": OWN_PATTERN, "b": "PATTERN SEQ(A a\nWITHIN 1 hour"},
+                "user_patterns": {"a": OWN_PATTERN, "b": "PATTERN SEQ(A a\nWITHIN 1 hour"},
             },
             r"pattern 'b': line 2, column 1: .*\n  WITHIN",
         ),
         (
             {
                 "data": "x",
-                "own_patterns": {"a": "PATTERN SEQ(A a) STRATEGY consuming WITHIN 1 hours"},
+                "user_patterns": {"a": "PATTERN SEQ(A a) STRATEGY consuming WITHIN 1 hours"},
             },
             "pattern 'a' names a STRATEGY; leave it out",
         ),

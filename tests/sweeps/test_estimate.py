@@ -119,15 +119,15 @@ def test_times_are_extrapolated_from_a_part(
     config = SweepConfig(data="", repetitions=3, latency=True, share_equal_plans=share)
     statistics = measure_statistics(spec(text).pattern, stream)
     timing = time_pattern(
-        spec(text), stream, statistics, NAMES, config, reading=1.5, long_enough=0.02
+        spec(text), stream, statistics, config.grid(NAMES), reading=1.5, long_enough=0.02
     )
     assert (timing.events, timing.reading, timing.limited) == (8_000, 1.5, 0)
-    assert 1 < timing.plans < 4
+    assert 1 < timing.different_plans < 4
     assert max(seen) < 8_000
     # 80 ms a run, three repetitions, each with a run for latency; 5,000 events of warm-up.
     warm_up = 2 * 0.05
     assert timing.unshared == pytest.approx(4 * 6 * 0.08 + warm_up, rel=0.25)
-    shared = timing.plans * 6 * 0.08 + warm_up
+    shared = timing.different_plans * 6 * 0.08 + warm_up
     assert timing.running == pytest.approx(shared if share else timing.unshared, rel=0.25)
     assert timing.seconds == timing.reading + timing.planning + timing.running
 
@@ -144,8 +144,8 @@ def test_a_run_at_the_limit_is_not_extrapolated(
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference WITHIN 60 seconds"
     statistics = measure_statistics(spec(text).pattern, stream)
     config = SweepConfig(data="", repetitions=1)
-    timing = time_pattern(spec(text), stream, statistics, ["EFREQ", "DP-B"], config)
-    assert timing.limited == timing.plans == 2
+    timing = time_pattern(spec(text), stream, statistics, config.grid(["EFREQ", "DP-B"]))
+    assert timing.limited == timing.different_plans == 2
     assert timing.running < 0.1
 
 

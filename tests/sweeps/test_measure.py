@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.errors import ExperimentError, PlanGeneratorError
-from cepbench.planners.registry import _GENERATORS, default_generators, plan_generator
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.arguments import whole
+from cepbench.errors import CepbenchError, EvaluationError, ExperimentError, PlanGeneratorError
+from cepbench.evaluators.protocol import Option
+from cepbench.evaluators.registry import plan_evaluator
+from cepbench.planners.registry import default_generators, plan_generator
+from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -34,14 +37,24 @@ from cepbench.sweeps.cells import (
     results_frame,
 )
 from cepbench.sweeps.compare import COLUMNS, compare
-from cepbench.sweeps.measure import cells_of, measure_pattern, plan_text
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
+from tests.evaluators.dummy_engine import DECLARED, EveryCombination
 
 TEXT = (
     "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference "
     "AND b.difference > c.difference WITHIN 60 seconds"
 )
 SPEC = PatternSpec("sequence-3-0000", "sequence", 3, TEXT, 0)
+
+
+def cells_of(
+    generators: list[str], evaluators: list[str] | None, repetitions: int, **more: Any
+) -> list[Cell]:
+    return Grid(
+        generators=generators, evaluators=evaluators, repetitions=repetitions, **more
+    ).cells()
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +74,6 @@ def stream() -> EventStream:
 @pytest.fixture(scope="module")
 def statistics(stream: EventStream) -> Statistics:
     return measure_statistics(SPEC.pattern, stream)
-
-
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 def outcome(rows: pd.DataFrame, generator: str) -> pd.Series:
@@ -105,7 +109,7 @@ def test_named_evaluators_run_what_they_can() -> None:
     ]
     with pytest.raises(ExperimentError, match=r"DP-B makes tree plans.*add 'tree'"):
         cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa"], 1)
-    with pytest.raises(ExperimentError, match="unknown evaluator 'nfa'"):
+    with pytest.raises(EvaluationError, match="no evaluator 'nfa'"):
         cells_of(["TRIVIAL"], ["nfa"], 1)
     with pytest.raises(PlanGeneratorError, match="no plan generator 'TRIVAL'"):
         cells_of(["TRIVAL"], None, 1)
@@ -115,7 +119,7 @@ def test_named_evaluators_run_what_they_can() -> None:
 
 def test_strategies_and_weights_of_latency_make_cells() -> None:
     strategies, alphas = ["any", "consuming"], [0, 0.5, 1]
-    cells = cells_of(["TRIVIAL", "DP-B"], None, 2, strategies, alphas)
+    cells = cells_of(["TRIVIAL", "DP-B"], None, 2, strategies=strategies, alphas=alphas)
     assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 3
     first, second = cells[:12], cells[12:]
     assert {cell.repetition for cell in first} == {0}
@@ -129,14 +133,20 @@ def test_strategies_and_weights_of_latency_make_cells() -> None:
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
     generators = default_generators(own=False)
     rows = list(
-        measure_pattern(SPEC, stream, statistics, generators, repetitions=2, dataset="made up")
+        measure_pattern(
+            SPEC,
+            stream,
+            statistics,
+            Grid(generators=generators, repetitions=2),
+            columns={"dataset": "made up"},
+        )
     )
     assert [cell_of(row) for row in rows] == cells_of(generators, None, 2)
     assert all(json.loads(json.dumps(row)) == row for row in rows)
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    missing = ["reason", "measured_with", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
     assert not frame.drop(columns=missing).isna().any(axis=None)
     assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
     assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
@@ -164,29 +174,35 @@ def test_finished_cells_are_not_measured_again(
     monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
     rows = list(
         measure_pattern(
-            SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=2, finished=cells[:3]
+            SPEC,
+            stream,
+            statistics,
+            Grid(generators=["TRIVIAL", "DP-B"], repetitions=2),
+            finished=cells[:3],
         )
     )
     assert [cell_of(row) for row in rows] == cells[3:]
     assert timed == ["lazy-nfa"]
     assert not list(
-        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, finished=cells)
+        measure_pattern(
+            SPEC, stream, statistics, Grid(generators=["TRIVIAL"], repetitions=2), finished=cells
+        )
     )
 
 
-def test_refusals_limits_and_failures_are_rows(
-    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
-) -> None:
-    @registered("SMALL-ONLY", kind="order", max_size=2)
+def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: Statistics) -> None:
+    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    @registered("BROKEN", kind="tree")
+    @plan_generator("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return ((0, 1), 1)
 
     names = ["SMALL-ONLY", "BROKEN", "TRIVIAL"]
-    rows = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=1))
+    rows = results_frame(
+        measure_pattern(SPEC, stream, statistics, Grid(generators=names, repetitions=1))
+    )
     assert list(rows["status"]) == [REFUSED, ERROR, OK]
     assert "PlanningRefusedError: SMALL-ONLY takes at most 2" in rows["reason"].iloc[0]
     assert (
@@ -195,7 +211,12 @@ def test_refusals_limits_and_failures_are_rows(
     assert rows[list(METRICS)].iloc[:2].isna().all(axis=None)
 
     limited = results_frame(
-        measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=2, partial_match_limit=2)
+        measure_pattern(
+            SPEC,
+            stream,
+            statistics,
+            Grid(generators=["TRIVIAL"], repetitions=2, partial_match_limit=2),
+        )
     )
     assert list(limited["status"]) == [LIMIT] * 2
     assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
@@ -213,7 +234,7 @@ def test_strategies_weights_and_latency_are_handed_on(
     class Plan:
         weight: float
         kind: str = "order"
-        order: tuple[str, ...] = ("a", "b", "c")
+        text: str = "a, b, c"
         cost: float = 1.0
         log_cost: float = 0.0
 
@@ -242,11 +263,13 @@ def test_strategies_weights_and_latency_are_handed_on(
             SPEC,
             stream,
             statistics,
-            ["TRIVIAL"],
-            repetitions=2,
-            strategies=strategies,
-            alphas=[0.0, 0.5],
-            latency=True,
+            Grid(
+                generators=["TRIVIAL"],
+                repetitions=2,
+                strategies=strategies,
+                alphas=[0.0, 0.5],
+                latency=True,
+            ),
         )
     )
     combined = [(strategy, alpha) for strategy in strategies for alpha in (0.0, 0.5)]
@@ -263,6 +286,73 @@ def test_strategies_weights_and_latency_are_handed_on(
     assert len(results_frame(rows)) == 8
 
 
+def test_windows_and_options_are_handed_on(
+    stream: EventStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[tuple[float, str, str]] = set()
+    real = measure.evaluate
+
+    def evaluating(pattern: Any, events: EventStream, plan: Any, **more: Any) -> Any:
+        if len(events) == len(stream):
+            seen.add((pattern.window.seconds, more["evaluator"], json.dumps(more.get("options"))))
+        return real(pattern, events, plan, **more)
+
+    @plan_evaluator("blocks", options={"block": Option(1, partial(whole, least=1))})
+    def blocks(pattern: Any, events: Any, plan: Any, *, block: int) -> Any:
+        assert block in (1, 2)
+        return real(pattern, events, plan, evaluator="tree").matches
+
+    monkeypatch.setattr(measure, "evaluate", evaluating)
+    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
+    windows = ("30 seconds", "60 seconds")
+    grid = Grid(
+        generators=["TRIVIAL", "DP-B"], repetitions=2, windows=windows, share_equal_plans=True,
+        evaluators=["lazy-nfa", "Blocks"], options={"BLOCKS": ('{"block": 1}', '{"block": 2}')},
+    )  # fmt: skip
+    # The order in one of them, order and tree in the other.
+    assert len(grid.cells()) == len(set(grid.cells())) == 2 * 2 * (1 + 2 * 2)
+    statistics = {
+        window: measure_statistics(SPEC.under(window=window).pattern, stream) for window in windows
+    }
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    assert (rows["status"] == OK).all(), rows["reason"].unique()
+    assert seen == {
+        (seconds, *how)
+        for seconds in (30, 60)
+        for how in (("lazy-nfa", "null"), ("blocks", '{"block": 1}'), ("blocks", '{"block": 2}'))
+    }
+    assert {cell_of(row) for row in rows.to_dict("records")} == set(grid.cells())
+    assert rows["measured_with"].isna().all()  # options are runs of their own
+    for window, found in rows.groupby("window"):
+        assert found["pattern"].str.endswith(f"WITHIN {window}").all()
+    matches = rows.groupby("window")["matches"].first()
+    assert 0 < matches["30 seconds"] < matches["60 seconds"]
+    check_agreement(rows)
+    for message, how in (
+        ("no evaluator 'trie'.*did you mean 'tree'", {"options": {"trie": ("{}",)}}),
+        ("no option 'bloc'.*did you mean 'block'", {"options": {"blocks": ('{"bloc": 1}',)}}),
+        ("block must be", {"options": {"blocks": ('{"block": 0}',)}}),
+        ("options of 'blocks', in which no plan of the", {"evaluators": ["tree"]}),
+    ):
+        with pytest.raises(CepbenchError, match=message):
+            replace(grid, **how).cells()
+
+
+def test_an_evaluator_without_a_plan_has_cells_of_its_own(
+    stream: EventStream, statistics: Statistics
+) -> None:
+    plan_evaluator("combinations", **DECLARED)(EveryCombination)
+    grid = Grid(generators=["TRIVIAL"], evaluators=["combinations", "tree"], repetitions=1)
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    assert list(rows["generator"]) == ["none", "TRIVIAL"] == [cell[0] for cell in grid.cells()]
+    assert (rows["status"] == OK).all() and rows["matches"].nunique() == 1
+    unplanned = rows.iloc[0]
+    assert unplanned["plan_kind"] == "none" and pd.isna(unplanned["plan"])
+    assert json.loads(unplanned["details"])["tried"] > 0 and pd.isna(rows["details"].iloc[1])
+    alone = replace(grid, evaluators=["combinations"])
+    assert [cell.generator for cell in alone.cells()] == ["none"]
+
+
 def test_equal_plans_run_once_if_asked(
     stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,17 +361,21 @@ def test_equal_plans_run_once_if_asked(
 
     def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
         if len(events) == len(stream):
-            timed.append(plan_text(plan))
+            timed.append(plan.text)
         return real(pattern, events, plan, **options)
 
     monkeypatch.setattr(measure, "evaluate", counting)
     monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
     names = ["GREEDY", "DP-LD", "II-GREEDY", "DP-B"]
-    alone = results_frame(measure_pattern(SPEC, stream, statistics, names, repetitions=2))
+    alone = results_frame(
+        measure_pattern(SPEC, stream, statistics, Grid(generators=names, repetitions=2))
+    )
     assert len(timed) == 8 and alone["measured_with"].isna().all()
     timed.clear()
     shared = results_frame(
-        measure_pattern(SPEC, stream, statistics, names, repetitions=2, share_equal_plans=True)
+        measure_pattern(
+            SPEC, stream, statistics, Grid(generators=names, repetitions=2, share_equal_plans=True)
+        )
     )
     assert list(shared["plan"]) == list(alone["plan"])
     assert len(timed) == 2 * shared["plan"].nunique() == len(set(timed)) * 2 < 8
@@ -297,14 +391,16 @@ def test_equal_plans_run_once_if_asked(
 def test_plans_on_one_line() -> None:
     orders = [OrderPlan(["c", "a"]), OrderPlan(["b"])]
     trees = [TreePlan((("a", "c"), "b")), TreePlan(("d", "e"))]
-    assert plan_text(orders[0]) == "c, a" and plan_text(trees[0]) == "((a, c), b)"
+    assert orders[0].text == "c, a" and trees[0].text == "((a, c), b)"
     for parts, text in ((orders, "c, a | b"), (trees, "((a, c), b) | (d, e)")):
-        assert plan_text(SimpleNamespace(parts=tuple(parts))) == text
+        assert UnionPlan(parts).text == text
 
 
 def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: Statistics) -> None:
     rows = results_frame(
-        measure_pattern(SPEC, stream, statistics, ["TRIVIAL", "DP-B"], repetitions=1)
+        measure_pattern(
+            SPEC, stream, statistics, Grid(generators=["TRIVIAL", "DP-B"], repetitions=1)
+        )
     )
     other = rows.assign(strategy="consuming", matches=rows["matches"] + 5)
     check_agreement(pd.concat([rows, other], ignore_index=True))
@@ -320,14 +416,14 @@ def test_other_failures_are_rows(
         raise MemoryError("too much")
 
     monkeypatch.setattr(measure, "evaluate", out_of_memory)
-    (row,) = measure_pattern(SPEC, stream, statistics, ["TRIVIAL"], repetitions=1)
+    (row,) = measure_pattern(SPEC, stream, statistics, Grid(generators=["TRIVIAL"], repetitions=1))
     assert (row["status"], row["reason"]) == (ERROR, "MemoryError: too much")
 
 
 def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
-    stream: EventStream, registered: Callable[..., Any]
+    stream: EventStream,
 ) -> None:
-    @registered("MY-IDEA", kind="order")
+    @plan_generator("MY-IDEA", kind="order")
     def my_idea(problem: Any, rng: Any) -> Any:
         return sorted(range(problem.n), key=problem.rate)
 
@@ -342,9 +438,9 @@ def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
 
 
 def test_compare_shows_failures_beside_the_others(
-    stream: EventStream, statistics: Statistics, registered: Callable[..., Any]
+    stream: EventStream, statistics: Statistics
 ) -> None:
-    @registered("SMALL-ONLY", kind="order", max_size=2)
+    @plan_generator("SMALL-ONLY", kind="order", max_size=2)
     def small_only(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
@@ -386,6 +482,7 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
     rows = pd.DataFrame(
         {
             "pattern_id": "p", "pattern": "PATTERN …", "strategy": "any", "status": OK,
+            "stream": "", "window": "", "options": "{}",
             "generator": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
             "matches": [5, 5, 5],
         }

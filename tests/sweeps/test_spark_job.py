@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -34,15 +32,16 @@ from cepbench.spark import jobs
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.measure import cells_of
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.on_spark import job as sweep
+from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
-from cepbench.sweeps.store import ResultsStore, count_rows, read_configuration, read_results
+from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
 from cepbench.sweeps.user_parts import is_finished, read_with_own
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 
-IDENTITY = ["pattern_id", "generator", "evaluator", "repetition", "strategy", "alpha"]
+IDENTITY = ["pattern_id", *Cell._fields]
 
 # A user's script: a generator of its own in __main__, slow enough that the sweep can be killed.
 SLOW_SWEEP = """
@@ -99,15 +98,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_events(tmp_path_factory.mktemp("events"), counts, seconds=1800)
 
 
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
-
-
 def small(data: Path, **changes: Any) -> SweepConfig:
     values = {
         "pattern_sets": ["sequence", "conjunction"],
@@ -139,16 +129,18 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     config = small(data, patterns=1, evaluators=["lazy-nfa", "tree"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     generators = default_generators()
-    expected = set(cells_of(generators, ["lazy-nfa", "tree"], 2))
+    expected = set(
+        Grid(generators=generators, evaluators=["lazy-nfa", "tree"], repetitions=2).cells()
+    )
     for _, rows in results.groupby("pattern_id"):
         cells = [Cell(*row) for row in rows[IDENTITY[1:]].itertuples(index=False)]
         assert len(cells) == len(set(cells)) and set(cells) == expected
     assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
-    missing = ["reason", "measured_with", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
     assert not results.drop(columns=missing).isna().any(axis=None)
-    identity = read_configuration(tmp_path / "out")
+    identity = read_kept(tmp_path / "out", "sweep")
     assert identity["generators"] == generators
     assert identity["data_made_from"]["events"] == 30 * 55
     assert results["configuration"].nunique() == 1
@@ -207,11 +199,54 @@ def test_every_pattern_set_strategy_and_weight(
         assert cep.evaluate(pattern, part, plan).metrics.matches == row["matches"]
 
 
+def test_streams_and_windows_vary(
+    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same patterns on every stream and under every window, each with statistics of its own."""
+    other = write_events(tmp_path / "other", [60, 30, 90, 30, 60], seconds=900)
+    rising = "PATTERN SEQ(S0 a, S2 b) WHERE a.difference < b.difference WITHIN 5 seconds"
+    config = SweepConfig(
+        streams={"ten": data, "five": other},  # type: ignore[arg-type]
+        windows=("30 seconds", "1 minutes"), pattern_sets=("sequence",), sizes=(3,), patterns=2,
+        user_patterns={"rising": rising},  # type: ignore[arg-type]
+        generators=("EFREQ", "DP-B"), repetitions=1, max_partial_matches=1e3,
+    )  # fmt: skip
+    table = estimate_sweep(spark, config, tmp_path / "out", progress=False)
+    assert table["patterns"].tolist()[-1] == 3 and (table["core_seconds"] > 0).all()
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == OK).all(), results["reason"].unique()
+    assert len(results) == 3 * 2 * 2 * 2
+    assert not results[["stream", *IDENTITY]].duplicated().any()
+    assert {path.name for path in (tmp_path / "out" / "journals").glob("user*.jsonl")} == {
+        f"user-rising@{name}.jsonl" for name in ("ten", "five")
+    }
+    streams = {name: EventStream.from_parquet(path) for name, path in config.streams}
+    for row in results.to_dict("records"):
+        pattern = parse(row["pattern"])
+        assert row["pattern"].endswith(f"WITHIN {row['window']}")
+        part = streams[row["stream"]].of_types([variable.type for variable in pattern.variables])
+        assert row["events"] == len(part)
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, part), "TRIVIAL")
+        assert cep.evaluate(pattern, part, plan).metrics.matches == row["matches"]
+    texts = results["pattern"].str.rpartition(" WITHIN ")[0]
+    assert texts.groupby(results["pattern_id"]).nunique().eq(1).all()
+    costs = results.groupby(["pattern_id", "generator", "stream", "window"])["plan_cost"].first()
+    assert costs.nunique() == len(costs)
+    # Resumed where one stream's row is missing: that one alone is measured.
+    kept = journals(tmp_path / "out")
+    (tmp_path / "out" / "results.parquet").unlink()
+    lacking = tmp_path / "out" / "journals" / "user-rising@five.jsonl"
+    lacking.write_bytes(b"".join(kept[lacking.name].splitlines(keepends=True)[:3]))
+    again = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert len(again) == len(results)
+    changed = {name for name, text in journals(tmp_path / "out").items() if text != kept[name]}
+    assert changed == {lacking.name}
+
+
 def test_a_killed_sweep_loses_no_row_and_repeats_none(
     spark: SparkSession,
     data: Path,
     tmp_path: Path,
-    registered: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script, folder = tmp_path / "slow_sweep.py", tmp_path / "out"
@@ -241,7 +276,7 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     config = SweepConfig.from_dict(
         {
             name: value
-            for name, value in read_configuration(folder).items()
+            for name, value in read_kept(folder, "sweep").items()
             if name not in ("data_made_from", "user_generators")
         }
         | {"data": data}
@@ -253,22 +288,24 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     assert (results["status"] == OK).all() and set(results["generator"]) == {"SLOW", "DP-B"}
 
 
-def test_every_option_of_a_sweep_reaches_its_patterns(
+def test_every_field_of_a_sweep_reaches_its_patterns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the worker's function, called here: whatever a configuration and a measurement share."""
+    """In the worker's function, called here: whatever a configuration and a grid share."""
     config = SweepConfig(
-        data="somewhere", pattern_sets=["sequence"], sizes=[3], repetitions=5, alphas=[0, 0.25],
-        generators=["GREEDY"], evaluators=["tree"], strategies=["consuming"], latency=True,
+        data="somewhere", pattern_sets=("sequence",), sizes=(3,), repetitions=5, alphas=(0, 0.25),
+        generators=("GREEDY",), evaluators=("tree",), strategies=("consuming",), latency=True,
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
+        windows=("1 minutes", "2 minutes"), options=(("tree", ('{"a": 1}',)),),
     )  # fmt: skip
-    shared = set(inspect.signature(sweep.measure_pattern).parameters) & {
-        field.name for field in fields(SweepConfig)
-    }
-    plain = SweepConfig(data="", pattern_sets=["sequence"])
-    assert len(shared) > 7 and all(getattr(config, n) != getattr(plain, n) for n in shared)
-    given: dict[str, Any] = {}
-    monkeypatch.setattr(sweep, "measure_pattern", lambda *_, **options: given.update(options) or [])
+    shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
+    plain = SweepConfig(data="", pattern_sets=("sequence",))
+    assert all(getattr(config, n) != getattr(plain, n) for n in shared)
+    assert {each.name for each in fields(Grid)} - shared == {"seconds", "output"}
+    given: list[Grid] = []
+    monkeypatch.setattr(
+        sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []
+    )
     monkeypatch.setattr(sweep, "own_stream", lambda data, pattern: None)
     spec = draw_workload(
         {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
@@ -277,11 +314,12 @@ def test_every_option_of_a_sweep_reaches_its_patterns(
     (tmp_path / "journals").mkdir()
     statistics = cep.Statistics(
         rates={v.name: 1.0 + k for k, v in enumerate(spec.pattern.variables)}
-    )
-    assert sweep._measure_one(job, (spec, statistics.to_dict())) is None
-    assert {name: given[name] for name in shared} == {
+    ).to_dict()
+    assert sweep._measure_one(job, sweep.Task(spec, "", {"1 minutes": statistics})) is None
+    (grid,) = given
+    assert {name: getattr(grid, name) for name in shared} == {
         name: getattr(config, name) for name in shared
-    }
+    } | {"generators": ["GREEDY"], "options": dict(config.options)}
 
 
 def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
@@ -320,14 +358,13 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     spark: SparkSession,
     data: Path,
     tmp_path: Path,
-    registered: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # What a notebook cell defines stands in __main__.
     cell = "def cheapest_first(problem, rng): return sorted(range(problem.n), key=problem.rate)"
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec(cell, notebook)
-    registered("NOTEBOOK", kind="order")(notebook["cheapest_first"])
+    plan_generator("NOTEBOOK", kind="order")(notebook["cheapest_first"])
     # A module beside the notebook, which the workers cannot import, with a helper of its own.
     (tmp_path / "beside.py").write_text(
         "def helper(n):\n    return list(range(n))[::-1]\n"
@@ -336,7 +373,7 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     monkeypatch.syspath_prepend(tmp_path)
     import beside  # type: ignore[import-not-found]
 
-    registered("FILE", kind="order")(beside.backwards)
+    plan_generator("FILE", kind="order")(beside.backwards)
     config = small(data, sizes=[3], generators=["EFREQ", "NOTEBOOK", "FILE"])
     results = run_sweep(spark, config, tmp_path / "out", progress=False)
     assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
@@ -346,12 +383,12 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
 
 
 def test_a_generator_may_fail_or_refuse_in_some_patterns(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def picky(problem, rng): return range(problem.n) if problem.n == 3 else 1 / 0", notebook)
-    registered("PICKY", kind="order")(notebook["picky"])
-    registered("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
+    plan_generator("PICKY", kind="order")(notebook["picky"])
+    plan_generator("SMALL-ONLY", kind="order", max_size=3)(notebook["picky"])
     config = small(data, generators=["PICKY", "SMALL-ONLY", "DP-LD"])
     results = run_sweep(spark, config, tmp_path, progress=False)
     by_size = results.groupby(["generator", "size"])["status"].unique().map(list)
@@ -362,14 +399,14 @@ def test_a_generator_may_fail_or_refuse_in_some_patterns(
 
 
 def test_an_edited_generator_or_configuration_needs_another_folder(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     config = small(data, sizes=[3], patterns=1, repetitions=1, generators=["IDEA", "EFREQ"])
 
     def idea(problem: Any, rng: Any) -> Any:
         return range(problem.n)
 
-    registered("IDEA", kind="order")(idea)
+    plan_generator("IDEA", kind="order")(idea)
     with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
@@ -379,7 +416,7 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
         return range(problem.n)[::-1]
 
-    registered("IDEA", kind="order")(idea)
+    plan_generator("IDEA", kind="order")(idea)
     with pytest.raises(ExperimentError, match="another configuration: user_generators is"):
         run_sweep(spark, config, tmp_path, progress=False)
 
@@ -401,7 +438,7 @@ def test_what_cannot_be_measured_is_told_with_its_pattern(
 
 
 def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
-    spark: SparkSession, data: Path, tmp_path: Path, registered: Callable[..., Any]
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     config = small(data, share_equal_plans=True)
     folder = tmp_path / "out"
@@ -410,12 +447,12 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
 
     notebook: dict[str, Any] = {"__name__": "__main__"}
     exec("def mine(problem, rng): return sorted(range(problem.n), key=problem.rate)", notebook)
-    registered("MINE", kind="order")(notebook["mine"])
+    plan_generator("MINE", kind="order")(notebook["mine"])
     assert not is_finished(folder) and is_finished(folder, [])
     results = run_sweep(spark, config, folder, progress=False)
     assert is_finished(folder)
     for path, content in before.items():
-        assert path.read_bytes() == content or path.name == "sweep.lock", path
+        assert path.read_bytes() == content or path.name == "sweep.pid", path
     own = results[results["generator"] == "MINE"]
     others = results[results["generator"] != "MINE"]
     pd.testing.assert_frame_equal(

@@ -9,16 +9,19 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.sweeps.cells import cell_of
+from cepbench.sweeps.cells import cell_of, results_frame, results_table
 from cepbench.sweeps.store import (
     Journal,
     ResultsStore,
     count_rows,
     journal_path,
-    read_configuration,
+    read_kept,
     read_results,
 )
 
@@ -29,15 +32,15 @@ CONFIGURATION = {"seed": 1, "sizes": [3, 4], "evaluators": None}
 PRETENDED_SWEEP = """
 import sys, time, uuid
 from cepbench.sweeps.cells import Cell
-from cepbench.sweeps.store import Journal, ResultsStore
+from cepbench.sweeps.store import Journal, ResultsStore, journal_path
 
 with ResultsStore(sys.argv[1], {"seed": 1}) as store:
     for number in range(5):
         pattern_id = f"sequence-3-{number:04d}"
-        with Journal(store.journal_path(pattern_id)) as journal:
+        with Journal(journal_path(sys.argv[1], pattern_id)) as journal:
             for repetition in range(4):
-                for algorithm in ("TRIVIAL", "DP-B"):
-                    cell = Cell(algorithm, "tree", repetition)
+                for generator in ("TRIVIAL", "DP-B"):
+                    cell = Cell(generator, "tree", repetition)
                     if cell in journal.finished:
                         continue
                     time.sleep(0.01)
@@ -56,6 +59,8 @@ def row(generator: str = "DP-B", repetition: int = 0, **more: object) -> dict[st
         "repetition": repetition,
         "strategy": "any",
         "alpha": 0.0,
+        "window": "",
+        "options": "{}",
         **more,
     }
 
@@ -76,7 +81,7 @@ def kill_when(folder: Path, rows: int) -> dict[str, bytes]:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    texts = {path.name: path.read_bytes() for path in (folder / "journals").iterdir()}
+    texts = {path.name: path.read_bytes() for path in (folder / "journals").glob("*.jsonl")}
     return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
 
 
@@ -187,7 +192,7 @@ def test_another_configuration_is_refused(tmp_path: Path) -> None:
     ResultsStore(tmp_path, CONFIGURATION | {"sizes": (3, 4)}).close()
     with pytest.raises(ExperimentError, match=r"another configuration: seed is 1 there and 2 here"):
         ResultsStore(tmp_path, CONFIGURATION | {"seed": 2})
-    assert read_configuration(tmp_path) == CONFIGURATION
+    assert read_kept(tmp_path, "sweep") == CONFIGURATION
 
 
 def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
@@ -203,8 +208,9 @@ def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
         ResultsStore(tmp_path, {})
     other.kill()
     other.communicate()
-    # The lock file is still there, with the pid of a process that is not.
-    assert (tmp_path / "sweep.lock").read_text() == f"{other.pid}\n"
+    # The lock file is still there, and the pid of a process that is not.
+    assert (tmp_path / "sweep.lock").exists()
+    assert (tmp_path / "sweep.pid").read_text() == f"{other.pid}\n"
     ResultsStore(tmp_path, {}).close()
 
 
@@ -213,7 +219,7 @@ def test_results_can_be_read_at_any_time(tmp_path: Path) -> None:
         read_results(tmp_path)
     with ResultsStore(tmp_path, {}) as store:
         assert len(read_results(tmp_path)) == 0
-        with Journal(store.journal_path("sequence-3-0000")) as journal:
+        with Journal(journal_path(tmp_path, "sequence-3-0000")) as journal:
             journal.append(row(seconds=0.25, matches=2**40, started_at="2026-01-01T00:00:00.5Z"))
             journal.append(row(generator="GREEDY", matches=None))
         unfinished = read_results(tmp_path)
@@ -239,7 +245,7 @@ def test_a_damaged_configuration_is_told(tmp_path: Path, text: bytes) -> None:
     with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
         ResultsStore(tmp_path, CONFIGURATION)
     with pytest.raises(ExperimentError, match=r"sweep\.json is .*run the sweep again"):
-        read_configuration(tmp_path)
+        read_kept(tmp_path, "sweep")
 
 
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
@@ -247,6 +253,32 @@ def test_unknown_columns_are_refused(tmp_path: Path) -> None:
         journal.append(row(speed=1))
     with pytest.raises(ExperimentError, match="unknown column 'speed'"):
         read_results(tmp_path)
+
+
+def test_what_earlier_versions_wrote_is_read(tmp_path: Path) -> None:
+    today = [row(plan_kind="tree", configuration='{"generators": ["DP-B"]}', matches=3)]
+    renamed = {"generator": "algorithm", "plan_kind": "plans"}
+    later = ("stream", "window", "options", "details", "commit", "platform")
+    configuration = {"seed": 1, "algorithms": ["DP-B"]}
+    (tmp_path / "sweep.json").write_text(json.dumps(configuration))
+    (tmp_path / "journals").mkdir()
+    before = {renamed.get(k, k): v for k, v in today[0].items() if k not in later}
+    before["configuration"] = '{"algorithms": ["DP-B"]}'
+    journal_path(tmp_path, "x").write_text(json.dumps(before) + "\n")
+    with Journal(journal_path(tmp_path, "x")) as journal:
+        assert journal.finished == {cell_of(today[0])}
+    expected = results_frame(today)
+    expected["stream"] = ""
+    pd.testing.assert_frame_equal(read_results(tmp_path), expected)
+    table = results_table(today).drop_columns(later)
+    names = [renamed.get(name, name) for name in table.schema.names]
+    old = table.set_column(
+        names.index("configuration"), "configuration", pa.array([before["configuration"]])
+    )
+    pq.write_table(old.rename_columns(names), tmp_path / "results.parquet")
+    pd.testing.assert_frame_equal(read_results(tmp_path), expected)
+    # The sweep is the same, too.
+    ResultsStore(tmp_path, {"seed": 1, "generators": ["DP-B"]}).close()
 
 
 def test_rows_are_counted_again_where_a_journal_has_grown(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepbench.commands.app import app
-from cepbench.planners.registry import _GENERATORS
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.estimate import read_estimate
 from cepbench.sweeps.store import read_results
@@ -27,7 +26,7 @@ data = { identifiers = 12, days = 1 }
 generators = ["GREEDY", "BACKWARDS"]
 repetitions = 1
 
-[own_patterns]
+[user_patterns]
 rising = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
 falling = "PATTERN SEQ(MSFT a, GOOG b, CSCO c) WHERE a.price > c.price WITHIN 20 minutes"
 """
@@ -78,18 +77,15 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert "complete" in sweep("list", "--folder", tmp_path).stdout
 
 
-def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(OWN)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     common = [tmp_path / "tiny.toml", "--plugin", tmp_path / "plugin.py", "--json"]
-    try:
-        done = sweep(
-            "run", *common, "--folder", tmp_path / "one",
-            "--page", "--report", tmp_path / "site", "--notebooks", ROOT / "notebooks",
-        )  # fmt: skip
-        other = sweep("run", *common, "--folder", tmp_path / "two", "--set", "repetitions=2")
-    finally:
-        _GENERATORS.pop("BACKWARDS", None)
+    done = sweep(
+        "run", *common, "--folder", tmp_path / "one",
+        "--page", "--report", tmp_path / "site", "--notebooks", ROOT / "notebooks",
+    )  # fmt: skip
+    other = sweep("run", *common, "--folder", tmp_path / "two", "--set", "repetitions=2")
     assert (done.exit_code, other.exit_code) == (0, 0), done.output + other.output
     results = read_results(json.loads(done.stdout)[0]["results"])
     assert (results["status"] == OK).all()
@@ -97,13 +93,13 @@ def test_own_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_p
     assert told["page"] == str(tmp_path / "site" / "sweep_tiny.html") and told["own_results"] == {}
     page = read_page(Path(told["page"]).read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
-    assert "Your pages Tiny" in text and "BACKWARDS" in text and "of its own" in text
+    assert "Your pages Tiny" in text and "BACKWARDS" in text and "user-defined" in text
     assert any(link.get("class") == "chart" for _, link in page.elements)
     cells = results.set_index(["pattern_id", "generator"])
-    assert len(cells) == 4 and cells.loc[("own-falling", "BACKWARDS"), "plan"] == "c, b, a"
-    assert set(results["pattern_set"]) == {"own"} and set(results["size"]) == {2, 3}
+    assert len(cells) == 4 and cells.loc[("user-falling", "BACKWARDS"), "plan"] == "c, b, a"
+    assert set(results["pattern_set"]) == {"user"} and set(results["size"]) == {2, 3}
     assert results["pattern"].str.startswith("PATTERN SEQ(MSFT a, GOOG b").all()
-    assert json.loads(results["configuration"].iloc[0])["own_patterns"].keys() == {
+    assert json.loads(results["configuration"].iloc[0])["user_patterns"].keys() == {
         "rising", "falling",
     }  # fmt: skip
 

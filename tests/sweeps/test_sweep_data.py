@@ -9,7 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.sweeps import sweep_data as module
+from cepbench.sweeps.on_spark import data as module
 from cepbench.sweeps.on_spark.data import sweep_data
 from cepbench.sweeps.sweep_file import read_sweep
 
@@ -17,7 +17,8 @@ from cepbench.sweeps.sweep_file import read_sweep
 def found(file: Path, data: str, root: str = "root") -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"data = {data}\nseed = 4\n", encoding="utf-8")
-    return sweep_data(None, read_sweep(file), root)  # type: ignore[arg-type]
+    (path,) = sweep_data(None, read_sweep(file), root).values()  # type: ignore[arg-type]
+    return path
 
 
 def test_names_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,13 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import ExperimentError
+from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.sweep_file import (
     KEYS,
     SWEEP_FOLDERS,
     change_of,
+    data_folder,
     find_sweep,
     named_sweeps,
     read_sweep,
@@ -44,7 +46,7 @@ seed = 7
 time_selectivity = "exact"
 partial_match_limit = 1_000_000
 
-[own_patterns]
+[user_patterns]
 rising = '''
 PATTERN SEQ(N0001 a, N0002 b)
 WHERE a.price < b.price
@@ -57,6 +59,21 @@ data = "nasdaq-style/quick"
 
 [profile.long]
 seed = 8
+
+[profile.many]
+windows = ["5 minutes", "1 hours"]
+[profile.many.streams]
+sample = "nasdaq-style/sample"
+[profile.many.streams.slow]
+identifiers = 12
+days = 1
+most_rate = 20.0
+drift = 4
+[profile.many.options.tree]
+block = [64, 1024]
+eager = true
+[[profile.many.options.lazy-nfa]]
+block = 16
 """
 
 
@@ -68,7 +85,9 @@ def write(folder: Path, text: str) -> Path:
 
 def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
-    assert {*tomllib.loads(FULL)} - {"profile"} == set(KEYS)
+    content = tomllib.loads(FULL)
+    profiles = content.pop("profile")
+    assert {*content, *profiles["many"]} == set(KEYS)
     sweep = read_sweep(path, profile="long")
     expected = SweepConfig(
         data="events",
@@ -89,7 +108,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         seed=8,
         time_selectivity="exact",
         partial_match_limit=1_000_000,
-        own_patterns=(
+        user_patterns=(
             ("rising", "PATTERN SEQ(N0001 a, N0002 b) WHERE a.price < b.price WITHIN 5 minutes"),
         ),
     )
@@ -99,32 +118,60 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     for name in expected.to_dict():
         assert getattr(expected, name) != getattr(plain, name), name
     assert (sweep.name, sweep.title, sweep.description) == ("mine", "All keys", "Every key once.")
-    assert sweep.stream == sweep.data == {"identifiers": 12, "days": 1}
-    assert (sweep.seed, sweep.profile, sweep.profiles) == (8, "long", ("quick", "long"))
+    assert sweep.stream == sweep.data[""] == {"identifiers": 12, "days": 1}
+    assert (sweep.seed, sweep.profile) == (8, "long")
+    assert sweep.profiles == ("quick", "long", "many")
     # GREEDY's orders in both evaluators and DP-B's trees in one, everything twice.
     assert len(sweep.cells()) == 3 * 2 * 2 * 2
-    for part in ("All keys", "12 identifiers", "20 drawn", "1 of its own", "0, 0.5", "dp-b"):
+    for part in ("All keys", "12 identifiers", "20 drawn", "1 user-defined", "0, 0.5", "dp-b"):
         assert part in sweep.describe()
 
 
 def test_profile_and_changes_replace_keys(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     quick = read_sweep(path)  # the profile of this name needs no asking
-    assert (quick.profile, quick.data, quick.stream) == ("quick", "nasdaq-style/quick", None)
+    assert (quick.profile, quick.data, quick.stream) == (
+        "quick",
+        {"": "nasdaq-style/quick"},
+        None,
+    )
     assert quick.config("x").patterns == 1 and quick.seed == 7
     changed = read_sweep(path, profile="long", changes={"seed": 9, "data": Path("here")})
-    assert (changed.seed, changed.data) == (9, "here")
+    assert (changed.seed, changed.data) == (9, {"": "here"})
     bare = read_sweep(write(tmp_path, 'data = "d"\npattern_sets = ["kleene"]'))
     assert (bare.profile, bare.profiles, bare.title) == (None, (), "mine")
     assert bare.config("d") == SweepConfig(data="d", pattern_sets=("kleene",))
 
 
+def test_streams_windows_and_options_vary(tmp_path: Path) -> None:
+    sweep = read_sweep(write(tmp_path, FULL), profile="many")
+    slow = {"identifiers": 12, "days": 1, "most_rate": 20.0, "drift": 4}
+    # They take the place of the file's data and window.
+    assert sweep.data == {"sample": "nasdaq-style/sample", "slow": slow} and sweep.stream is None
+    style = NasdaqStyle(12, 1, seed=7, most_rate=20, drift=4)
+    assert sweep.generated == {"slow": style}
+    assert data_folder("x", slow, 7) == Path("x/nasdaq-style-12-1-7-most-rate-20-drift-4")
+    paths = {"sample": "here", "slow": "there"}
+    config = sweep.config(paths)
+    assert config.data_of == paths and config.windows == ("5 minutes", "1 hours")
+    assert dict(config.options) == {
+        "tree": ('{"block": 64, "eager": true}', '{"block": 1024, "eager": true}'),
+        "lazy-nfa": ('{"block": 16}',),
+    }
+    assert "window" not in config.to_dict() and "data" not in config.to_dict()
+    for part in ("stream slow", "most_rate 20, drift 4", "windows     5 minutes, 1 hours", "1024"):
+        assert part in sweep.describe()
+    # A caller's data takes the place of a profile's streams.
+    changed = read_sweep(tmp_path / "mine.toml", profile="many", changes={"data": "there"})
+    assert changed.data == {"": "there"} and changed.config("x").streams == ()
+
+
 def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:
     library = cep.open_dataset("nasdaq-style/sample").patterns
     for data in ('"nasdaq-style/quick"', "{identifiers = 12, days = 1}"):
-        path = write(tmp_path, f'data = {data}\nown_patterns = ["four-stocks", "kleene"]')
+        path = write(tmp_path, f'data = {data}\nuser_patterns = ["four-stocks", "kleene"]')
         config = read_sweep(path).config("x")
-        assert dict(config.own_patterns) == {
+        assert dict(config.user_patterns) == {
             name: str(library[name]) for name in ("four-stocks", "kleene")
         }
     for data, names, message in (
@@ -132,7 +179,7 @@ def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None
         ('"here.parquet"', '["kleene"]', r"line 2: .*'here\.parquet' is no data set of the cata"),
     ):
         with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
-            read_sweep(write(tmp_path, f"data = {data}\nown_patterns = {names}"))
+            read_sweep(write(tmp_path, f"data = {data}\nuser_patterns = {names}"))
 
 
 def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
@@ -159,8 +206,8 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
     [
         ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; did you mean 'sizes'"),
         (
-            "generators", "generators",
-            r"line 13: unknown key 'algorithms'; did you mean 'generators'",
+            "generators", "generator",
+            r"line 13: unknown key 'generator'; did you mean 'generators'",
         ),
         ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),
         (
@@ -181,9 +228,32 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
         ('title = "All keys"', "title = 3", "line 1: title is 3; it must be a text"),
         ('"nasdaq-style/quick"', "3", "line 33: data is 3; it must be the name"),
         ('"nasdaq-style/quick"', "{day = 3}", "line 33: data: .*did you mean 'days'"),
-        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: identifiers is None"),
+        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: identifiers is missing"),
         ('["sequence", "kleene"]', "[]", "line 6: sizes is about patterns that are"),
         (FULL, 'title = "T"', "names no data"),
+        (FULL, 'data = "x"\nstreams = {a = "y"}', "line 2: a sweep has data or streams, not both"),
+        (FULL, "streams = {}", "line 1: streams is {}; it must be tables"),
+        (FULL, '[streams]\na = "x"\nb = 3', "line 3: stream 'b': data is 3"),
+        (FULL, '[streams]\n"a b" = "x"', "line 2: stream 'a b': a stream's name has only"),
+        (
+            FULL, "[streams.a]\nidentifiers = 1\ndays = 1\n[streams.b]\nidentifiers = 1\nday = 1",
+            "line 4: stream 'b': data: unknown key 'day'; did you mean 'days'",
+        ),
+        (FULL, "data = {identifiers = 3, days = 1, drift = 0.5}", "line 1: data: drift must be"),
+        (FULL, 'data = "x"\nwindows = ["soon"]', "line 2: windows is 'soon'; it must be a time"),
+        (
+            FULL, 'data = "x"\nwindow = "1 hours"\nwindows = ["2 hours"]',
+            "a sweep has window or windows, not both",
+        ),
+        (FULL, 'data = "x"\n[options]\ntree = 3', "line 3: options of 'tree': 3 must be a table"),
+        (
+            FULL, 'data = "x"\n[options.tree]\nblock = []',
+            r"line 2: options of 'tree': {'block': \[\]} must be",
+        ),
+        (
+            FULL, 'data = "x"\n[options.tree]\nblock = [1, 1]',
+            "line 2: options of 'tree' names something twice",
+        ),
         (FULL, 'data = "x"\nprofile = "quick"', "line 2: profiles are tables"),
         (FULL, 'data = "x"\nprofile.quick = 3', "line 2: profiles are tables"),
     ],
@@ -207,7 +277,7 @@ def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
         with pytest.raises(ExperimentError, match=message) as told:
             read_sweep(path, changes=changes)
         assert "mine.toml" not in str(told.value)
-    with pytest.raises(ExperimentError, match=r"unknown profile 'ful'.*quick and long"):
+    with pytest.raises(ExperimentError, match=r"unknown profile 'ful'.*quick and long and many"):
         read_sweep(path, profile="ful")
     with pytest.raises(ExperimentError, match="has no profiles; leave 'quick' out"):
         read_sweep(write(tmp_path, 'data = "x"'), profile="quick")
@@ -231,7 +301,7 @@ def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # A file beside the reader goes before a name of the package.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latency").write_text('data = "mine"')
-    assert read_sweep("latency").data == "mine"
+    assert read_sweep("latency").data == {"": "mine"}
 
 
 def test_changes_are_written_as_in_a_file() -> None:

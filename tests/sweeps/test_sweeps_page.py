@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import cepbench as cep
 from cepbench.analysis.sweep_comparison import LEAST_PAIRS, LEVEL, NEGLIGIBLE
+from cepbench.arguments import whole
 from cepbench.errors import ExperimentError
+from cepbench.evaluators.protocol import Option
+from cepbench.evaluators.registry import plan_evaluator
 from cepbench.sweeps.cells import PROVENANCE, RESULT_SCHEMA
 from cepbench.sweeps.configuration import STRATEGIES
 from cepbench.sweeps.sweep_file import KEYS, find_sweep, read_sweep
@@ -32,10 +37,12 @@ def printed(tmp_path: Path) -> Path:
 def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> None:
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
-    assert set(content) == set(KEYS)
+    assert {*content, *profiles["rates"]} == set(KEYS)
+    plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
-        assert sweep.cells() and sweep.config("x").own_patterns
+        assert sweep.cells() and sweep.config("x").user_patterns
+    assert [*read_sweep(printed, profile="rates").generated] == ["steady", "drifting"]
     assert read_sweep(printed).profile == "quick"
     assert read_sweep(printed, profile="full").config("x").patterns == 100
     for name in (*PATTERN_SETS, *STRATEGIES):

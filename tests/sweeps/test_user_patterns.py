@@ -6,7 +6,7 @@ import pytest
 
 from cepbench.errors import ExperimentError
 from cepbench.patterns.parse import parse
-from cepbench.sweeps.user_patterns import OWN, checked_patterns, own_specs
+from cepbench.sweeps.user_patterns import USER, checked_patterns, user_specs
 
 TEXTS = {
     "rising": "PATTERN SEQ(A a, NOT(B b), C c)\nWHERE a.x < c.x\nWITHIN 5 minutes",
@@ -15,11 +15,11 @@ TEXTS = {
 
 
 def test_a_specification_each() -> None:
-    specs = own_specs(checked_patterns(TEXTS), {"A", "B", "C"}, seed=4)
-    assert [spec.pattern_id for spec in specs] == ["own-rising", "own-either"]
+    specs = user_specs(checked_patterns(TEXTS), {"A", "B", "C"}, seed=4)
+    assert [spec.pattern_id for spec in specs] == ["user-rising", "user-either"]
     # As in the drawn sets: what is negated takes part, and a disjunction has its branches' size.
     assert [spec.size for spec in specs] == [3, 3]
-    assert {spec.pattern_set for spec in specs} == {OWN} and {spec.seed for spec in specs} == {4}
+    assert {spec.pattern_set for spec in specs} == {USER} and {spec.seed for spec in specs} == {4}
     for spec, text in zip(specs, TEXTS.values(), strict=True):
         assert spec.pattern == parse(text)
         under = spec.under("consuming").pattern
@@ -28,4 +28,4 @@ def test_a_specification_each() -> None:
 
 def test_a_type_that_the_data_has_not_is_told() -> None:
     with pytest.raises(ExperimentError, match=r"'rising'.*'A' \(variable 'a'\); did you mean 'A1'"):
-        own_specs(checked_patterns(TEXTS), {"A1", "B", "C"}, seed=0)
+        user_specs(checked_patterns(TEXTS), {"A1", "B", "C"}, seed=0)

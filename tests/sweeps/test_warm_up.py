@@ -22,8 +22,8 @@ from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.streams.ten_symbols import ten_symbols
 
-names = [found.name for found in pkgutil.iter_modules(kernels.__path__)]
-modules = [import_module(f"cepbench.kernels.{name}") for name in names]
+found = pkgutil.walk_packages(kernels.__path__, "cepbench.kernels.")
+modules = [import_module(module.name) for module in found]
 
 
 def loaded():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
@@ -12,12 +11,12 @@ import pandas as pd
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
+from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
-from cepbench.evaluators.joins.partitions import PartitionRanks, with_partition
+from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.programs import new_stack
 from cepbench.evaluators.joins.snapshot import NodeState
-from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
-from cepbench.evaluators.node_table import NodeCounts
+from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.advance import advance
@@ -51,21 +50,6 @@ MOMENTS_PER_STEP = 64
 #: Events in a step where rows of some inner node do not come into being in the order of time: all
 #: of them are looked at, so that the fewer there are the better.
 UNSORTED_EVENTS_PER_STEP = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a batch of events completed.
-
-    Attributes
-    ----------
-    number : int
-    matches : tuple of (BranchMatches or None)
-        One a branch; None if they are only counted.
-    """
-
-    number: int
-    matches: tuple[BranchMatches | None, ...]
 
 
 class Engine:
@@ -108,7 +92,7 @@ class Engine:
         self._reader = reader
         self._reports = reports
         self._layouts = [
-            _layout(with_partition(branch), tree, reports, reader)
+            _layout(branch.with_partition(), tree, reports, reader)
             for branch, tree in zip(branches, trees, strict=True)
         ]
         self.layout = (
@@ -152,7 +136,7 @@ class Engine:
         Parameters
         ----------
         batch : EventStream or None
-            None for no events.
+            None for no events, at the end.
         first_position : int
             Of the batch's first event.
         ended : bool
@@ -164,8 +148,6 @@ class Engine:
             If more would have to be stored, or a Kleene set has more subsets than can be counted.
         """
         if batch is None:
-            if not ended:
-                return Found(0, self._matches([np.empty((self.layout.columns, 0), np.int64)]))
             leaves = len(self.layout.leaves)
             events = np.empty((3 if self.layout.ranks else 2, 0), np.int64)
             starts, value_starts = np.zeros(leaves + 1, np.int64), np.zeros(leaves, np.int64)

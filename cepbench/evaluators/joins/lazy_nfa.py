@@ -12,10 +12,19 @@ keeps it until its window ends. Matches are the same.
 from __future__ import annotations
 
 from cepbench.errors import EvaluationError
-from cepbench.plans.model import OrderPlan, Tree, TreePlan, leaves
+from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.plans.model import Plan
+from cepbench.plans.tree import Tree, leaves, left_deep
 
 
-def chain(plan: OrderPlan | TreePlan) -> Tree:
+def open_lazy_nfa(task: Task) -> JoinRun:
+    """Run the chains of states that the plan's parts are, if they are chains."""
+    assert task.plan is not None
+    return JoinRun(task, [chain(part) for part in task.plan.parts])
+
+
+def chain(plan: Plan) -> Tree[str]:
     """The chain of states as a left-deep tree: each state on the left, a buffer on the right.
 
     Raises
@@ -26,18 +35,30 @@ def chain(plan: OrderPlan | TreePlan) -> Tree:
     order: list[str] = []
     tree = plan.tree
     while isinstance(tree, tuple):
-        left, right = tree
-        if isinstance(left, tuple) and isinstance(right, tuple):
+        # Of two single events the left one comes first in the order.
+        before, buffer = reversed(tree) if isinstance(tree[1], tuple) else tree
+        if isinstance(buffer, tuple):
             raise EvaluationError(
                 f"the lazy NFA takes up one event at a time, but this plan joins "
-                f"({', '.join(leaves(left))}) with ({', '.join(leaves(right))}); "
+                f"({', '.join(leaves(tree[0]))}) with ({', '.join(leaves(tree[1]))}); "
                 'use evaluator="tree", or an order plan'
             )
-        if isinstance(left, tuple):
-            tree, buffer = left, right
-        else:
-            # Of two single events the left one comes first in the order.
-            tree, buffer = (right, left) if isinstance(right, tuple) else (left, right)
         order.append(buffer)
+        tree = before
     order.append(tree)
-    return OrderPlan(order[::-1]).tree
+    return left_deep(order[::-1])
+
+
+LAZY_NFA = Evaluator(
+    "lazy-nfa",
+    open_lazy_nfa,
+    kinds=("order",),
+    some_kinds=("tree",),
+    check_plan=chain,
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "nesting"),
+    strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
+    latency=True,
+    node_times=True,
+    snapshots=True,
+    source="[kolchinsky2018]_, section 2.2",
+)

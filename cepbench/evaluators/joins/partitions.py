@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations
-
 import numpy as np
 
-from cepbench.patterns.model import Attribute, Clause, Comparison, Kind, Pattern
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
-
-
-def with_partition(pattern: Pattern) -> Pattern:
-    """The pattern with its partition's attribute equal everywhere, if it has such a strategy.
-
-    Of the events in a match any two are compared, so that each join leaves out what it can. What
-    [kolchinsky2018]_, section 5.2, says of the partition is thereby an ordinary condition.
-    """
-    name = pattern.strategy.attribute
-    if name is None:
-        return pattern
-    pairs = [
-        (Attribute(x, name), Attribute(y, name)) for x, y in combinations(pattern.positive_names, 2)
-    ]
-    pairs += [
-        (Attribute(v.name, name, "previous"), Attribute(v.name, name))
-        for v in pattern.positive
-        if v.kind is Kind.KLEENE
-    ]
-    if len(pattern.positive) == 1:
-        # Nothing to be equal to: what is missing differs from itself, and so is in no partition.
-        pairs += [(Attribute(x, name), Attribute(x, name)) for x in pattern.positive_names]
-    equal = tuple(Clause((Comparison("=", one, other),)) for one, other in pairs)
-    return replace(pattern, conditions=pattern.conditions + equal)
 
 
 class PartitionRanks:

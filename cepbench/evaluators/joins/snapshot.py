@@ -1,52 +1,18 @@
-"""A detector's state as plain arrays, and back; a digest over all of them is checked first."""
+"""The kernels' state of a plan's nodes; packed as plain arrays for a snapshot, and back."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cepbench import __version__
-from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import place_columns
-from cepbench.plans.model import OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.streams.parquet_files import write_in_one_step
-
-_VERSION = 4
-
-#: What a snapshot is made of: kinds of NumPy arrays whose bytes are their values.
-_KINDS = "biufU"
-
-_TAKE_ANOTHER = "restore another copy of it, or push the stream into a new detector"
 
 #: Rows that a node of a new detector has room for.
 _FIRST_ROOM = 1024
-
-#: What the header tells besides the version, and of which kind it is.
-_HEADER: dict[str, type | tuple[type, ...]] = {
-    "pattern": str,
-    "plan": dict,
-    "evaluator": str,
-    "output": str,
-    "partial_match_limit": int,
-    "position": int,
-    "first": (int, type(None)),
-    "last": (int, type(None)),
-    "matches": int,
-    "seconds": float,
-    "texts": list,
-    "latency": bool,
-    "node_times": bool,
-    "partitions": list,
-}
 
 
 @dataclass
@@ -119,160 +85,6 @@ def pack(nodes: np.ndarray, kept: NodeState) -> dict[str, np.ndarray]:
     }
 
 
-def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A snapshot: arrays, what it says of itself, and the digest of both."""
-    of_itself = {"version": _VERSION, "cepbench": __version__, **header}
-    # As bytes, for NumPy's texts take four of them for each character.
-    written = np.frombuffer(json.dumps(of_itself).encode(), np.uint8)
-    snapshot = {"header": written, **arrays}
-    return {**snapshot, "digest": digest_of(snapshot)}
-
-
-def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a snapshot says of itself, and its arrays, each read once, if the digest is theirs.
-
-    Raises
-    ------
-    SnapshotError
-        If it is no snapshot, cannot be read, is damaged, or is one of another version.
-    """
-    arrays = _read(snapshot)
-    if "header" not in arrays:
-        raise SnapshotError(
-            "this is no snapshot of a detector, for it has no header; give what "
-            "Detector.snapshot() returned, or the file that Detector.save(path) wrote to "
-            "Detector.load(path)"
-        )
-    digest = arrays.pop("digest", None)
-    if digest is None:
-        raise SnapshotError(
-            "the snapshot has no digest: it is no snapshot of a detector, lacks a part, or was "
-            f"taken by a cepbench before version {_VERSION} of the format; restore it with the "
-            "version that took it, or push the stream into a new detector"
-        )
-    due = digest_of(arrays)
-    if (digest.dtype.str, digest.shape) != (due.dtype.str, due.shape) or (digest != due).any():
-        raise SnapshotError(
-            "the snapshot is damaged: it is not what its digest was taken of (a bit or array "
-            f"changed, is missing or was added); {_TAKE_ANOTHER}"
-        )
-    return _header(arrays.pop("header")), arrays
-
-
-def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
-    """Write a snapshot so that it is there either whole or not at all.
-
-    Raises
-    ------
-    SnapshotError
-        If it cannot be written.
-    """
-
-    path = _path(path)
-
-    def write(unfinished: Path) -> None:
-        with unfinished.open("wb") as file:
-            np.savez(file, **snapshot)  # type: ignore[arg-type]
-
-    try:
-        write_in_one_step(path, write)
-    except (OSError, ValueError) as error:
-        raise SnapshotError(
-            f"the snapshot cannot be written to {path}: {_shown(error)}; give the path of a file "
-            "in a folder where there is room and you may write"
-        ) from error
-
-
-def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, as they are.
-
-    Raises
-    ------
-    SnapshotError
-        If they cannot be read.
-    """
-    path = _path(path)
-    try:
-        with path.open("rb") as file, np.load(file) as found:
-            return dict(found)
-    except FileNotFoundError:
-        raise SnapshotError(f"there is no snapshot {path}") from None
-    # Damaged files fail in zipfile, zlib, NumPy and in what these call, in a dozen ways.
-    except Exception as error:
-        raise SnapshotError(
-            f"{path} cannot be read as a snapshot ({_shown(error)}); {_TAKE_ANOTHER}"
-        ) from error
-
-
-def _path(given: Any) -> Path:
-    if not isinstance(given, str | os.PathLike):
-        raise SnapshotError(f"a snapshot is kept at the path of a file, not at {kind_of(given)}")
-    return Path(given)
-
-
-def _read(snapshot: Any) -> dict[str, np.ndarray]:
-    """Every array of a snapshot; of an open file these are read here, and not again."""
-    if not isinstance(snapshot, Mapping):
-        raise SnapshotError(
-            f"this is no snapshot of a detector, but {kind_of(snapshot)}; give the mapping "
-            "that Detector.snapshot() returned or numpy.load gave, or the path of a file to "
-            "Detector.load(path)"
-        )
-    arrays = {}
-    try:
-        for name in snapshot:
-            arrays[name] = snapshot[name]
-    # Damaged files fail in zipfile, zlib, NumPy and in what these call, in a dozen ways.
-    except Exception as error:
-        raise SnapshotError(
-            f"the snapshot is damaged: it cannot be read ({_shown(error)}); {_TAKE_ANOTHER}"
-        ) from error
-    for name, array in arrays.items():
-        if not isinstance(name, str) or not isinstance(array, np.ndarray):
-            raise SnapshotError(
-                f"this is no snapshot of a detector: {str(name)[:40]!r} is "
-                f"{type(array).__name__}, no array"
-            )
-        if array.dtype.kind not in _KINDS or not array.dtype.itemsize:
-            raise SnapshotError(
-                f"this is no snapshot of a detector: {name[:40]!r} is an array of "
-                f"{str(array.dtype)[:40]}, which snapshots do not have"
-            )
-    return arrays
-
-
-def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """BLAKE2b over the names, types, shapes and values of arrays, whatever their order."""
-    taken = hashlib.blake2b(digest_size=32)
-    for name in sorted(arrays):
-        array = arrays[name]
-        # Lengths of what follows are in it, so that no two snapshots are the same bytes.
-        taken.update(json.dumps([name, array.dtype.str, array.shape]).encode() + b"\n")
-        taken.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return np.frombuffer(taken.digest(), np.uint8)
-
-
-def _header(written: np.ndarray) -> dict[str, Any]:
-    try:
-        header = json.loads(written.tobytes())
-        number, taken_by = header["version"], header["cepbench"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise SnapshotError(f"this is no snapshot of a detector: {_shown(error)}") from error
-    if number != _VERSION:
-        raise SnapshotError(
-            f"the snapshot has version {number}, this cepbench reads {_VERSION}; "
-            f"restore it with the version that took it, cepbench {taken_by}"
-        )
-    for key, kind in _HEADER.items():
-        if not isinstance(header.get(key, Ellipsis), kind):
-            raise SnapshotError(f"the snapshot is damaged: its header has no usable {key!r}")
-    return dict(header)
-
-
-def _shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
-
-
 def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> NodeState:
     """The kernels' state from a snapshot of a detector with this plan.
 
@@ -311,29 +123,3 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> NodeState:
     place_columns(nodes, kept.state, tables.INT_OFFSET, tables.INTS)
     place_columns(nodes, kept.state, tables.FLOAT_OFFSET, tables.FLOATS)
     return kept
-
-
-def plan_to_json(plan: Plan | UnionPlan) -> dict[str, Any]:
-    """A plan's kind and shape, for a snapshot's header."""
-    if isinstance(plan, UnionPlan):
-        return {"kind": "union", "shape": [plan_to_json(part) for part in plan.parts]}
-    return {"kind": plan.kind, "shape": plan.order if isinstance(plan, OrderPlan) else plan.tree}
-
-
-def plan_from_json(described: Mapping[str, Any]) -> Plan | UnionPlan:
-    """The plan that :func:`plan_to_json` was given.
-
-    Raises
-    ------
-    SnapshotError, PlanError
-        If it describes no plan.
-    """
-
-    match described:
-        case {"kind": "order", "shape": list() as order}:
-            return OrderPlan(order)
-        case {"kind": "tree", "shape": shape}:
-            return TreePlan(shape)
-        case {"kind": "union", "shape": list() as parts}:
-            return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
-    raise SnapshotError(f"the snapshot is damaged: {described!r} is no plan")

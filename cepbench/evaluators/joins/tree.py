@@ -10,9 +10,24 @@ columns. Matches are the same.
 
 from __future__ import annotations
 
-from cepbench.plans.model import OrderPlan, Tree, TreePlan
+from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.protocol import Evaluator, Task
 
 
-def tree_of_instances(plan: OrderPlan | TreePlan) -> Tree:
-    """The tree along which instances are combined; an order plan is a left-deep one."""
-    return plan.tree
+def open_tree(task: Task) -> JoinRun:
+    """Run the trees of the plan as they are; an order plan is a left-deep one."""
+    assert task.plan is not None
+    return JoinRun(task, [part.tree for part in task.plan.parts])
+
+
+TREE = Evaluator(
+    "tree",
+    open_tree,
+    kinds=("tree", "order"),
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "nesting"),
+    strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
+    latency=True,
+    node_times=True,
+    snapshots=True,
+    source="[kolchinsky2018]_, section 2.3",
+)

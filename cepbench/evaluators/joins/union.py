@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cepbench.errors import SnapshotError
-from cepbench.evaluators.matches import BranchMatches, joined, matches_of_rows
+from cepbench.evaluators.matches import BranchMatches, Found, joined, matches_of_rows
 from cepbench.patterns.model import Pattern
-
-if TYPE_CHECKING:
-    from cepbench.evaluators.joins.engine import Found
 
 _NO_TIMES = np.empty(0, np.int64)
 
@@ -153,12 +149,8 @@ class Union:
         """Whether a branch's matches have to be seen, even where they are only counted."""
         return any(number in twins.branches for twins in self._twins)
 
-    def of(
-        self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool
-    ) -> tuple[int, list[BranchMatches | None]]:
+    def of(self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool) -> Found:
         """The number of matches, and those of each branch, as far as they are known.
-
-        None stands for the matches of a branch that are only counted.
 
         Parameters
         ----------
@@ -173,7 +165,7 @@ class Union:
         """
         matches = [matches for part in found for matches in part.matches]
         if not self._twins:
-            return sum(part.number for part in found), matches
+            return Found(sum(part.number for part in found), tuple(matches))
         if any(twins.keeps for twins in self._twins):
             self._times = np.concatenate((self._times, times))
         last = int(times[-1]) if len(times) else None
@@ -194,7 +186,7 @@ class Union:
             part.number if kept is None else len(kept)
             for part, kept in zip(found, matches, strict=True)
         )
-        return number, matches
+        return Found(number, tuple(matches))
 
     def packed(self) -> np.ndarray:
         """What must be known to go on, for a snapshot."""

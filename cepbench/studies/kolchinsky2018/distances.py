@@ -7,19 +7,18 @@ try, and against the optimum where a generator that is exact can give it.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_by
-from cepbench.analysis.summary import RESAMPLES, geometric_mean, with_interval
+from cepbench.analysis.averages import GEOMETRIC_MEAN, MEDIAN, RESAMPLES, WORST_CASE, averages
+from cepbench.analysis.common_patterns import common_rows, only_finite
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.patterns.model import quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import OPTIMAL, TOLERANCE
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, large_patterns
 from cepbench.sweeps.cells import OK
@@ -28,8 +27,12 @@ from cepbench.sweeps.workload import PatternSpec
 #: Every size up to the limit of dynamic programming, then far beyond it.
 SIZES = (*range(3, 25), 50, 100, 200)
 
-#: Name of a statistic -> how it is taken over the patterns of a size.
-_DISTANCES: dict[str, Callable[..., Any]] = {"geometric mean": geometric_mean, "worst case": np.max}
+#: Metric → statistics over the patterns of a size.
+_SUMMARISED = {
+    "normalized": {"geometric mean": GEOMETRIC_MEAN},
+    "search_seconds": {"median": MEDIAN},
+    "distance": {"geometric mean": GEOMETRIC_MEAN, "worst case": WORST_CASE},
+}
 
 
 def extended_patterns(
@@ -90,7 +93,7 @@ def extended_patterns(
             )
             continue
         for number in range(patterns):
-            rng = np.random.default_rng([seed, zlib.crc32(shape.encode()), size, number])
+            rng = rng_for(seed, shape, size, number)
             cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed, window))
     return cases
 
@@ -152,35 +155,12 @@ def distance_summary(
         ``distance`` (geometric mean, worst case).
     """
     rows = []
-    wanted: list[tuple[str, str, Callable[..., Any]]] = [
-        ("normalized", "geometric mean", geometric_mean),
-        ("search_seconds", "median", np.median),
-        *(("distance", name, average) for name, average in _DISTANCES.items()),
-    ]
-    by = ["pattern_set", "size", "generator", "plan_kind"]
-    costs = costs.reset_index(drop=True)
-    common = {
-        metric: common_by(costs, metric, ["pattern_set", "size"], ["generator", "plan_kind"])
-        for metric in dict.fromkeys(metric for metric, _, _ in wanted)
-    }
-    for key, group in costs.groupby(by, sort=False):
-        for metric, statistic, average in wanted:
-            its = common[metric].loc[group.index]
-            values = group.loc[its["counted"], metric].to_numpy(float)
-            found = with_interval(values, average, seed, resamples, *key[:2], metric)
-            if statistic == "worst case":
-                found |= {"low": found["value"], "high": found["value"]}
-            rows.append(
-                {
-                    **dict(zip(by, key, strict=True)),
-                    "metric": metric,
-                    "statistic": statistic,
-                    **found,
-                    "patterns": len(values),
-                    "left_out": int(its["left_out"].iloc[0]),
-                    "missing": int(its["missing"].iloc[0]),
-                }
-            )
+    groups = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
+    for (pattern_set, size), group in groups:
+        rows += averages(
+            group, ["generator", "plan_kind"], _SUMMARISED,
+            group={"pattern_set": pattern_set, "size": size}, seed=seed, resamples=resamples,
+        )  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -205,29 +185,29 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
         whose least cost is known) and ``largest`` (size of the largest pattern with a plan, least
         cost known or not). Generators of one kind are in the order of the geometric mean.
     """
-    costs = costs.reset_index(drop=True)
-    common = common_by(costs, "log_distance", ["pattern_set", "plan_kind"], ["generator"])
     rows = []
-    known = costs[costs["log_distance"].notna()].groupby(["pattern_set", "plan_kind"])["pattern_id"]
-    least_known = known.nunique()
-    for key, group in costs.groupby(["pattern_set", "plan_kind", "generator"], sort=False):
-        own = group[common.loc[group.index, "counted"]]
-        distances = own["log_distance"].to_numpy(float)
-        made = group[group["status"] == OK]
-        rows.append(
-            {
-                "pattern_set": key[0],
-                "plan_kind": key[1],
-                "generator": key[2],
-                "geometric_mean": math.exp(distances.mean()) if len(own) else math.nan,
-                "worst_case": math.exp(distances.max()) if len(own) else math.nan,
-                "optimal": float(own["is_optimal"].mean()) if len(own) else math.nan,
-                "patterns": len(own),
-                "plans_made": int(group["log_distance"].notna().sum()),
-                "least_known": int(least_known.get(key[:2], 0)),
-                "largest": int(made["size"].max()) if len(made) else pd.NA,
-            }
-        )
+    kinds = only_finite(costs, ["log_distance"]).groupby(["pattern_set", "plan_kind"], sort=False)
+    for (pattern_set, kind), every in kinds:
+        known = every["log_distance"].notna()
+        counted = common_rows(every, known.to_numpy(), ["generator"])["counted"]
+        for generator, group in every.groupby("generator", sort=False):
+            own = group[counted[group.index]]
+            distances = own["log_distance"].to_numpy(float)
+            made = group[group["status"] == OK]
+            rows.append(
+                {
+                    "pattern_set": pattern_set,
+                    "plan_kind": kind,
+                    "generator": generator,
+                    "geometric_mean": math.exp(distances.mean()) if len(own) else math.nan,
+                    "worst_case": math.exp(distances.max()) if len(own) else math.nan,
+                    "optimal": float(own["is_optimal"].mean()) if len(own) else math.nan,
+                    "patterns": len(own),
+                    "plans_made": int(group["log_distance"].notna().sum()),
+                    "least_known": every.loc[known, "pattern_id"].nunique(),
+                    "largest": int(made["size"].max()) if len(made) else pd.NA,
+                }
+            )
     table = pd.DataFrame(rows).sort_values(
         ["pattern_set", "plan_kind", "geometric_mean"],
         key=lambda column: column if column.name != "pattern_set" else _ranks(column),

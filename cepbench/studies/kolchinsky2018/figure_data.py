@@ -6,19 +6,12 @@ Figure 7 those of :mod:`cepbench.studies.kolchinsky2018.planning`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_by
-from cepbench.analysis.summary import (
-    RESAMPLES,
-    geometric_mean,
-    per_pattern,
-    with_interval,
-)
+from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
+from cepbench.analysis.common_patterns import only_finite
+from cepbench.analysis.summary import per_pattern
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import OK
 
@@ -118,38 +111,22 @@ def latency_points(
     Source: [kolchinsky2018]_, section 6.3, Figure 8.
     """
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
-    observed = per_pattern(results, list(metrics.values()))
+    observed = only_finite(per_pattern(results, [*metrics.values()]), metrics.values())
     run = ["generator", "plan_kind", "evaluator", "alpha"]
-    common = {metric: common_by(observed, metric, [], run) for metric in metrics.values()}
-    rows = []
-    for key, group in observed.groupby(run, sort=False):
-        for statistic, average in _AVERAGES.items():
-            row = {**dict(zip(run, key, strict=True)), "statistic": statistic}
-            for name, metric in metrics.items():
-                values = group.loc[common[metric].loc[group.index, "counted"], metric].to_numpy(
-                    float
-                )
-                found = with_interval(values, average, seed, resamples, metric)
-                row |= {
-                    name: found["value"],
-                    f"{name}_low": found["low"],
-                    f"{name}_high": found["high"],
-                    f"{name}_patterns": len(values),
-                }
-            its = common["events_per_second"].loc[group.index]
-            rows.append(
-                {
-                    **row,
-                    "patterns": row["throughput_patterns"],
-                    "left_out": int(its["left_out"].iloc[0]),
-                    "missing": int(its["missing"].iloc[0]),
-                }
-            )
-    return pd.DataFrame(rows)
+    rows = averages(
+        observed, run, dict.fromkeys(metrics.values(), _AVERAGES), group={}, seed=seed,
+        resamples=resamples,
+    )  # fmt: skip
+    long = pd.DataFrame(rows)
+    found = long.drop_duplicates([*run, "statistic"])[[*run, "statistic"]]
+    for name, metric in metrics.items():
+        its = long[long["metric"] == metric]
+        columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high",
+                   "patterns": f"{name}_patterns"}  # fmt: skip
+        its = its[[*run, "statistic", *columns]].rename(columns=columns)
+        found = found.merge(its, on=[*run, "statistic"], how="left")
+    counts = long.loc[long["metric"] == metrics["throughput"], ["patterns", "left_out", "missing"]]
+    return pd.concat([found, counts.reset_index(drop=True)], axis=1)
 
 
-_AVERAGES: dict[str, Callable[..., Any]] = {
-    "mean": np.mean,
-    "geometric mean": geometric_mean,
-    "median": np.median,
-}
+_AVERAGES = {"mean": MEAN, "geometric mean": GEOMETRIC_MEAN, "median": MEDIAN}

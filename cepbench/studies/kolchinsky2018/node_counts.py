@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.errors import ExperimentError
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT, Detector
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import Pattern, Structure, Variable
 from cepbench.planners.generate import plan
 from cepbench.statistics.model import Statistics
@@ -129,14 +130,14 @@ def count_node(
     found, lives = 0, 0
     uses = np.zeros(len(events), dtype=np.int64)
     for batch in events.batches(_BATCH):
-        parts, number = detector.advance(batch)
-        found += number
-        for matches in parts:
+        complete = detector.take(batch)
+        found += complete.number
+        for matches in detector.in_branches([complete]):
             spans = (
                 events.timestamps[matches.last_positions()]
                 - events.timestamps[matches.first_positions()]
             )
-            lives += number * window - int(spans.sum())
+            lives += complete.number * window - int(spans.sum())
             for column in matches.columns:
                 if isinstance(column, np.ndarray):
                     uses += np.bincount(column, minlength=len(events))

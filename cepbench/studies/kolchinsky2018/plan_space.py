@@ -16,6 +16,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.plans.kinds import indices_of
 from cepbench.plans.model import OrderPlan, Plan, TreePlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
@@ -107,8 +108,8 @@ def time_every_plan(
     plans += [TreePlan(tree) for tree in all_trees(names)]
     rows: list[dict[str, Any]] = []
     for each in plans:
-        indices = _indices(each.order if isinstance(each, OrderPlan) else each.tree, names)
-        row: dict[str, Any] = {"plan_kind": each.kind, "plan": _written(each)}
+        indices = indices_of(each, names)
+        row: dict[str, Any] = {"plan_kind": each.kind, "plan": each.text}
         for column, (reading, model) in COSTS.items():
             cost = COST_MODELS[f"{each.kind}-{model}"].log_cost(problems[reading], indices)
             row[column] = math.exp(cost)
@@ -167,23 +168,10 @@ def regrets(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _indices(node: Any, names: Sequence[str]) -> Any:
-    if isinstance(node, str):
-        return names.index(node)
-    return type(node)(_indices(child, names) for child in node)
-
-
-def _shape(made: Any) -> Any:
+def _shape(made: Plan) -> Any:
     """Equal for plans that join the same, whichever child of a node is written first."""
 
     def unordered(tree: Any) -> Any:
         return tree if isinstance(tree, str) else frozenset(map(unordered, tree))
 
     return tuple(made.order) if isinstance(made, OrderPlan) else unordered(made.tree)
-
-
-def _written(made: Plan) -> str:
-    def bracketed(tree: Any) -> str:
-        return tree if isinstance(tree, str) else f"({bracketed(tree[0])} {bracketed(tree[1])})"
-
-    return " ".join(made.order) if isinstance(made, OrderPlan) else bracketed(made.tree)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,13 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_by
-from cepbench.analysis.summary import RESAMPLES, geometric_mean, with_interval
+from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
+from cepbench.analysis.common_patterns import only_finite
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
@@ -140,7 +140,7 @@ def large_patterns(
     cases = []
     for spec in specs:
         pattern = spec.pattern
-        rng = np.random.default_rng([seed, zlib.crc32(spec.pattern_id.encode())])
+        rng = rng_for(seed, spec.pattern_id)
         drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
         statistics = Statistics(
             cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables},
@@ -264,44 +264,21 @@ def planning_summary(
         failed at or had no time for, and another planned). Sizes without any plan have rows
         without values.
     """
-    costs = costs.reset_index(drop=True)
-    planned = costs.assign(
-        **{name: costs[name].where(costs["status"] == OK) for name in _SUMMARISED}
-    )
-    common = {
-        name: common_by(planned, name, ["size"], ["generator", "plan_kind"]) for name in _SUMMARISED
-    }
+    planned = only_finite(costs, _SUMMARISED)
+    for name in _SUMMARISED:
+        planned[name] = planned[name].where(planned["status"] == OK)
     rows = []
-    for (size, generator, plans), group in costs.groupby(
-        ["size", "generator", "plan_kind"], sort=False
-    ):
-        for metric in _SUMMARISED:
-            its = common[metric].loc[group.index]
-            values = group.loc[its["counted"], metric].to_numpy(float)
-            for statistic, average in _AVERAGES.items():
-                found = with_interval(values, average, seed, resamples, size, metric)
-                rows.append(
-                    {
-                        "size": size,
-                        "generator": generator,
-                        "plan_kind": plans,
-                        "metric": metric,
-                        "statistic": statistic,
-                        **found,
-                        "patterns": len(values),
-                        "left_out": int(its["left_out"].iloc[0]),
-                        "missing": int(its["missing"].iloc[0]),
-                    }
-                )
+    # Numbers of NumPy, since a group's name seeds its intervals as it is written.
+    for size in planned["size"].to_numpy(np.int64)[~planned["size"].duplicated()]:
+        rows += averages(
+            planned[planned["size"] == size], ["generator", "plan_kind"], _SUMMARISED,
+            group={"size": size}, seed=seed, resamples=resamples,
+        )  # fmt: skip
     return pd.DataFrame(rows)
 
 
-_SUMMARISED = ("normalized", "plan_seconds")
-_AVERAGES: dict[str, Callable[..., Any]] = {
-    "mean": np.mean,
-    "median": np.median,
-    "geometric mean": geometric_mean,
-}
+_AVERAGES = {"mean": MEAN, "median": MEDIAN, "geometric mean": GEOMETRIC_MEAN}
+_SUMMARISED = {"normalized": _AVERAGES, "plan_seconds": _AVERAGES}
 
 
 class _Budget:

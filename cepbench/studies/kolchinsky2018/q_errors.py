@@ -23,7 +23,7 @@ from cepbench.errors import (
     PlanningRefusedError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.detector import PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator

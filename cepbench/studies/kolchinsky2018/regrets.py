@@ -5,15 +5,14 @@ Sums up the tables of :mod:`cepbench.studies.kolchinsky2018.robustness`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.common_patterns import common_by
-from cepbench.analysis.summary import RESAMPLES, with_interval
+from cepbench.analysis.averages import RESAMPLES, Statistic, averages
+from cepbench.analysis.common_patterns import only_finite
 from cepbench.sweeps.cells import OK
 
 #: The statistics of a distribution, in rising order.
@@ -66,35 +65,11 @@ def regret_summary(
         ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
         value of and another has.
     """
-    table = table.reset_index(drop=True)
-    common = {
-        metric: common_by(table, metric, [], ["plan_kind", "generator", "factor"])
-        for metric in metrics
-    }
-    rows = []
-    for key, group in table.groupby(["plan_kind", "generator", "factor"], sort=False):
-        for metric in metrics:
-            its = common[metric].loc[group.index]
-            whole = _by_pattern(group[its["counted"]], metric)
-            for statistic, average in _AVERAGES.items():
-                if statistic == "worst case":
-                    worst = float(average(whole)) if len(whole) else math.nan
-                    found = dict.fromkeys(("value", "low", "high"), worst)
-                else:
-                    found = with_interval(whole, average, seed, resamples, key[2], metric)
-                rows.append(
-                    {
-                        "generator": key[1],
-                        "plan_kind": key[0],
-                        "factor": float(group["factor"].iloc[0]),
-                        "metric": metric,
-                        "statistic": statistic,
-                        **found,
-                        "patterns": len(whole),
-                        "left_out": int(its["left_out"].iloc[0]),
-                        "missing": int(its["missing"].iloc[0]),
-                    }
-                )
+    rows = averages(
+        only_finite(table, metrics), ["generator", "plan_kind", "factor"],
+        dict.fromkeys(metrics, _STATISTICS), group={}, seeded_by=["factor"], values=_by_pattern,
+        seed=seed, resamples=resamples,
+    )  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -364,9 +339,9 @@ def _geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
     return np.exp(np.log(_flat(values, axis)).mean(axis=axis))
 
 
-_AVERAGES: dict[str, Callable[..., Any]] = {
-    "geometric mean": _geometric_mean,
-    "median": _percentile(0.5),
-    "90th percentile": _percentile(_SHARE),
-    "worst case": _percentile(1.0),
+_STATISTICS = {
+    "geometric mean": Statistic(_geometric_mean),
+    "median": Statistic(_percentile(0.5)),
+    "90th percentile": Statistic(_percentile(_SHARE)),
+    "worst case": Statistic(_percentile(1.0), has_interval=False),
 }

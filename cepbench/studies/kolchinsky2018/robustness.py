@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +21,14 @@ from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
-from cepbench.plans.model import OrderPlan
+from cepbench.plans.kinds import indices_of
+from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.planning import PlanningCase
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
-from cepbench.sweeps.measure import load_kernels, measure_pattern, plan_text
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import load_kernels, measure_pattern
 from cepbench.sweeps.store import read_results
 from cepbench.sweeps.workload import PatternSpec
 
@@ -269,7 +270,7 @@ def _attempts(
     problems = {(1.0, 0): right}
     for factor in factors:
         for draw in range(draws):
-            rng = np.random.default_rng([seed, zlib.crc32(case.spec.pattern_id.encode()), draw])
+            rng = rng_for(seed, case.spec.pattern_id, draw)
             wrong = wrong_statistics(case.statistics, factor, rng)
             problems[float(factor), draw] = PlanningProblem.from_pattern(pattern, wrong)
     least = {
@@ -315,20 +316,9 @@ def _attempt(
         return _Attempt(REFUSED, str(error))
     except Exception as error:  # a broken generator is a row; the others go on
         return _Attempt(ERROR, f"{type(error).__name__}: {error}")
-    places = {name: place for place, name in enumerate(right.names)}
-    if isinstance(plan, OrderPlan):
-        indices: Any = [places[name] for name in plan.order]
-        log_cost = right.log_order_cost(indices)
-    else:
-        indices = _indexed(plan.tree, places)
-        log_cost = right.log_tree_cost(indices)
-    return _Attempt(OK, None, indices, plan_text(plan), log_cost)
-
-
-def _indexed(tree: Any, places: dict[str, int]) -> Any:
-    if isinstance(tree, str):
-        return places[tree]
-    return tuple(_indexed(node, places) for node in tree)
+    indices = indices_of(plan, right.names)
+    log_cost = (right.log_order_cost if plan.kind == "order" else right.log_tree_cost)(indices)
+    return _Attempt(OK, None, indices, plan.text, log_cost)
 
 
 def _exp(logarithm: float) -> float:
@@ -355,11 +345,8 @@ def _measured(
     columns = ["plan_kind", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
     if not plans:
         return pd.DataFrame(columns=columns)
-    runs = pd.DataFrame(
-        measure_pattern(
-            case.spec, stream, case.statistics, plans, repetitions=repetitions, seed=seed
-        )
-    )
+    grid = Grid(generators=plans, repetitions=repetitions, seed=seed)
+    runs = pd.DataFrame(measure_pattern(case.spec, stream, case.statistics, grid))
     for name in (*_MEASURED, "matches"):
         runs[name] = pd.to_numeric(runs[name]).astype(float) if name in runs else math.nan
     if runs["matches"].dropna().nunique() > 1:

@@ -7,13 +7,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cepbench.spark.generate import generate_nasdaq_style
-from cepbench.sweeps.sweep_file import Sweep, data_path
+from cepbench.sweeps.sweep_file import Sweep, data_paths
 
 
 def sweep_data(
     spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
-) -> Path:
-    """Where the data of a sweep lies, made first if it is a stream to generate.
+) -> dict[str, Path]:
+    """Where the data of each stream of a sweep lies, generated first if it is not there.
 
     Parameters
     ----------
@@ -26,23 +26,12 @@ def sweep_data(
 
     Returns
     -------
-    Path
-        Of Parquet. A relative path in a sweep file is meant from the working directory or, if
-        there is nothing, from the folder of the file.
-
-    Raises
-    ------
-    DatasetError
-        If there is no such data set or path, it cannot be made, or it is no Parquet.
+    dict of str to Path
+        As :func:`cepbench.sweeps.sweep_file.data_paths`, with the errors that it raises.
     """
-    path = data_path(sweep, root)
-    if sweep.stream is not None:
-        generate_nasdaq_style(
-            spark,
-            path,
-            identifiers=sweep.stream["identifiers"],
-            days=sweep.stream["days"],
-            seed=sweep.seed,
-            progress=progress,
-        )
-    return path
+    found = data_paths(sweep, root)
+    for name, data in sweep.data.items():
+        if not isinstance(data, str):
+            parameters = {"seed": sweep.seed, **data}
+            generate_nasdaq_style(spark, found[name], progress=progress, **parameters)
+    return found

@@ -8,15 +8,14 @@ import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pyspark.sql import SparkSession
 
+from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import GROUP, measure_statistics
-from cepbench.statistics.model import Statistics
-from cepbench.sweeps.configuration import SweepConfig, identity_of
+from cepbench.spark.statistics import GROUP
+from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.estimate import (
     Timing,
     choose_sample,
@@ -27,16 +26,17 @@ from cepbench.sweeps.estimate import (
 )
 from cepbench.sweeps.on_spark.job import (
     SweepJob,
+    Task,
     cardinalities_of,
-    of_own_types,
+    measured_statistics,
+    most_of,
     own_stream,
     pickled,
     resolved,
     workload_of,
 )
-from cepbench.sweeps.store import ResultsStore, write_whole
+from cepbench.sweeps.store import ResultsStore, of_stream
 from cepbench.sweeps.warm_up import compile_kernels
-from cepbench.sweeps.workload import PatternSpec
 
 
 def estimate_sweep(
@@ -46,7 +46,7 @@ def estimate_sweep(
 
     A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
     a time as there are cores. The result is kept in the folder of the sweep; if there is one
-    already it is returned. Users' own generators, if the configuration names none, are measured
+    already it is returned. User-defined generators, if the configuration names none, are measured
     beside the sweep and are not in its estimate.
 
     Parameters
@@ -74,25 +74,29 @@ def estimate_sweep(
         found = read_estimate(store.path)
         if found is not None:
             return found
-        cardinalities = store.kept("cardinalities", lambda: cardinalities_of(spark, config))
+        cardinalities = {
+            stream: store.kept(
+                of_stream("cardinalities", stream), partial(cardinalities_of, spark, config, data)
+            )
+            for stream, data in config.data_of.items()
+        }
         specs = workload_of(config, cardinalities)
-        sample = choose_sample(specs, cardinalities, seed=config.seed)
+        sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
+        sampled = [each.spec for each in sample]
         began = time.perf_counter()
-        statistics = measure_statistics(
-            spark,
-            config.data,
-            {each.spec.pattern_id: each.spec.pattern for each in sample},
-            seed=config.seed,
-            progress=progress,
-        )
+        tasks = []
+        for stream, data in config.data_of.items():
+            statistics = measured_statistics(spark, config, data, sampled, progress=progress)
+            tasks += [Task.of(config, spec, stream, statistics) for spec in sampled]
         groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
         measuring = cores * (time.perf_counter() - began) * groups
         compile_kernels()
-        job = SweepJob(config, json.dumps(identity), store.path.resolve(), pickled(generators))
-        tasks = [(each.spec, statistics[each.spec.pattern_id].to_dict()) for each in sample]
+        parts = pickled(generators, evaluators_of(config))
+        job = SweepJob(config, json.dumps(identity), store.path.resolve(), parts)
         kept = store.path / "estimate"
         kept.mkdir(exist_ok=True)
-        timings = run_job(
+        timings: dict[str, Timing] = {}
+        for timing in run_job(
             spark,
             partial(_time_one, job, kept),
             tasks,
@@ -101,29 +105,26 @@ def estimate_sweep(
             partitions=len(tasks),
             finished=lambda: sum(1 for _ in kept.glob("*.json")),
             progress=progress,
+        ):
+            known = timings.get(timing.pattern_id)
+            timings[timing.pattern_id] = timing if known is None else known + timing
+        table = estimate_table(
+            sample, list(timings.values()), cores, measuring=measuring, seed=config.seed
         )
-        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
         write_estimate(store.path, table)
     return table
 
 
-def _time_one(job: SweepJob, kept: Path, task: tuple[PatternSpec, dict[str, Any]]) -> Timing:
+def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
     """Time one sampled pattern, unless a killed estimate did; in a Spark worker."""
-    spec, statistics = task
-    path = kept / f"{spec.pattern_id}.json"
+    spec = task.spec
+    path = kept / f"{of_stream(spec.pattern_id, task.stream)}.json"
     if path.exists():
         return Timing(**json.loads(path.read_text(encoding="utf-8")))
-    pattern = spec.pattern
     began = time.process_time()
-    stream = own_stream(job.config.data, pattern)
+    stream = own_stream(job.config.data_of[task.stream], spec.pattern)
     reading = time.process_time() - began
-    timing = time_pattern(
-        spec,
-        stream,
-        of_own_types(Statistics.from_dict(statistics), pattern),
-        job.plan_generators(),
-        job.config,
-        reading=reading,
-    )
-    write_whole(path, json.dumps(asdict(timing)).encode())
+    timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(asdict(timing)), encoding="utf-8")
     return timing

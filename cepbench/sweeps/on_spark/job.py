@@ -1,4 +1,4 @@
-"""A sweep as a Spark job: one task measures all plan generators on one pattern.
+"""A sweep as a Spark job: one task measures all plan generators on one pattern and stream.
 
 Runs on any Spark master whose workers see the folder of results and the data under the same paths
 (``local[*]`` does by itself; on a cluster use a shared file system) and have cepbench installed.
@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError, ExperimentError
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import add_evaluator
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
@@ -34,18 +36,20 @@ from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
-from cepbench.sweeps.configuration import SweepConfig, identity_of
-from cepbench.sweeps.measure import cells_of, measure_pattern
+from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.store import (
     Journal,
     ResultsStore,
     count_rows,
     journal_path,
+    of_stream,
     read_kept,
     rows_of,
 )
 from cepbench.sweeps.user_parts import own_folder, read_with_own
-from cepbench.sweeps.user_patterns import OWN, own_specs
+from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.sweeps.workload import PatternSpec, draw_workload
 
@@ -57,12 +61,39 @@ class SweepJob:
     config: SweepConfig
     configuration: str
     folder: Path
-    generators: bytes
+    parts: bytes
     beside: Path | None = None
 
-    def plan_generators(self) -> list[PlanGenerator | str]:
-        """In a worker: the plan generators, cepbench's own by name."""
-        return list(cloudpickle.loads(self.generators))
+    def grid(self) -> Grid:
+        """In a worker: the cells of each pattern; registers user-defined evaluators."""
+        generators, evaluators = cloudpickle.loads(self.parts)
+        for entry in evaluators:
+            add_evaluator(entry)
+        return self.config.grid(generators)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One pattern on one stream, and its statistics by window as they are kept."""
+
+    spec: PatternSpec
+    stream: str
+    statistics: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls, config: SweepConfig, spec: PatternSpec, stream: str, statistics: Mapping[str, Any]
+    ) -> Self:
+        """With what :func:`measured_statistics` has of the pattern."""
+        windows = config.windows or ("",)
+        return cls(spec, stream, {w: statistics[_measured_name(spec, w)] for w in windows})
+
+    def measured(self) -> dict[str, Statistics]:
+        """Statistics of the stream that the pattern runs on: the events of its own types."""
+        return {
+            window: of_own_types(Statistics.from_dict(found), self.spec.pattern)
+            for window, found in self.statistics.items()
+        }
 
 
 def run_sweep(
@@ -73,7 +104,7 @@ def run_sweep(
     own: Sequence[str] | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Measure a workload, or go on where an earlier, killed run of the same sweep stopped.
+    """Measure a workload, or resume an earlier, killed run of the same sweep.
 
     Draws the patterns, measures their statistics, then measures all plan generators on each
     pattern. Every finished row is on the disk at once, so a killed sweep loses none of them and
@@ -88,7 +119,7 @@ def run_sweep(
     path : path
         Folder of results, on a file system that all workers share.
     own : sequence of str, optional
-        Users' plan generators that are measured on the same patterns beside those of the
+        User-defined plan generators that are measured on the same patterns beside those of the
         configuration, each in a folder within that of the sweep: what has been measured stays.
         By default all that are registered if the configuration names no generators, else none.
     progress : bool
@@ -140,7 +171,7 @@ def finished_results(
     """
     results = read_with_own(path, own)
     check_agreement(results)
-    order = {name: rank for rank, name in enumerate((*config.pattern_sets, OWN))}
+    order = {name: rank for rank, name in enumerate((*config.pattern_sets, USER))}
     return results.sort_values(
         "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
     )
@@ -156,9 +187,7 @@ def _measured(
 ) -> None:
     """Fill one folder; with ``beside``, from the patterns and statistics of a finished sweep."""
     config, generators = resolved(config)
-    cells = cells_of(
-        generators, config.evaluators, config.repetitions, config.strategies, config.alphas
-    )
+    cells = config.grid(generators).cells()
     identity = identity_of(config, generators)
     with ResultsStore(path, identity) as store:
         if store.is_complete:
@@ -167,15 +196,27 @@ def _measured(
         def kept(name: str, make: Callable[[], Any]) -> Any:
             return store.kept(name, make if beside is None else partial(read_kept, beside, name))
 
-        cardinalities = kept("cardinalities", lambda: cardinalities_of(spark, config))
-        specs = workload_of(config, cardinalities)
-        statistics = kept(
-            "statistics", lambda: _statistics(spark, config, specs, progress=progress)
+        specs = workload_of(
+            config,
+            {
+                stream: kept(
+                    of_stream("cardinalities", stream),
+                    partial(cardinalities_of, spark, config, data),
+                )
+                for stream, data in config.data_of.items()
+            },
         )
+        tasks = []
+        for stream, data in config.data_of.items():
+            statistics = kept(
+                of_stream("statistics", stream),
+                partial(measured_statistics, spark, config, data, specs, progress=progress),
+            )
+            tasks += [Task.of(config, spec, stream, statistics) for spec in specs]
         pending = [
-            (spec, statistics[spec.pattern_id])
-            for spec in specs
-            if not set(cells) <= store.finished(spec.pattern_id)
+            task
+            for task in tasks
+            if not set(cells) <= store.finished(task.spec.pattern_id, task.stream)
         ]
         # Shuffled, so that the finished part tells the duration of the rest.
         random.Random(config.seed).shuffle(pending)
@@ -185,14 +226,14 @@ def _measured(
             config,
             json.dumps(identity),
             store.path.resolve(),
-            pickled(generators),
+            pickled(generators, evaluators_of(config)),
             beside and beside.resolve(),
         )
         failures = _run(spark, job, pending, len(cells), progress=progress)
         if failures:
             raise ExperimentError(
-                f"{len(failures)} of {len(specs)} patterns could not be measured; the first: "
-                f"{failures[0]}. What is finished is kept: mend this and run the sweep again"
+                f"{len(failures)} of {len(tasks)} patterns could not be measured; the first: "
+                f"{failures[0]}. What is finished is kept: repair this and run the sweep again"
             )
         store.compact()
 
@@ -208,62 +249,92 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
     return replace(config, generators=tuple(entry.name for entry in generators)), generators
 
 
-def workload_of(config: SweepConfig, cardinalities: dict[str, float]) -> list[PatternSpec]:
-    """The patterns of a sweep: those that it draws, then those that it names."""
-    own = own_specs(config.own_patterns, cardinalities.keys(), config.seed)
+def workload_of(
+    config: SweepConfig, cardinalities: Mapping[str, Mapping[str, float]]
+) -> list[PatternSpec]:
+    """The patterns of a sweep, those that it draws before the user-defined ones.
+
+    Parameters
+    ----------
+    config : SweepConfig
+    cardinalities : mapping of str to mapping of str to float
+        Of each stream, as :func:`cardinalities_of` returns them. With several, patterns are over
+        the identifiers that all of them have, and the bounds on their work hold on all.
+    """
+    largest = most_of(cardinalities)
+    user = user_specs(config.user_patterns, largest.keys(), config.seed)
     if not config.pattern_sets:
-        return own
+        return user
     drawn = draw_workload(
-        cardinalities,
+        largest,
         pattern_sets=config.pattern_sets,
         sizes=config.sizes,
         patterns=config.patterns,
         seed=config.seed,
-        window=config.window,
+        window=config.windows[0] if config.windows else config.window,
         attribute=config.attribute,
         max_partial_matches=config.max_partial_matches,
         max_kleene_events=config.max_kleene_events,
     )
-    return [*drawn, *own]
+    return [*drawn, *user]
 
 
-def cardinalities_of(spark: SparkSession, config: SweepConfig) -> dict[str, float]:
-    """Events of each identifier in one window, on average over the time in which anything is."""
-    seconds = parse(f"PATTERN SEQ(A a) WITHIN {config.window}").window.seconds
-    rates = arrival_rates(spark, config.data, progress=False)
+def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The most events per window of each identifier that all streams have."""
+    streams = list(cardinalities.values())
+    everywhere = set.intersection(*map(set, streams))
+    return {name: max(of[name] for of in streams) for name in streams[0] if name in everywhere}
+
+
+def cardinalities_of(spark: SparkSession, config: SweepConfig, data: str) -> dict[str, float]:
+    """Events of each identifier in the largest window, on average over the time with any."""
+    windows = config.windows or (config.window,)
+    seconds = max(parse(f"PATTERN SEQ(A a) WITHIN {each}").window.seconds for each in windows)
+    rates = arrival_rates(spark, data, progress=False)
     rates = rates[rates["events"] > 0]
     if rates.empty:
-        raise ExperimentError(f"{config.data} holds no events")
+        raise ExperimentError(f"{data} holds no events")
     return {str(symbol): float(rate * seconds) for symbol, rate in rates["rate"].items()}
 
 
-def _statistics(
-    spark: SparkSession, config: SweepConfig, specs: Sequence[PatternSpec], *, progress: bool
+def measured_statistics(
+    spark: SparkSession,
+    config: SweepConfig,
+    data: str,
+    specs: Sequence[PatternSpec],
+    *,
+    progress: bool,
 ) -> dict[str, Any]:
-    patterns = {spec.pattern_id: spec.pattern for spec in specs}
-    measured = measure_statistics(spark, config.data, patterns, seed=config.seed, progress=progress)
-    return {pattern_id: found.to_dict() for pattern_id, found in measured.items()}
+    """What the plans of the patterns are made from, on one stream and under each window."""
+    patterns = {
+        _measured_name(spec, window): spec.under(window=window).pattern
+        for spec in specs
+        for window in config.windows or ("",)
+    }
+    measured = measure_statistics(spark, data, patterns, seed=config.seed, progress=progress)
+    return {name: found.to_dict() for name, found in measured.items()}
 
 
-def pickled(generators: Sequence[PlanGenerator]) -> bytes:
-    """The plan generators for the workers: cepbench's own by name, a user's own by its code."""
+def _measured_name(spec: PatternSpec, window: str) -> str:
+    return f"{spec.pattern_id} within {window}" if window else spec.pattern_id
+
+
+def pickled(generators: Sequence[PlanGenerator], evaluators: Sequence[Evaluator] = ()) -> bytes:
+    """Plan generators and evaluators for the workers: user-defined ones by code, others by name."""
+    parts: list[PlanGenerator | Evaluator] = [*generators, *evaluators]
     with ExitStack() as by_value:
-        for name in {g.function.__module__ for g in generators if not g.is_builtin}:
+        for name in {part.function.__module__ for part in parts if not part.is_builtin}:
             # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
                 cloudpickle.register_pickle_by_value(module)
                 by_value.callback(cloudpickle.unregister_pickle_by_value, module)
-        return bytes(cloudpickle.dumps([g.name if g.is_builtin else g for g in generators]))
+        named = [g.name if g.is_builtin else g for g in generators]
+        return bytes(cloudpickle.dumps((named, [e for e in evaluators if not e.is_builtin])))
 
 
 def _run(
-    spark: SparkSession,
-    job: SweepJob,
-    pending: Sequence[tuple[PatternSpec, Any]],
-    cells: int,
-    *,
-    progress: bool,
+    spark: SparkSession, job: SweepJob, pending: Sequence[Task], cells: int, *, progress: bool
 ) -> list[str]:
     """Measure the pending patterns, a task each; why any of them failed."""
     known: dict[str, tuple[int, int]] = {}
@@ -281,41 +352,32 @@ def _run(
         )
     except DatasetError as error:
         raise ExperimentError(
-            f"{error}. What is finished is kept: run the sweep again to go on"
+            f"{error}. What is finished is kept: run the sweep again to resume it"
         ) from error
     return [failure for failure in outcome if failure is not None]
 
 
-def _measure_one(job: SweepJob, task: tuple[PatternSpec, dict[str, Any]]) -> str | None:
+def _measure_one(job: SweepJob, task: Task) -> str | None:
     """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
-    spec, statistics = task
-    config = job.config
+    spec, data = task.spec, job.config.data_of[task.stream]
     try:
-        pattern = spec.pattern
-        with Journal(journal_path(job.folder, spec.pattern_id)) as journal:
-            stream = own_stream(config.data, pattern)
+        with Journal(journal_path(job.folder, spec.pattern_id, task.stream)) as journal:
             for row in measure_pattern(
                 spec,
-                stream,
-                of_own_types(Statistics.from_dict(statistics), pattern),
-                job.plan_generators(),
-                evaluators=config.evaluators,
-                repetitions=config.repetitions,
-                strategies=config.strategies,
-                alphas=config.alphas,
-                latency=config.latency,
-                share_equal_plans=config.share_equal_plans,
-                seed=config.seed,
-                time_selectivity=config.time_selectivity,
-                partial_match_limit=config.partial_match_limit,
-                dataset=Path(config.data).name,
-                configuration=job.configuration,
+                own_stream(data, spec.pattern),
+                task.measured(),
+                job.grid(),
+                columns={
+                    "dataset": Path(data).name,
+                    "stream": task.stream,
+                    "configuration": job.configuration,
+                },
                 finished=journal.finished,
-                beside=rows_of(job.beside, spec.pattern_id) if job.beside else (),
+                beside=rows_of(job.beside, spec.pattern_id, task.stream) if job.beside else (),
             ):
                 journal.append(row)
-    except Exception as error:  # told with its pattern by the driver; the other tasks go on
-        return f"{spec.pattern_id}: {type(error).__name__}: {error}"
+    except Exception as error:  # reported with its pattern by the driver; the other tasks go on
+        return f"{of_stream(spec.pattern_id, task.stream)}: {type(error).__name__}: {error}"
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.planners.registry import _GENERATORS, default_generators, plan_generator
+from cepbench.planners.registry import default_generators, plan_generator
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.planning import (
     TIME_BUDGET,
@@ -26,15 +25,6 @@ from cepbench.sweeps.cells import ERROR, OK, REFUSED
 
 CARDINALITIES = {f"S{k:02d}": 1.0 + 44 * (k / 39) ** 2 for k in range(40)}
 SELECTIVITIES = [0.1, 0.25, 0.5, 0.9]
-
-
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 def test_large_patterns_have_the_statistics_of_the_data() -> None:
@@ -95,12 +85,10 @@ def test_costs_are_relative_to_the_baseline() -> None:
     np.testing.assert_allclose(some["log_normalized"], by_name["GREEDY"].loc[some["pattern_id"]])
 
 
-def test_a_generator_that_takes_too_long_is_not_asked_again(
-    registered: Callable[..., Any],
-) -> None:
+def test_a_generator_that_takes_too_long_is_not_asked_again() -> None:
     asked: list[int] = []
 
-    @registered("SLOW", kind="order")
+    @plan_generator("SLOW", kind="order")
     def slow(problem: Any, rng: Any) -> Any:
         asked.append(problem.n)
         time.sleep(0.002 * 4 ** (problem.n - 3))
@@ -119,15 +107,15 @@ def test_a_generator_that_takes_too_long_is_not_asked_again(
     assert costs.attrs["budget_seconds"] == 0.6
 
 
-def test_refusals_and_failures_are_rows(registered: Callable[..., Any]) -> None:
-    @registered("SMALL-ONLY", kind="tree", max_size=4)
+def test_refusals_and_failures_are_rows() -> None:
+    @plan_generator("SMALL-ONLY", kind="tree", max_size=4)
     def small_only(problem: Any, rng: Any) -> Any:
         tree: Any = 0
         for k in range(1, problem.n):
             tree = (tree, k)
         return tree
 
-    @registered("BROKEN", kind="order")
+    @plan_generator("BROKEN", kind="order")
     def broken(problem: Any, rng: Any) -> Any:
         return [0]
 

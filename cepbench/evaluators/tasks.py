@@ -1,0 +1,224 @@
+"""From a user's arguments to a task and an evaluator that declares all that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from cepbench.arguments import choice, flag, kind_of, whole
+from cepbench.errors import (
+    EvaluationError,
+    UnsupportedPatternError,
+    UnsupportedTaskError,
+    did_you_mean,
+)
+from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.registry import EVALUATORS, default_evaluator, evaluator_for
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Kind, Operator, Pattern, Structure
+from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.model import AnyPlan
+
+#: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
+OUTPUTS = ("matches", "arrow", "count")
+
+#: Partial matches that may be stored; a few gigabytes at most.
+PARTIAL_MATCH_LIMIT = 20_000_000
+
+
+def task_for(
+    pattern: Pattern | str,
+    plan: AnyPlan | None,
+    *,
+    evaluator: str | Evaluator | None,
+    options: Mapping[str, Any] | None,
+    output: str,
+    partial_match_limit: int,
+    latency: bool = False,
+    node_times: bool = False,
+    position: int = 0,
+    whole_stream: bool = False,
+) -> tuple[Evaluator, Task]:
+    """Check all arguments of :class:`cepbench.Detector`, and that the evaluator can do what they ask.
+
+    Parameters
+    ----------
+    pattern, plan, evaluator, options, output, partial_match_limit, latency, node_times, position
+        As :class:`cepbench.Detector` takes them.
+    whole_stream : bool
+        Whether the stream is pushed as a single batch.
+
+    Raises
+    ------
+    PatternError, PlanError, EvaluationError
+        If an argument makes no sense, or plan and pattern do not fit each other.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare what the pattern needs, or what else is asked for.
+    """
+    pattern = pattern_from(pattern)
+    plan = None if plan is None else plan_from(plan)
+    output = choice(output, "output", OUTPUTS, EvaluationError)
+    chosen = chosen_evaluator(plan, evaluator)
+    task = Task(
+        patterns=(pattern,),
+        plan=plan,
+        output="count" if output == "count" else "matches",
+        options=options_of(chosen, options),
+        partial_match_limit=whole(
+            partial_match_limit, "partial_match_limit", EvaluationError, least=1
+        ),
+        latency=flag(latency, "latency", EvaluationError),
+        node_times=flag(node_times, "node_times", EvaluationError),
+        position=whole(position, "position", EvaluationError, least=0),
+        whole=whole_stream,
+    )
+    branches = pattern.branches()
+    if plan is not None:
+        check_parts(plan, [branch.positive_names for branch in branches])
+    if len(branches) > 1 and "branch" in pattern.positive_names:
+        raise EvaluationError(
+            "under OR, the table of matches has a column 'branch' of its own; rename the "
+            "variable 'branch'"
+        )
+    refuse_undeclared(chosen, task)
+    return chosen, task
+
+
+def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) -> Evaluator:
+    """The evaluator that is named, or the default one for a plan.
+
+    Raises
+    ------
+    EvaluationError
+        If there is none of that name, or neither a name nor a plan.
+    """
+    if evaluator is not None:
+        return evaluator_for(evaluator)
+    if plan is not None:
+        return default_evaluator(plan.kind)
+    able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
+    raise EvaluationError(
+        "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
+        + (f", and the evaluators {', '.join(able)} run without one" if able else "")
+    )
+
+
+def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A value for each option of an evaluator: what was given, checked, or its default.
+
+    Raises
+    ------
+    EvaluationError
+        If the evaluator has no option of a name (naming the nearest it has), or its check refuses
+        a value.
+    """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise EvaluationError(
+            f'options must be a mapping such as {{"name": value}}, not {kind_of(given)}'
+        )
+    for name in given:
+        if name not in evaluator.options:
+            known = ", ".join(evaluator.options)
+            raise EvaluationError(
+                f"the evaluator {evaluator.name} has no option {name!r}; it has {known or 'none'}"
+                f"{did_you_mean(name, evaluator.options, cutoff=0.0)}"
+            )
+    return {
+        name: option.check(given[name], f"{evaluator.name}: {name}", EvaluationError)
+        if name in given
+        else option.default
+        for name, option in evaluator.options.items()
+    }
+
+
+def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
+    """See that an evaluator declares all that a task asks for.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If it does not run a construct of the pattern, or its strategy.
+    EvaluationError
+        If it runs some plans of the kind and not this one.
+    UnsupportedTaskError
+        If it is anything else: the kind of plan, the output, batches, latency, times of nodes.
+    """
+    if task.plan is None:
+        if not evaluator.without_plan:
+            advice = "; cep.plan(pattern, statistics) makes one"
+            refuse(evaluator, "run without a plan", lambda e: e.without_plan, advice)
+    elif not runs_some(evaluator, kind := task.plan.kind):
+        advice = "; leave out the plan" if evaluator.without_plan else ""
+        refuse(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
+    elif evaluator.check_plan is not None:
+        for part in task.plan.parts:
+            evaluator.check_plan(part)
+    for pattern in task.patterns:
+        for construct in constructs_of(pattern):
+            _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
+        strategy = pattern.strategy.name
+        _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
+    if task.output not in evaluator.outputs:
+        refuse(evaluator, f'give output="{task.output}"', lambda e: task.output in e.outputs)
+    if not (task.whole or evaluator.batches):
+        advice = "; it takes whole streams, by cep.evaluate"
+        refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
+    if task.latency and not evaluator.latency:
+        refuse(evaluator, "measure latency", lambda e: e.latency)
+    if task.node_times and not evaluator.node_times:
+        refuse(evaluator, "measure times of nodes", lambda e: e.node_times)
+
+
+def runs_some(evaluator: Evaluator, kind: str) -> bool:
+    """Whether an evaluator runs plans of this kind, or at least some of them."""
+    return kind in evaluator.kinds or kind in evaluator.some_kinds
+
+
+def refuse(
+    evaluator: Evaluator,
+    what: str,
+    can: Callable[[Evaluator], bool],
+    advice: str = "",
+    error: type[UnsupportedTaskError] | type[UnsupportedPatternError] = UnsupportedTaskError,
+) -> NoReturn:
+    """Raise that an evaluator cannot do something, with those that can.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    what : str
+        Follows "cannot".
+    can : callable
+        Whether an evaluator can do it.
+    advice : str
+        What else to do.
+    error : type
+    """
+    able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
+    raise error(
+        f"the evaluator {evaluator.name} cannot {what}; {able or 'no other one'} can{advice}"
+    )
+
+
+def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool]) -> None:
+    if not can(evaluator):
+        refuse(evaluator, f"run {construct}", can, error=UnsupportedPatternError)
+
+
+def constructs_of(pattern: Pattern) -> set[str]:
+    """Which of :data:`cepbench.evaluators.protocol.CONSTRUCTS` a pattern is made of."""
+    return set(_constructs(pattern.structure, nested=False))
+
+
+def _constructs(structure: Structure, *, nested: bool) -> Iterator[str]:
+    yield str(structure.operator)
+    is_or = structure.operator is Operator.OR
+    if nested and not is_or:
+        yield "nesting"
+    for item in structure.items:
+        if isinstance(item, Structure):
+            yield from _constructs(item, nested=nested or not is_or)
+        elif item.kind is not Kind.PLAIN:
+            yield "NOT" if item.kind is Kind.NEGATED else "KL"

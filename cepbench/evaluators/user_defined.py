@@ -1,0 +1,127 @@
+"""User-defined evaluators: a function as a run, and matches in a DataFrame checked and converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import EvaluationError
+from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
+from cepbench.evaluators.protocol import Given, Task
+from cepbench.evaluators.result import Metrics
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.streams.event_stream import EventStream
+
+#: Of a pattern with OR: the column that says which branch a match is of.
+BRANCH = "branch"
+
+
+class FunctionRun:
+    """A function of (pattern, stream, plan) as a run, which gets the stream as a single batch.
+
+    Parameters
+    ----------
+    function : callable
+    task : Task
+    """
+
+    def __init__(self, function: Callable[..., Any], task: Task) -> None:
+        self._function = function
+        self._task = task
+
+    def push(self, batch: EventStream) -> Any:
+        """All that the function returns."""
+        return self._function(self._task.pattern, batch, self._task.plan, **self._task.options)
+
+    def finish(self) -> Given:
+        """Nothing more."""
+        return 0
+
+    def metrics(self) -> Metrics:
+        """None of its own."""
+        return Metrics()
+
+
+def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
+    """What an evaluator's run returned of a batch, in the form of the project's own.
+
+    Parameters
+    ----------
+    name : str
+        Of the evaluator.
+    returned : Found, DataFrame or int
+        See :data:`cepbench.evaluators.protocol.Given`. 0 stands for no matches.
+    task : Task
+    positions : range
+        Those of the events pushed so far.
+
+    Raises
+    ------
+    EvaluationError
+        If it is no table of matches, with the column or value that is wrong.
+    """
+    if isinstance(returned, Found):
+        return returned
+    branches = task.pattern.branches()
+    if isinstance(returned, Integral) and (task.output == "count" or returned == 0):
+        return Found(int(returned), tuple(None for _ in branches))
+    parts = _checked(name, returned, branches, positions)
+    return Found(sum(map(len, parts)), tuple(parts))
+
+
+def _checked(
+    name: str, returned: Any, branches: Sequence[Pattern], positions: range
+) -> list[BranchMatches]:
+    several = len(branches) > 1
+    wanted = list(dict.fromkeys(v for branch in branches for v in branch.positive_names))
+    wanted += [BRANCH] * several
+    if not isinstance(returned, pd.DataFrame):
+        raise EvaluationError(
+            f"the evaluator {name} returned {type(returned).__name__}; it has to return a "
+            f"DataFrame of the columns {', '.join(wanted)}, a row a match"
+        )
+    missing = [column for column in wanted if column not in returned]
+    if missing:
+        raise EvaluationError(
+            f"the matches of the evaluator {name} lack the column {', '.join(missing)}; there are "
+            f"{', '.join(map(str, returned.columns)) or 'none'}. A column holds the positions of a "
+            "variable's events in the stream"
+            + (", and branch the number of the branch in pattern.branches()" if several else "")
+        )
+    parts = []
+    for number, branch in enumerate(branches):
+        own = returned[returned[BRANCH] == number] if several else returned
+        columns = [
+            _column(name, variable.name, own[variable.name], variable.kind, positions)
+            for variable in branch.positive
+        ]
+        parts.append(BranchMatches(branch.positive_names, [columns]))
+    return parts
+
+
+def _column(name: str, variable: str, values: pd.Series, kind: Kind, events: range) -> Column:
+    try:
+        if kind is Kind.KLEENE:
+            sets = [sorted(int(position) for position in one) for one in values]
+            positions = np.array([position for one in sets for position in one], dtype=np.int64)
+            offsets = np.concatenate(([0], np.cumsum([len(one) for one in sets]))).astype(np.int64)
+            column: Column = SetColumn(offsets, positions)
+        else:
+            column = positions = values.to_numpy(np.int64)
+    except (TypeError, ValueError) as error:
+        what = "tuples of positions" if kind is Kind.KLEENE else "positions"
+        raise EvaluationError(
+            f"the evaluator {name} returned a column {variable} of something else than {what}, "
+            f"such as {values.iloc[0]!r}"
+        ) from error
+    if len(positions) and not (positions.min() in events and positions.max() in events):
+        raise EvaluationError(
+            f"the evaluator {name} returned a position of {variable} that is none of the stream, "
+            f"which has {len(events):,} events so far; positions count from {events.start:,} in "
+            "the order of the stream"
+        )
+    return column

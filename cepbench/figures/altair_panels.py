@@ -1,0 +1,105 @@
+"""What the interactive charts share: panels, axes, legends in which series can be picked."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from cepbench.figures.offline import offline, prefixed
+from cepbench.figures.rows import ends_of, log_ticks, needs_log, series_of, unit_of
+from cepbench.figures.styles import style_of
+
+PICK = "pick series in the legend"
+
+_PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
+
+_LETTERS = 110  # of a line above two panels
+
+
+def kind_of_scale(log: bool) -> dict[str, Any]:
+    """Arguments of a scale that need not begin at zero; a logarithmic one warns when told so."""
+    return {"type": "log"} if log else {"type": "linear", "zero": False}
+
+
+def value_axis(rows: pd.DataFrame, title: str) -> alt.Y:
+    unit = unit_of(rows)
+    axis: dict[str, Any] = {"labelExpr": prefixed(unit), "tickCount": 6}
+    if needs_log(rows):
+        low, high = ends_of(rows)
+        scale: dict[str, Any] = {"type": "log", "domain": [low, high], "nice": False}
+        axis["values"] = log_ticks(low, high)
+    else:
+        scale = {"type": "linear"}
+        high = rows[["high", "value"]].max().max()
+        if pd.notna(high):
+            scale |= {"domain": [0, float(high)], "nice": True}
+    return alt.Y("value:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+
+
+def line_at_one(rows: pd.DataFrame, title: str) -> list[alt.Chart]:
+    """Where ratios turn from worse to better; nothing for what is no ratio, or far from it."""
+    low, high = ends_of(rows)
+    if unit_of(rows) or not low <= 1 <= high:
+        return []
+    one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
+    return [one.encode(y=value_axis(rows, title))]
+
+
+def _legend() -> alt.Legend:
+    return alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=1)
+
+
+def colour_of(part: pd.DataFrame) -> alt.Color:
+    series = series_of(part)
+    colours = [style_of(generator, plans).colour for _, generator, plans in series]
+    domain = [label for label, _, _ in series]
+    return alt.Color("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=colours))
+
+
+def shape_of(part: pd.DataFrame) -> alt.Shape:
+    series = series_of(part)
+    shapes = [style_of(generator, plans).mark.vega for _, generator, plans in series]
+    domain = [label for label, _, _ in series]
+    return alt.Shape("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=shapes))
+
+
+def dash_of(part: pd.DataFrame) -> alt.StrokeDash:
+    series = series_of(part)
+    dashes = [list(style_of(generator, plans).dash) or [1, 0] for _, generator, plans in series]
+    domain = [label for label, _, _ in series]
+    return alt.StrokeDash("series:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
+
+
+def picker(kind: str) -> alt.Parameter:
+    # Each panel has a legend of its own, so each needs a selection of its own.
+    return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
+
+
+def picked(pick: alt.Parameter) -> Any:
+    return alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12))
+
+
+def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> Any:
+    heading = title if isinstance(title, str) else alt.TitleParams(title[0], subtitle=title[1:])
+    return (
+        alt.layer(*layers)
+        .properties(title=heading, width=_PANEL_WIDTH, height=_HEIGHT)
+        .add_params(pick)
+    )
+
+
+def joined_panels(
+    panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
+) -> alt.TopLevelMixin:
+    told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
+    lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
+    title = alt.TitleParams(heading, subtitle=lines, anchor="start")
+    return offline(
+        alt.hconcat(*panels)
+        .resolve_scale(color="independent", shape="independent", xOffset="independent")
+        .properties(title=title)
+    )

@@ -1,0 +1,412 @@
+"""Averages with their intervals: bars by pattern set, lines by pattern size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from cepbench.analysis.common_patterns import left_out_notes
+from cepbench.errors import ExperimentError
+from cepbench.figures.altair_panels import (
+    colour_of,
+    joined_panels,
+    layered_panel,
+    line_at_one,
+    picked,
+    picker,
+    shape_of,
+    value_axis,
+)
+from cepbench.figures.matplotlib_panels import (
+    INTERVAL,
+    draw_marks,
+    empty_panels,
+    finish_panels,
+    print_look,
+    whiskers,
+    write_notes,
+)
+from cepbench.figures.rows import (
+    PANELS,
+    axis_title,
+    chart_title,
+    ends_of,
+    needs_log,
+    panels_of,
+    quantity_of,
+    series_of,
+)
+from cepbench.figures.styles import series_labels, style_of
+
+_COLUMNS = [
+    "pattern_set", "strategy", "size", "series", "generator", "plan_kind", "evaluator", "value", "low", "high",
+    "patterns", "left_out", "missing",
+]  # fmt: skip
+
+#: Always on a logarithmic axis: twice as much lies as far from 1 as half as much.
+_TIMES_AS_MUCH = ("distance", "regret")
+
+_NEEDED = (
+    "generator", "plan_kind", "metric", "statistic", "value", "low", "high", "patterns",
+)  # fmt: skip
+
+#: Columns that some summaries have no use for, and what stands for them.
+_DEFAULTS: dict[str, Any] = {
+    "pattern_set": "", "size": pd.NA, "strategy": "any", "evaluator": "", "left_out": 0,
+    "missing": 0,
+}  # fmt: skip
+
+#: Beyond this ratio of largest to smallest pattern size their axis is logarithmic.
+SIZE_SPREAD = 12.0
+
+
+def static_bars_by_group(
+    summary: pd.DataFrame,
+    metric: str,
+    *,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
+) -> Figure:
+    """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of the paper.
+
+    Whiskers are the summary's intervals. Where the spread asks for a logarithmic axis, marks
+    stand for the bars, which would have no foot there. So it is with ratios (``statistic``
+    ``ratio``), which a line at 1 divides into better and worse.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.analysis.summary.summarize` returns it.
+    metric : str
+    statistic : str
+        ``median``; ``mean``, as in the paper; or ``ratio``, of rows that
+        :func:`cepbench.analysis.gains.gains_over_native` made.
+    group : str
+        ``pattern_set``, or ``strategy`` as in Figure 9.
+    log : bool
+        A logarithmic axis whatever the spread, as in Figure 9.
+
+    Raises
+    ------
+    ExperimentError
+        If the summary has no such rows.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: both panels have one
+    scale.
+    """
+    rows = rows_by_group(summary, metric, statistic, group, log)
+    log = needs_log(rows)
+    with print_look():
+        figure, panels = empty_panels(rows)
+        for axes, _, part in panels:
+            groups = list(part["group"].unique())
+            series = series_of(part)
+            width = 0.8 / len(series)
+            for rank, (label, generator, plans) in enumerate(series):
+                own = part[part["series"] == label].set_index("group").reindex(groups)
+                at = np.arange(len(groups)) + (rank - (len(series) - 1) / 2) * width
+                style = style_of(generator, plans)
+                if log:
+                    draw_marks(axes, at, own, style, label, line=False)
+                else:
+                    axes.bar(at, own["value"], width * 0.9, color=style.colour, label=label)
+                    axes.errorbar(
+                        at, own["value"], whiskers(own), fmt="none", ecolor="#333333", **INTERVAL
+                    )
+            axes.set_xticks(range(len(groups)), groups)
+            axes.tick_params(axis="x", length=0)
+            axes.set_xlim(-0.5, len(groups) - 0.5)
+            for between in range(len(groups) - 1):
+                axes.axvline(between + 0.5, color="#DDDDDD", linewidth=0.6)
+        write_notes(figure, left_out_notes(rows))
+        return finish_panels(figure, panels, rows, chart_title(metric, "", statistic), PANELS)
+
+
+def interactive_bars_by_group(
+    summary: pd.DataFrame,
+    metric: str,
+    *,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
+) -> alt.TopLevelMixin:
+    """The chart of :func:`static_bars_by_group`, with tooltips.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.analysis.summary.summarize` returns it.
+    metric, statistic, group : str
+    log : bool
+
+    Raises
+    ------
+    ExperimentError
+        If the summary has no such rows.
+    """
+    rows = rows_by_group(summary, metric, statistic, group, log)
+    log = needs_log(rows)
+    groups = list(rows["group"].unique())
+    title = axis_title(metric, statistic)
+    panels = []
+    for kind, part in panels_of(rows).items():
+        pick = picker(kind)
+        order = [label for label, _, _ in series_of(part)]
+        x = alt.X("group:N", sort=groups, title=None, axis=alt.Axis(labelAngle=0))
+        # One scale for both panels: a reader compares them.
+        y = value_axis(rows, title)
+        offset = alt.XOffset("series:N", sort=order)
+        base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=picked(pick))
+        if log:
+            body = base.mark_point(filled=True, size=80, opacity=1).encode(
+                y=y,
+                color=colour_of(part),
+                shape=shape_of(part),
+                tooltip=_tooltip(metric, statistic),
+            )
+        else:
+            body = base.mark_bar().encode(
+                y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic)
+            )
+        interval = _interval(base, title, alt.value("#333333"))
+        panels.append(layered_panel(PANELS[kind], pick, *line_at_one(rows, title), body, interval))
+    return joined_panels(panels, chart_title(metric, "", statistic), notes=left_out_notes(rows))
+
+
+def static_lines_by_size(
+    summary: pd.DataFrame,
+    metric: str,
+    pattern_set: str = "",
+    *,
+    statistic: str = "median",
+    panels: Mapping[str, str] = PANELS,
+) -> Figure:
+    """A line a generator over the pattern size, as Figures 5 and 7; see :func:`static_bars_by_group`.
+
+    Parameters
+    ----------
+    summary : DataFrame
+    metric : str
+    pattern_set : str
+        Empty for a summary without any.
+    statistic : str
+    panels : mapping of str to str
+        Kind of plan -> heading of its panel.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: both panels have one scale.
+    """
+    rows = rows_by_size(summary, metric, pattern_set, statistic)
+    with print_look():
+        figure, drawn = empty_panels(rows)
+        for axes, _, part in drawn:
+            series, sizes = series_of(part), sorted(part["size"].unique())
+            far = needs_log_sizes(sizes)
+            for rank, (label, generator, plans) in enumerate(series):
+                own = part[part["series"] == label].sort_values("size")
+                # Side by side, or whiskers of one size would hide each other.
+                shift = (rank - (len(series) - 1) / 2) * 0.06
+                at = own["size"].to_numpy(float)
+                at = at * (1 + shift / 20) if far else at + shift
+                draw_marks(axes, at, own, style_of(generator, plans), label, line=True)
+            if far:
+                axes.set_xscale("log")
+                axes.xaxis.set_minor_locator(NullLocator())
+                sizes = size_ticks(sizes)
+            axes.set_xticks(sizes, [str(size) for size in sizes])
+            axes.set_xlabel("pattern size (participating events)")
+        what = f"{pattern_set} patterns" if pattern_set else ""
+        write_notes(figure, [*on_one_line(rows), *left_out_notes(rows)])
+        return finish_panels(figure, drawn, rows, chart_title(metric, what, statistic), panels)
+
+
+def interactive_lines_by_size(
+    summary: pd.DataFrame,
+    metric: str,
+    pattern_set: str = "",
+    *,
+    statistic: str = "median",
+    panels: Mapping[str, str] = PANELS,
+) -> alt.TopLevelMixin:
+    """The chart of :func:`static_lines_by_size`, with tooltips."""
+    rows = rows_by_size(summary, metric, pattern_set, statistic)
+    sizes = [int(size) for size in sorted(rows["size"].unique())]
+    title = axis_title(metric, statistic)
+    drawn = []
+    for kind, part in panels_of(rows).items():
+        pick = picker(kind)
+        heading = "pattern size (participating events)"
+        if needs_log_sizes(sizes):
+            scale = alt.Scale(type="log", nice=False, padding=10)
+            axis = alt.Axis(values=size_ticks(sizes), format="d")
+            x = alt.X("size:Q", title=heading, scale=scale, axis=axis)
+        else:
+            x = alt.X("size:O", title=heading, sort=sizes, axis=alt.Axis(labelAngle=0))
+        base = alt.Chart(_data(part)).encode(x=x, color=colour_of(part), opacity=picked(pick))
+        dash = list(style_of(part["generator"].iloc[0], kind).dash) or [1, 0]
+        line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=value_axis(rows, title))
+        points = base.mark_point(filled=True, size=70, opacity=1).encode(
+            y=value_axis(rows, title), shape=shape_of(part), tooltip=_tooltip(metric, statistic)
+        )
+        interval = _interval(base, title, colour_of(part))
+        drawn.append(
+            layered_panel(panels[kind], pick, *line_at_one(rows, title), line, interval, points)
+        )
+    what = f"{pattern_set} patterns" if pattern_set else ""
+    notes = [*on_one_line(rows), *left_out_notes(rows)]
+    return joined_panels(drawn, chart_title(metric, what, statistic), notes=notes)
+
+
+def rows_by_group(
+    summary: pd.DataFrame,
+    metric: str,
+    statistic: str = "median",
+    group: str = "pattern_set",
+    log: bool = False,
+) -> pd.DataFrame:
+    """Rows over all sizes of each group, for Figures 3, 4 and 9.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.analysis.summary.summarize` returns it.
+    metric, statistic : str
+    group : str
+        ``pattern_set`` or ``strategy``.
+    log : bool
+        Whether the axis is logarithmic whatever the values.
+
+    Returns
+    -------
+    DataFrame
+        The chosen rows with columns ``series`` and ``group``, in the order of ``summary``.
+
+    Raises
+    ------
+    ExperimentError
+        If ``summary`` lacks columns or has no such rows.
+    """
+    rows = _chosen(summary, metric, statistic)
+    rows = _labelled(rows[rows["size"].isna()], "over all sizes")
+    return rows.assign(group=rows[group].str.replace("_", " "), log=log)
+
+
+def rows_by_size(
+    summary: pd.DataFrame, metric: str, pattern_set: str = "", statistic: str = "median"
+) -> pd.DataFrame:
+    """Rows of each size of one pattern set, for Figures 5 and 7; see :func:`rows_by_group`."""
+    rows = _chosen(summary, metric, statistic)
+    rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
+    what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
+    return _labelled(rows, what).assign(log=metric in _TIMES_AS_MUCH)
+
+
+def on_one_line(rows: pd.DataFrame) -> list[str]:
+    """A sentence on the series of a panel whose lines hide each other; none where none do.
+
+    Two lines are one if their values differ by less than a hundredth of the axis everywhere.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`rows_by_size` returns it.
+    """
+    log = needs_log(rows)
+    low, high = ends_of(rows) if log else (0.0, float(rows[["value", "high"]].max().max()))
+    length = math.log(high / low) if log else high
+    found = []
+    for part in panels_of(rows).values():
+        groups: list[tuple[list[str], pd.Series]] = []
+        for label, _, _ in series_of(part):
+            own = part[part["series"] == label].set_index("size")["value"].dropna().astype(float)
+            line = own.map(math.log) if log else own
+            for names, other in groups:
+                same = line.index.equals(other.index) and len(line) > 1
+                if same and ((line - other).abs() < 0.01 * length).all():
+                    names.append(label)
+                    break
+            else:
+                groups.append(([label], line))
+        found += [names for names, _ in groups if len(names) > 1]
+    return [f"On one line: {'; '.join(', '.join(names) for names in found)}."] * bool(found)
+
+
+def needs_log_sizes(sizes: Sequence[int]) -> bool:
+    """Whether pattern sizes are so far apart that their axis is logarithmic."""
+    return max(sizes) / min(sizes) > SIZE_SPREAD
+
+
+def size_ticks(sizes: Sequence[int]) -> list[int]:
+    """The sizes that a logarithmic axis names, so that their numbers do not meet."""
+    chosen: list[int] = []
+    for size in sorted(sizes):
+        if not chosen or size / chosen[-1] > 1.3:
+            chosen.append(int(size))
+    return chosen
+
+
+def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
+    missing = [column for column in _NEEDED if column not in summary]
+    if missing:
+        raise ExperimentError(
+            f"no column {missing[0]!r}: a chart is drawn from what "
+            "cepbench.analysis.summary.summarize returns"
+        )
+    for column, wanted in (("metric", metric), ("statistic", statistic)):
+        known = list(summary[column].unique())
+        if wanted not in known:
+            raise ExperimentError(
+                f"the summary has no {column} {wanted!r}; it has {', '.join(map(str, known))}"
+            )
+    chosen = (summary["metric"] == metric) & (summary["statistic"] == statistic)
+    rows = summary[chosen].copy()
+    for name, value in _DEFAULTS.items():
+        if name not in rows:
+            rows[name] = value
+    return rows
+
+
+def _labelled(rows: pd.DataFrame, what: str) -> pd.DataFrame:
+    if rows.empty:
+        raise ExperimentError(f"the summary has no rows {what}")
+    return rows.assign(series=series_labels(rows))
+
+
+def _data(part: pd.DataFrame) -> pd.DataFrame:
+    plain = part[[*_COLUMNS, *(["group"] if "group" in part else [])]].copy()
+    plain["size"] = [None if pd.isna(size) else int(size) for size in plain["size"]]
+    return plain
+
+
+def _interval(base: alt.Chart, title: str, colour: Any) -> alt.Chart:
+    # The same title in every layer: Vega-Lite would write different ones side by side.
+    low = alt.Y("low:Q", title=title)
+    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2="high:Q", color=colour)
+
+
+def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:
+    value = quantity_of(metric).title.lower()
+    return [
+        alt.Tooltip("series:N", title="plan generator"),
+        alt.Tooltip("evaluator:N"),
+        alt.Tooltip("pattern_set:N", title="pattern set"),
+        alt.Tooltip("strategy:N"),
+        alt.Tooltip("size:O"),
+        alt.Tooltip("value:Q", title=f"{value}, {statistic}", format=",.4~g"),
+        alt.Tooltip("low:Q", title="95 % from", format=",.4~g"),
+        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+        alt.Tooltip("patterns:Q"),
+        alt.Tooltip("left_out:Q", title="patterns left out"),
+        alt.Tooltip("missing:Q", title="missing of its own"),
+    ]

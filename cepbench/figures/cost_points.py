@@ -1,0 +1,166 @@
+"""A point a plan: its cost against what it did when it ran, with a fitted power law."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, NullFormatter
+
+from cepbench.errors import ExperimentError
+from cepbench.figures.altair_panels import (
+    PICK,
+    colour_of,
+    joined_panels,
+    layered_panel,
+    picked,
+    picker,
+    shape_of,
+    value_axis,
+)
+from cepbench.figures.matplotlib_panels import (
+    TEXT,
+    empty_panels,
+    finish_panels,
+    print_look,
+    write_notes,
+)
+from cepbench.figures.offline import prefixed
+from cepbench.figures.rows import KINDS, panels_of, quantity_of, series_of
+from cepbench.figures.styles import series_labels, style_of
+
+
+def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:
+    """A point a plan, its cost against what it does, and the fitted line, as Figure 6.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
+    fit : DataFrame
+        As :func:`cepbench.analysis.cost_fit.cost_fit` returns it for the same metric.
+    metric : str
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, Figure 6. Differs from the paper: both axes are logarithmic, so that
+    a power of the cost is a straight line.
+    """
+    rows = plans_by_cost(points, metric)
+    quantity = quantity_of(metric)
+    with print_look():
+        figure, panels = empty_panels(rows)
+        for axes, kind, part in panels:
+            for label, generator, plans in series_of(part):
+                own, style = part[part["series"] == label], style_of(generator, plans)
+                axes.plot(
+                    own["cost"], own["value"], linestyle="none", marker=style.mark.matplotlib,
+                    markersize=5.5, color=style.colour, markeredgecolor="white",
+                    markeredgewidth=0.4, label=label,
+                )  # fmt: skip
+            line, note = line_of_fit(fit, kind, part)
+            axes.plot(line["cost"], line["value"], color="#333333", linewidth=1.2)
+            axes.set_title(note, loc="right", fontsize=TEXT, color="#333333", linespacing=1.3)
+            axes.set_xscale("log")
+            axes.set_xlabel("cost of the plan")
+            axes.grid(True, axis="x")
+            # Powers of ten would be in letters too small to read.
+            axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        finish_panels(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
+        write_notes(figure, plans_left_out(points))
+        panels[0][0].set_ylabel(quantity.axis)
+        return figure
+
+
+def interactive_points_by_cost(
+    points: pd.DataFrame, fit: pd.DataFrame, metric: str
+) -> alt.TopLevelMixin:
+    """The chart of :func:`static_points_by_cost`, with the plans as tooltips."""
+    rows = plans_by_cost(points, metric)
+    quantity = quantity_of(metric)
+    columns = ["series", "pattern_set", "size", "pattern_id", "plan", "cost", "value"]
+    panels = []
+    for kind, part in panels_of(rows).items():
+        pick = picker(kind)
+        x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(labelExpr=prefixed("1"), tickCount=6),
+                  scale=alt.Scale(type="log", nice=False, padding=10))  # fmt: skip
+        marks = (
+            alt.Chart(part[columns])
+            .mark_point(filled=True, size=60, opacity=0.9)
+            .encode(
+                x=x, y=value_axis(rows, quantity.axis), color=colour_of(part), shape=shape_of(part),
+                opacity=picked(pick),
+                tooltip=[
+                    alt.Tooltip("series:N", title="plan generator"),
+                    alt.Tooltip("pattern_set:N", title="pattern set"),
+                    alt.Tooltip("size:O"),
+                    alt.Tooltip("plan:N"),
+                    alt.Tooltip("cost:Q", format=",.4~g"),
+                    alt.Tooltip("value:Q", title=quantity.axis, format=",.4~g"),
+                ],
+            )
+        )  # fmt: skip
+        line, note = line_of_fit(fit, kind, part)
+        fitted = (
+            alt.Chart(line)
+            .mark_line(color="#333333", strokeWidth=1.5)
+            .encode(x=x, y=value_axis(rows, quantity.axis))
+        )
+        panels.append(layered_panel([KINDS[kind], *note.split("\n")], pick, fitted, marks))
+    heading = f"{quantity.title} against plan cost"
+    return joined_panels(panels, heading, PICK, plans_left_out(points))
+
+
+def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The plans that a logarithmic chart can show, with ``series``, ``value`` and a text.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
+    metric : str
+
+    Raises
+    ------
+    ExperimentError
+        If there are none.
+    """
+    rows = points.assign(
+        value=pd.to_numeric(points[metric]).astype(float), metric=metric, statistic="plan"
+    )
+    rows = rows[(rows["value"] > 0) & (rows["cost"] > 0)]
+    if rows.empty:
+        raise ExperimentError(f"no plan has both a cost and a {metric} above zero")
+    return rows.assign(series=series_labels(rows), low=rows["value"], high=rows["value"])
+
+
+def plans_left_out(points: pd.DataFrame) -> list[str]:
+    """How many plans have no point since a run of theirs did not end well; none if there are none.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
+    """
+    own = points.assign(series=series_labels(points)).drop_duplicates("series")
+    texts = [f"{name} {count:,}" for name, count in own[["series", "missing"]].to_numpy() if count]
+    return [f"Patterns without a point, as a run did not end well: {', '.join(texts)}."] * bool(
+        texts
+    )
+
+
+def line_of_fit(fit: pd.DataFrame, kind: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Ends of the fitted line over the points of one kind of plan, and what to write beside it."""
+    found = fit[fit["plan_kind"] == kind].iloc[0]
+    ends = [float(rows["cost"].min()), float(rows["cost"].max())]
+    values = [math.exp(found["intercept"] + found["exponent"] * math.log(cost)) for cost in ends]
+    note = (
+        f"exponent {found['exponent']:.2f} "
+        f"({found['exponent_low']:.2f} to {found['exponent_high']:.2f})\n"
+        f"rank correlation {found['spearman']:.2f} "
+        f"({found['spearman_low']:.2f} to {found['spearman_high']:.2f})"
+    )
+    return pd.DataFrame({"cost": ends, "value": values}), note

@@ -1,0 +1,167 @@
+"""What the charts for print share: panels, axes, legends, notes below; saved as SVG and PNG."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
+
+from cepbench.figures.recording import record
+from cepbench.figures.rows import axis_title, ends_of, log_ticks, needs_log, panels_of, unit_of
+from cepbench.figures.styles import Style
+
+#: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
+TEXT = 9
+
+_LOOK: Any = {
+    "font.size": TEXT,
+    "font.family": "DejaVu Sans",
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    # Without these two, the same figure would give another file each time.
+    "svg.hashsalt": "cepbench",
+    "svg.fonttype": "path",
+}
+
+PANEL_WIDTH, HEIGHT = 4.6, 3.4  # inches
+
+INTERVAL: Any = {"elinewidth": 1.0, "capsize": 2.0, "capthick": 1.0}
+
+
+def print_look() -> AbstractContextManager[Any]:
+    return matplotlib.rc_context(_LOOK)
+
+
+def empty_panels(rows: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, str, pd.DataFrame]]]:
+    """An empty figure, and its panels with their kind of plan and their rows."""
+    parts = panels_of(rows)
+    figure = Figure(figsize=(PANEL_WIDTH * len(parts), HEIGHT), layout="constrained")
+    grid = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+    return figure, [(axes, kind, parts[kind]) for axes, kind in zip(grid, parts, strict=True)]
+
+
+def finish_panels(
+    figure: Figure,
+    panels: list[tuple[Axes, str, pd.DataFrame]],
+    rows: pd.DataFrame,
+    title: str,
+    names: Mapping[str, str],
+) -> Figure:
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    for axes, kind, _ in panels:
+        axes.set_title(names[kind])
+        _number_axis(axes, rows)
+        # In heights of a letter: a share of the axes would be less below panels that are low.
+        below = 4.6 if axes.get_xlabel() else 2.4
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=below, ncols=3,
+            fontsize=TEXT, handlelength=3,
+        )  # fmt: skip
+    metric, statistic = rows.iloc[0][["metric", "statistic"]]
+    panels[0][0].set_ylabel(axis_title(metric, statistic))
+    return figure
+
+
+def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
+    unit = unit_of(rows)
+    prefixed = EngFormatter(unit="" if unit == "1" else unit, sep=" ")
+
+    def written(value: float, _: int | None = None) -> str:
+        plain = not unit or (unit == "1" and 0 < value < 1)  # no thousandths of a match
+        return f"{value:g}" if plain else str(prefixed(value))
+
+    formatter = FuncFormatter(written)
+    axes.yaxis.set_major_formatter(formatter)
+    if not needs_log(rows):
+        axes.set_ylim(bottom=0)
+        return
+    low, high = ends_of(rows)
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    axes.yaxis.set_major_formatter(formatter)
+    if unit == "":
+        axes.axhline(1.0, color="#333333", linewidth=1.0)
+
+
+def draw_marks(
+    axes: Axes, at: np.ndarray, own: pd.DataFrame, style: Style, label: str, *, line: bool
+) -> None:
+    dashes = (0, style.dash) if style.dash else "solid"
+    axes.errorbar(
+        at,
+        own["value"],
+        whiskers(own),
+        color=style.colour,
+        marker=style.mark.matplotlib,
+        markersize=5.5 if line else 7,
+        linestyle=dashes if line else "none",
+        linewidth=1.4,
+        label=label,
+        **INTERVAL,
+    )
+
+
+def whiskers(own: pd.DataFrame) -> np.ndarray:
+    return distances_to_ends(own, "value", "low", "high")
+
+
+def distances_to_ends(own: pd.DataFrame, middle: str, lowest: str, highest: str) -> np.ndarray:
+    """Distances down and up, shape (2, n); resampling may leave an end beyond the value by an ulp."""
+    value = own[middle].to_numpy(float)
+    low, high = own[lowest].to_numpy(float), own[highest].to_numpy(float)
+    return np.maximum(np.stack([value - low, high - value]), 0)
+
+
+def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
+    """Sentences below a figure, as wide as it is, below the title of its only axis if it has one.
+
+    They are a label of the whole figure, for which the layout keeps room below the legends.
+    """
+    letters = int(figure.get_size_inches()[0] * 72 / (TEXT * 0.55))
+    lines = [line for text in (axis, *notes) for line in textwrap.wrap(text, letters)]
+    if notes:
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=TEXT)
+    elif lines:
+        figure.supxlabel("\n".join(lines), fontsize=TEXT)
+
+
+def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
+    """Write ``<stem>.svg`` and ``<stem>.png`` into ``folder``; their paths, in this order.
+
+    The figure keeps the layout that it is written with. In a notebook it is recorded, so that its
+    page offers both files.
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = [target / f"{stem}.svg", target / f"{stem}.png"]
+    with print_look():
+        # Layout and margins take longer than drawing: found once, not for each file anew.
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+        margin = matplotlib.rcParams["savefig.pad_inches"]
+        used = figure.get_tightbbox().padded(margin)
+        figure.savefig(paths[0], metadata={"Date": None}, bbox_inches=used)
+        figure.savefig(paths[1], dpi=160, bbox_inches=used)
+    record(figure=stem)
+    return paths

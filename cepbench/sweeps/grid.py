@@ -1,0 +1,143 @@
+"""What is run on a pattern: cells, in the order of their measurement, and how each is measured."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cepbench.errors import ExperimentError
+from cepbench.evaluators.registry import default_evaluator, evaluator_for
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
+from cepbench.planners.registry import PlanGenerator, find_generator
+from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The cells of one pattern on one stream, and what all of them have in common.
+
+    Parameters
+    ----------
+    generators : sequence of str or PlanGenerator
+        Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`, or generators themselves.
+    evaluators : sequence of str, optional
+        Evaluators, each of which runs every plan that it can. By default every plan runs in the
+        evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
+        in [kolchinsky2018]_, section 6.2. One that runs without a plan has cells of its own,
+        whatever the generators.
+    options : mapping of str to sequence of str
+        Evaluator -> options that it runs with one after the other, each as a JSON object. An
+        evaluator that is not named runs with its defaults.
+    strategies : sequence of str
+        Selection strategies, as the pattern language writes them.
+    windows : sequence of str
+        Windows that the pattern runs under, as texts after WITHIN; ``""`` is its own.
+    alphas : sequence of float
+        Weights of the latency in the cost of plans. Under AND, the event that is expected to
+        arrive last is the one that most matches on the beginning of the stream end with.
+    repetitions : int
+    latency : bool
+        Whether every run is followed by another one, of which only detection latency is taken:
+        looking at the clock for every match would slow down the run that throughput is taken from.
+    share_equal_plans : bool
+        Whether equal plans of several generators run once in each repetition. The rows of the
+        others repeat what was measured, and ``measured_with`` says whose run it was. That takes
+        noise away from ratios, which are exactly 1 then, and no work.
+    seconds : float
+        How long each plan is run at least, all its runs together: after the repetitions, the plan
+        that was run for the least time is run again, until none was run for less. So long and
+        short runs alike fill the time together, and a drift of the machine falls on all of them.
+    seed : int
+        Of the plan generators that draw at random.
+    time_selectivity : str
+        See :func:`cepbench.planners.generate.plan`.
+    partial_match_limit : int
+        A run that stores more partial matches ends as a row with status ``partial_match_limit``.
+    output : str
+        ``count`` or ``matches``.
+    """
+
+    generators: Sequence[str | PlanGenerator]
+    evaluators: Sequence[str] | None = None
+    options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    strategies: Sequence[str] = ("any",)
+    windows: Sequence[str] = ("",)
+    alphas: Sequence[float] = (0.0,)
+    repetitions: int = 3
+    latency: bool = False
+    share_equal_plans: bool = False
+    seconds: float = 0.0
+    seed: int = 0
+    time_selectivity: str = "adjacent"
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT
+    output: str = "count"
+
+    def cells(self) -> list[Cell]:
+        """All cells, in the order of their measurement.
+
+        Repetitions are the outer loop, and every repetition starts one run later, so that a drift
+        of the machine's speed falls on all generators alike and ratios are paired.
+
+        Raises
+        ------
+        PlanGeneratorError
+            If a generator is unknown.
+        ExperimentError
+            If a generator's plans fit none of the evaluators.
+        EvaluationError
+            If an evaluator is unknown, or does not have an option or take its value.
+        """
+        if self.repetitions < 1:
+            raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
+        options = self._checked_options()
+        runs = [
+            Cell(generator, evaluator, 0, strategy, float(alpha), window, some)
+            for window, strategy, alpha, (generator, evaluator) in itertools.product(
+                self.windows, self.strategies, self.alphas, self._pairs()
+            )
+            for some in options.get(evaluator, (NO_OPTIONS,))
+        ]
+        cells: list[Cell] = []
+        for repetition in range(self.repetitions):
+            shift = repetition % max(1, len(runs))
+            cells.extend(run._replace(repetition=repetition) for run in runs[shift:] + runs[:shift])
+        unused = options.keys() - {cell.evaluator for cell in cells}
+        if unused:
+            raise ExperimentError(
+                f"options of {min(unused)!r}, in which no plan of the sweep runs; name it in "
+                "evaluators"
+            )
+        return cells
+
+    def plan_generators(self) -> dict[str, PlanGenerator]:
+        """The plan generators by name."""
+        found = (find_generator(g) if isinstance(g, str) else g for g in self.generators)
+        return {generator.name: generator for generator in found}
+
+    def _checked_options(self) -> dict[str, Sequence[str]]:
+        for name, several in self.options.items():
+            for text in several:
+                options_of(evaluator_for(name), json.loads(text))
+        return {evaluator_for(name).name: several for name, several in self.options.items()}
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Each generator with each evaluator that runs its plans; those without a plan alone."""
+        chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if not entry.kinds]
+        if chosen is not None and len(pairs) == len(chosen):
+            return pairs
+        for name, generator in self.plan_generators().items():
+            kind = generator.kind
+            fitting = [
+                entry for entry in chosen or [default_evaluator(kind)] if kind in entry.kinds
+            ]
+            if not fitting:
+                raise ExperimentError(
+                    f"{name} makes {kind} plans, which none of the evaluators "
+                    f"{', '.join(entry.name for entry in chosen or ())} runs; add "
+                    f"{default_evaluator(kind).name!r}"
+                )
+            pairs += [(name, evaluator.name) for evaluator in fitting]
+        return pairs
