@@ -36,7 +36,7 @@ from cepbench.reporting.shell import render, write_assets
 from cepbench.reporting.side_by_side import Task, run_side_by_side
 from cepbench.reporting.story import facts, headlines, verdicts_by_figure
 from cepbench.reporting.titles import in_words, summary_of, title_of
-from cepbench.studies.measured import StudySweep, study_sweep
+from cepbench.studies.measured import StudySweep, measure_all, study_sweep
 from cepbench.studies.registry import STUDIES
 from cepbench.studies.study import Study
 from cepbench.sweeps.sweep_file import KEYS
@@ -173,23 +173,18 @@ def _measure(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path, say: Any)
     So all cores are a sweep's own, and Spark is started once. ``fresh`` is done with then, and
     taken out of the settings.
     """
-    sweeps: dict[Path, tuple[str, StudySweep]] = {}
+    sweeps: dict[Path, StudySweep] = {}
     for name, settings in wanted:
         changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
         sweep = study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
         if settings.pop("fresh", False):
             sweep.discard()
         if not sweep.is_finished:
-            sweeps[sweep.folder] = name, sweep
-    if not sweeps:
-        return
-    from cepbench.spark.session import session_for_a_while
-
-    with session_for_a_while():
-        for name, sweep in sweeps.values():
-            began = time.perf_counter()
-            sweep.measure()
-            say(f"sweep {name}: {time.perf_counter() - began:.0f} s")
+            sweeps[sweep.folder] = sweep
+    began = time.perf_counter()
+    for sweep in measure_all(list(sweeps.values())):
+        say(f"sweep {sweep.sweep.name}: {time.perf_counter() - began:.0f} s")
+        began = time.perf_counter()
 
 
 def publish_report(folder: str | Path, *, say: Any = print) -> Path:

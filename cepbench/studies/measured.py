@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -132,6 +132,23 @@ def study_sweep(
     return StudySweep(
         config, paths, sweep_folder(data, sweep.name, config), sweep, own_generators()
     )
+
+
+def measure_all(sweeps: Sequence[StudySweep]) -> Iterator[StudySweep]:
+    """Measure sweeps one after the other on one start of Spark; each is yielded when it is done.
+
+    Parameters
+    ----------
+    sweeps : sequence of StudySweep
+        Without any, Spark is not started.
+    """
+    if sweeps:
+        from cepbench.spark.session import session_for_a_while
+
+        with session_for_a_while():
+            for sweep in sweeps:
+                sweep.measure()
+                yield sweep
 
 
 def measured_sweep(
