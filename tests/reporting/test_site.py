@@ -216,8 +216,8 @@ def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -
 
 def test_a_page_is_in_the_group_of_its_study() -> None:
     root = Path(__file__).resolve().parents[2] / "notebooks"
-    for stem in report_stems():
-        metadata = nbformat.read(root / f"{stem}.ipynb", as_version=4).metadata
+    for request in requests_for([], root):
+        stem, metadata = request.stem, nbformat.read(request.path, as_version=4).metadata
         assert group_of(stem) == (stem.partition("/")[0] if "/" in stem else "start")
         assert group_of(stem) in groups() and metadata["title"] and metadata["summary"]
         assert metadata["measures"] in MEASURES
@@ -282,7 +282,7 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
     assert [request.stem for request in named] == ["quickstart", "mine", "Zwei_drei"]
     its = requests_for(["mine"], here, studies=["kolchinsky2018"])
     assert [request.stem for request in its] == [
-        *(f"kolchinsky2018/{name}" for name in STUDY.notebooks), "mine",
+        *(f"kolchinsky2018/{name}" for name in (*STUDY.notebooks, "ledger")), "mine",
     ]  # fmt: skip
     assert its[0].path == here / "kolchinsky2018" / "figures_3_4_5.ipynb"
     (here / "kolchinsky2018").mkdir()
@@ -338,7 +338,7 @@ def test_the_notebook_can_be_taken_away_as_it_was_before_it_was_run(site: Path) 
 
 def test_without_outputs_the_notebooks_of_this_project_are_as_they_are() -> None:
     root = Path(__file__).resolve().parents[2] / "notebooks"
-    for stem in ("kolchinsky2018/figure_9", "kolchinsky2018/ledger"):
+    for stem in ("kolchinsky2018/figure_9", "ledger"):
         before = nbformat.read(root / f"{stem}.ipynb", as_version=4)
         ran = nbformat.read(root / f"{stem}.ipynb", as_version=4)
         ran.metadata["papermill"], ran.metadata["cepbench"] = RAN, {}
