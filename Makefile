@@ -33,11 +33,11 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	then echo $$python; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test soak report docs sweep lint format lab bench clean
+.PHONY: help env test soak report report-check docs sweep lint format lab bench clean
 
 help:  ## what can be made
 	@echo "make <target>; each builds the environment it needs"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | sed 's/@/          /; s/^\(.\{12\}\) */\1/'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | sed 's/@/            /; s/^\(.\{16\}\) */\1/'
 
 env: $(BUILT)  ## the environment in .venv, once
 
@@ -68,7 +68,7 @@ $(BUILT): pyproject.toml constraints.txt
 test: $(BUILT)  ## the tests, then those of the kernels again without compilation
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) -m kernel $(PYTEST_ARGS) \
-		$$(grep -rl --include='test_*.py' 'mark\.kernel' tests)
+		$(if $(PYTEST_ARGS),,$$(grep -rl --include='test_*.py' 'mark\.kernel' tests))
 
 soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or ROUNDS=, SEED=, FILES=
 	$(BIN)/python -m tests.soak --examples $(EXAMPLES) --workers $(WORKERS) \
@@ -78,6 +78,9 @@ soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or RO
 report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full; STUDIES=KEYS
 	$(BIN)/python -m cepbench report build --profile $(PROFILE) \
 		$(addprefix --study ,$(STUDIES)) $(REPORT_ARGS)
+
+report-check: $(BUILT)  ## the tests of the report that was built last, in reports/
+	CEPBENCH_REPORT=reports $(BIN)/python -m pytest -n $(WORKERS) tests/report $(PYTEST_ARGS)
 
 # A part of the site, which links to it and back; read again only where something has changed.
 docs: $(BUILT)  ## the site's documentation alone, with the reference: reports/docs/index.html

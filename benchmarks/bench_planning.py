@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.model import STRATEGIES
 from cepbench.planners.generate import plan_problem
@@ -38,15 +39,20 @@ LARGEST_ALIKE = LARGEST | {"DP-B": 18, "DPCCP": 16}
 
 def random_problem(
     n: int, seed: int, strategy: str = "any", alpha: float = 0.0, shape: str = "random"
-) -> PlanningProblem:
+) -> CostedProblem:
     """A sequence of n variables: 1–45 events per window, conditions on half as many pairs as n."""
     rng = np.random.default_rng([seed, n])
     log_selectivity = np.zeros((n, n))
     if shape == "alike":
         # One event per window and variable: sets of all sizes cost the same.
         names = tuple(f"v{i}" for i in range(n))
-        return PlanningProblem(
-            names, np.zeros(n), log_selectivity, strategy=strategy, alpha=alpha, last=n - 1
+        return CostedProblem(
+            names,
+            np.zeros(n),
+            log_selectivity,
+            strategy=strategy,
+            last=n - 1,
+            cost=Throughput(alpha),
         )
     later = np.arange(1, n)
     log_selectivity[later, later - 1] = log_selectivity[later - 1, later] = np.log(0.5)
@@ -57,14 +63,14 @@ def random_problem(
         added = np.log(rng.uniform(0.002, 0.88))
         log_selectivity[i, j] += added
         log_selectivity[j, i] = log_selectivity[i, j]
-    return PlanningProblem(
+    return CostedProblem(
         tuple(f"v{i}" for i in range(n)),
         np.log(rng.uniform(1, 45, size=n)),
         log_selectivity,
         operator="SEQ",
         strategy=strategy,
-        alpha=alpha,
         last=n - 1,
+        cost=Throughput(alpha),
     )
 
 

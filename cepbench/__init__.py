@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from cepbench.app.explore import explore as explore
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
+    from cepbench.costs.models import COST_MODELS as COST_MODELS
+    from cepbench.costs.models import cost_model as cost_model
+    from cepbench.costs.nodes import plan_cost as plan_cost
     from cepbench.datasets.opening import open_dataset as open_dataset
     from cepbench.errors import CepbenchError as CepbenchError
     from cepbench.evaluators.arrow_matches import with_events as with_events
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from cepbench.sweeps.compare import compare as compare
 
 _HOMES = {
+    "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
@@ -63,6 +67,7 @@ _HOMES = {
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
     "compare": "cepbench.sweeps.compare",
+    "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explainer.explain",
     "explore": "cepbench.app.explore",
@@ -72,6 +77,7 @@ _HOMES = {
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
     "plan": "cepbench.planners.generate",
+    "plan_cost": "cepbench.costs.nodes",
     "plan_evaluator": "cepbench.evaluators.registry",
     "plan_generator": "cepbench.planners.registry",
     "plans_side_by_side": "cepbench.exploration.side_by_side",

@@ -45,6 +45,9 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if _INTERPRETED else "usual")
 )
 
+#: The tests of a built report are for `make report-check`, which says where it is.
+collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]
+
 #: Folders whose tests run one after the other in one worker: they share a Spark session, or
 #: start a JVM of their own.
 _ONE_WORKER = {"spark": "spark", "notebooks": "notebooks"}

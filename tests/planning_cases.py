@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.patterns.model import (
     ANY,
     Kind,
@@ -83,9 +84,13 @@ class Case:
         return None if self.last is None else self.names[self.last]
 
     @property
-    def problem(self) -> PlanningProblem:
-        return PlanningProblem.from_pattern(
-            self.pattern, self.statistics, self.time_selectivity, float(self.alpha), self.last_name
+    def problem(self) -> CostedProblem:
+        return CostedProblem.from_pattern(
+            self.pattern,
+            self.statistics,
+            self.time_selectivity,
+            self.last_name,
+            cost=Throughput(float(self.alpha)),
         )
 
     def in_floats(self) -> Case:

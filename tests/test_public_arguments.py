@@ -146,13 +146,13 @@ COLUMNS = {"type": "kind", "time": "at", "attributes": ["x"], "sort": False}
 CALLS: dict[str, Call] = {
     "evaluate": Call(
         cep.evaluate,
-        {**RUN, "evaluator": None, "output": "matches", "partial_match_limit": 10, "latency": False,
-         "node_times": False},
+        {**RUN, "evaluator": None, "options": None, "output": "matches", "partial_match_limit": 10,
+         "latency": False, "node_times": False},
     ),
     "Detector": Call(
         cep.Detector,
-        {"pattern": PATTERN, "plan": PLAN, "evaluator": None, "output": "count",
-         "partial_match_limit": 10, "latency": False, "node_times": False},
+        {"pattern": PATTERN, "plan": PLAN, "evaluator": None, "options": {}, "output": "count",
+         "partial_match_limit": 10, "latency": False, "node_times": False, "position": 0},
     ),
     "Detector.push": Call(
         lambda batch: cep.Detector(PATTERN, PLAN).push(batch), {"batch": STREAM}
@@ -164,7 +164,8 @@ CALLS: dict[str, Call] = {
     "Detector.load": Call(cep.Detector.load, {"path": "state.npz"}),
     "match_batches": Call(
         iterated(cep.match_batches),
-        {**RUN, "rows": 5, "evaluator": None, "partial_match_limit": 10, "told": None},
+        {**RUN, "rows": 5, "evaluator": None, "options": None, "partial_match_limit": 10,
+         "on_progress": None},
     ),
     "with_events": Call(
         cep.with_events, {"matches": RESULT.arrow, "stream": STREAM, "attributes": ["x"]}
@@ -180,12 +181,12 @@ CALLS: dict[str, Call] = {
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
          "evaluators": None, "repetitions": 1, "seconds": 0.0, "seed": 0,
          "time_selectivity": "adjacent", "partial_match_limit": 10, "output": "count",
-         "told": None},
+         "options": {}, "on_progress": None},
     ),
     "explain": Call(
         cep.explain,
         {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "stream": STREAM,
-         "evaluator": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
+         "evaluator": None, "options": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
          "partial_match_limit": 10},
     ),
     "to_sql": Call(
@@ -324,7 +325,7 @@ def test_whatever_is_handed_in_only_errors_of_cepbench_come_out(name: str) -> No
     raw = []
     for argument in call.arguments:
         for kind, junk in JUNK.items():
-            if argument == "told" and callable(junk):
+            if argument == "on_progress" and callable(junk):
                 continue  # its errors are its own
             try:
                 message = refused(call, **{argument: junk})

@@ -21,12 +21,23 @@ SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
 
 #: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
-_GROUPED_BY = ("pattern_set", "strategy", "alpha", "size")
+#: Columns that name it besides where a sweep varies them.
+VARIED = ("stream", "window", "options")
+_GROUPED_BY = ("pattern_set", *VARIED, "strategy", "alpha", "size")
 _AVERAGES = {"mean": MEAN, "median": MEDIAN}
 _RATIOS = {
     "geometric mean": Statistic(np.mean, of_logs=True),
     "median": Statistic(np.median, of_logs=True),
 }
+
+
+def runs_of(*results: pd.DataFrame) -> list[str]:
+    """Columns that name a run in these tables: :data:`RUN`, and of :data:`VARIED` what they vary."""
+    values = {
+        name: {value for table in results if name in table for value in table[name].unique()}
+        for name in VARIED
+    }
+    return [*RUN, *(name for name in VARIED if len(values[name]) > 1)]
 
 
 def summarize(
@@ -57,7 +68,8 @@ def summarize(
     -------
     DataFrame
         Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
-        ``evaluator``, ``strategy``, ``alpha``, ``metric``, ``statistic`` (mean or median),
+        ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``window`` and
+        ``options``, ``metric``, ``statistic`` (mean or median),
         ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
         ``left_out`` (the others of the group) and ``missing`` (those among them that this
         generator lacks and another has). Order: sets and generators as in ``results``, sizes
@@ -68,14 +80,14 @@ def summarize(
     ExperimentError
         If a metric is unknown.
     """
-    observed = per_pattern(results, metrics)
+    observed, run = per_pattern(results, metrics), runs_of(results)
     rows = []
     for key, group in groups_of(observed, ["pattern_set", "size"]):
         rows += averages(
-            group, RUN, dict.fromkeys(metrics, _AVERAGES), group=key,
+            group, run, dict.fromkeys(metrics, _AVERAGES), group=key,
             pattern=["size", "pattern_id"], seed=seed, resamples=resamples,
         )  # fmt: skip
-    columns = ["pattern_set", "size", *RUN, "metric", "statistic", "value", "low", "high"]
+    columns = ["pattern_set", "size", *run, "metric", "statistic", "value", "low", "high"]
     return typed(rows, [*columns, "patterns", "left_out", "missing"])
 
 
@@ -109,8 +121,9 @@ def paired_ratios(
     generator, baseline : str
         Two plan generators; or one, with two evaluators, strategies or weights of latency.
     by : sequence of str
-        Some of ``pattern_set``, ``strategy``, ``alpha`` and ``size``; with ``size``, a row with
-        missing size over all sizes comes last.
+        Some of ``pattern_set``, ``stream``, ``window``, ``options``, ``strategy``, ``alpha`` and
+        ``size``; with ``size``, a row with missing size over all sizes comes last. What varies of
+        stream, window and options must be among them.
     evaluator, baseline_evaluator : str, optional
         Which runs to take if a generator's plans ran in several evaluators.
     strategy, baseline_strategy : str, optional
@@ -176,13 +189,15 @@ def log_ratios(
     Returns
     -------
     DataFrame
-        One row a pattern (and strategy or weight of latency, if in ``by``): ``pattern_set``,
-        ``size``, ``pattern_id``, those columns, and ``log_ratio``, missing where there is none.
+        One row a pattern (and stream, window, options, strategy or weight of latency, if in
+        ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, and ``log_ratio``,
+        missing where there is none.
     """
     unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
         raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
-    observed = per_pattern(results, [metric])
+    run = [*RUN, *(name for name in VARIED if name in by or name in runs_of(results))]
+    observed = per_pattern(results, [metric], run)
     chosen = {"evaluator": evaluator, "strategy": strategy, "alpha": alpha}
     of_baseline = {
         "evaluator": baseline_evaluator,
@@ -191,7 +206,7 @@ def log_ratios(
     }
     above = _of_run(observed, generator, chosen, by)
     below = _of_run(observed, baseline, of_baseline, by)
-    grouped = [name for name in ("strategy", "alpha") if name in by]
+    grouped = [name for name in (*VARIED, "strategy", "alpha") if name in by]
     identity = ["pattern_set", "size", "pattern_id", *grouped]
     pairs = above[[*identity, metric]].merge(
         below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
@@ -204,26 +219,30 @@ def log_ratios(
     return pairs[[*identity, "log_ratio"]]
 
 
-def per_pattern(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """One row a pattern, generator and evaluator: medians over repetitions.
+def per_pattern(
+    results: pd.DataFrame, metrics: Sequence[str], run: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """One row a pattern and run: medians over repetitions.
 
     Parameters
     ----------
     results : DataFrame
     metrics : sequence of str
+    run : sequence of str, optional
+        Columns that name a run; by default those of :func:`runs_of`.
 
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind``,
-        ``evaluator``, ``strategy``, ``alpha`` and the metrics, which are missing unless every repetition ended well.
+        Columns ``pattern_set``, ``size``, ``pattern_id``, those of the run, and the metrics, which
+        are missing unless every repetition ended well.
     """
     unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
     if unknown:
         raise ExperimentError(
             f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
         )
-    columns = ["pattern_set", "size", "pattern_id", *RUN]
+    columns = ["pattern_set", "size", "pattern_id", *(runs_of(results) if run is None else run)]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
         **{
@@ -300,6 +319,9 @@ def _of_run(
                     f"{generator} did not run in {name} {value!r}, only in {', '.join(listed)}"
                 )
             runs = runs[runs[name] == value]
+    for name in VARIED:
+        if name in runs and name not in by and runs[name].nunique() > 1:
+            raise ExperimentError(f"{generator} ran with more than one {name}; name {name!r} in by")
     return runs
 
 

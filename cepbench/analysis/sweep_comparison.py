@@ -27,12 +27,13 @@ from cepbench.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.analysis.common_change import LEAST_RUNS, common_change
 from cepbench.analysis.significance import adjusted, sign_flip_p_values
 from cepbench.analysis.summary import (
-    RUN,
     SUMMARY_METRICS,
+    VARIED,
     groups_of,
     in_order_of,
     log_quotients,
     per_pattern,
+    runs_of,
 )
 from cepbench.analysis.sweep_differences import (
     check_counts,
@@ -72,7 +73,6 @@ _WORDS = {
 }
 
 _RATIO = Statistic(np.mean, of_logs=True)
-_IDENTITY = ["pattern_set", "size", "pattern_id", *RUN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class SweepComparison:
     names : (str, str)
         Of the first sweep and of the second one.
     ratios : DataFrame
-        A row a metric, group and run (plan generator, evaluator, strategy, weight of latency):
+        A row a metric, group and run (plan generator, evaluator, strategy, weight of latency, and
+        what varies of stream, window and options):
         the columns asked for by ``by``, those of the run, ``metric``, ``value`` (geometric mean of
         second / first), ``low``, ``high`` (95 % bootstrap over patterns); ``common``, the part of
         it that most runs of the same patterns share, and ``beside``, ``beside_low``,
@@ -227,8 +228,10 @@ def compare_sweeps(
     counts_differ = check_counts(*tables, names=called, same_data=same_data)
     # Costs of large patterns are beyond what a float holds; their logarithms are not.
     stored = tuple("plan_log_cost" if name == "plan_cost" else name for name in metrics)
-    one, other = (_observed(table, stored) for table in tables)
-    pairs = one.merge(other, on=[*_IDENTITY, "pattern"], how="outer", indicator=True,
+    named_by = runs_of(*tables)
+    identity = ["pattern_set", "size", "pattern_id", *named_by]
+    one, other = (_observed(table, stored, named_by) for table in tables)
+    pairs = one.merge(other, on=[*identity, "pattern"], how="outer", indicator=True,
                       suffixes=("", "_second"), sort=False)  # fmt: skip
     for name in ("generator", "pattern_set"):  # a merge sorts by name
         pairs = in_order_of(pd.concat([table[name] for table in tables]).unique(), pairs, name)
@@ -240,23 +243,23 @@ def compare_sweeps(
         )
     logs = {metric: _log_ratios(both, column)
             for metric, column in zip(metrics, stored, strict=True)}  # fmt: skip
-    common = {metric: _common(both, logs[metric], metric) for metric in metrics}
+    common = {metric: _common(both, logs[metric], metric, named_by) for metric in metrics}
     rows = []
     for key, group in groups_of(both.assign(row=np.arange(len(both))), by):
-        for run, cells in group.groupby(RUN, sort=False):
-            named = {**key, **dict(zip(RUN, run, strict=True))}
+        for run, cells in group.groupby(named_by, sort=False):
+            named = {**key, **dict(zip(named_by, run, strict=True))}
             at = cells["row"].to_numpy()
             rows += [
                 {**named, "metric": metric, "logs": logs[metric][at], "common": common[metric][at]}
                 for metric in metrics
             ]
-    ratios = _judged(rows, [*by, *RUN], seed, resamples)
+    ratios = _judged(rows, [*by, *named_by], seed, resamples)
     return SweepComparison(
         names=called,
         ratios=ratios,
         differences=differences_of(*tables),
-        only_first=pairs.loc[pairs["_merge"] == "left_only", _IDENTITY].reset_index(drop=True),
-        only_second=pairs.loc[pairs["_merge"] == "right_only", _IDENTITY].reset_index(drop=True),
+        only_first=pairs.loc[pairs["_merge"] == "left_only", identity].reset_index(drop=True),
+        only_second=pairs.loc[pairs["_merge"] == "right_only", identity].reset_index(drop=True),
         same_data=same_data,
         counts_differ=counts_differ,
     )
@@ -273,12 +276,14 @@ def _names(first: Any, second: Any) -> tuple[str, str]:
     return (f"{one} (first)", f"{other} (second)") if one == other else (one, other)
 
 
-def _common(both: pd.DataFrame, logs: np.ndarray, metric: str) -> np.ndarray:
+def _common(
+    both: pd.DataFrame, logs: np.ndarray, metric: str, named_by: Sequence[str]
+) -> np.ndarray:
     """What each row has in common with others of its pattern; NaN for what no clock gives."""
     if metric not in _TIMES:
         return np.full(len(both), np.nan)
     pattern = both.groupby(["pattern_set", "size", "pattern_id"]).ngroup().to_numpy()
-    run = both.groupby(RUN).ngroup().to_numpy()
+    run = both.groupby(list(named_by)).ngroup().to_numpy()
     return common_change(pattern, run, logs)
 
 
@@ -345,17 +350,18 @@ def _verdict(
     return BETTER if (ratio["value"] > 1) == (metric in _MORE_IS_BETTER) else WORSE
 
 
-def _observed(results: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+def _observed(
+    results: pd.DataFrame, metrics: Sequence[str], named_by: Sequence[str]
+) -> pd.DataFrame:
     """Medians of each pattern and run, with the pattern's text under the run's strategy."""
     unknown = [name for name in metrics if name not in SUMMARY_METRICS]
     if unknown:
         raise ExperimentError(
             f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
         )
-    texts = results.drop_duplicates(["pattern_id", "strategy"])
-    return per_pattern(results, metrics).merge(
-        texts[["pattern_id", "strategy", "pattern"]], on=["pattern_id", "strategy"], how="left"
-    )
+    key = ["pattern_id", *(name for name in named_by if name in ("strategy", "window"))]
+    texts = results.drop_duplicates(key)[[*key, "pattern"]]
+    return per_pattern(results, metrics, named_by).merge(texts, on=key, how="left")
 
 
 def _log_ratios(cells: pd.DataFrame, column: str) -> np.ndarray:
@@ -385,6 +391,7 @@ def _line(row: Mapping[Any, Any]) -> str:
     run = f"{row['generator']:<12} {row['evaluator']:<9}"
     run += f" {row['strategy']}" if row["strategy"] != "any" else ""
     run += f" α={row['alpha']:g}" if row["alpha"] else ""
+    run += "".join(f" {row[name]}" for name in VARIED if row.get(name))
     value = f"{row['value']:7.3f} ({row['low']:.3f} to {row['high']:.3f})"
     if not math.isnan(row["common"]):
         value += f" = {row['common']:.3f} × {row['beside']:.3f}"

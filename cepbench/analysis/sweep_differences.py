@@ -30,15 +30,16 @@ def check_counts(
     first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], same_data: bool | None
 ) -> int:
     """How many patterns have other numbers of matches; an error where the data is the same."""
-    key = ["pattern_id", "pattern"]
+    streams = "stream" in first and "stream" in second
+    key = ["pattern_id", "pattern", *(["stream"] if streams else [])]
     counts = [
-        table[table["status"] == OK].groupby(key, sort=False)["matches"].first()
+        table[table["status"] == OK].groupby(key, sort=False, dropna=False)["matches"].first()
         for table in (first, second)
     ]
     both = pd.concat(counts, axis=1, join="inner", keys=["first", "second"])
     differing = both[both["first"] != both["second"]]
     if same_data and len(differing):
-        pattern_id, text = differing.index[0]
+        pattern_id, text, *_ = differing.index[0]
         one, other = differing.iloc[0]
         raise ExperimentError(
             f"{len(differing)} of {len(both)} patterns have other numbers of matches in "

@@ -405,12 +405,14 @@ class Explorer:
         return predicate_graph(self._pattern, self._statistics)._repr_html_()
 
     def _snapshot(self) -> str:
-        return _SNAPSHOT(
-            name=self.dataset.name if self.dataset is not None else OWN,
-            events=len(self.stream),
-            text=self.text.value,
-            graph=Markup(self.error or self._drawn_graph()),
-            plans="" if self._what_if is None else Markup(self._what_if._repr_html_()),
+        return str(
+            _SNAPSHOT(
+                name=self.dataset.name if self.dataset is not None else OWN,
+                events=len(self.stream),
+                text=self.text.value,
+                graph=Markup(self.error or self._drawn_graph()),
+                plans="" if self._what_if is None else Markup(self._what_if._repr_html_()),
+            )
         )
 
 

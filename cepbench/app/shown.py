@@ -22,9 +22,11 @@ def error_html(error: Exception) -> str:
     error : Exception
     """
     foreseen = isinstance(error, CepbenchError)
-    return _ERROR(
-        message=str(error) if foreseen else f"{type(error).__name__}: {error}",
-        traceback=None if foreseen else "".join(traceback.format_exception(error)),
+    return str(
+        _ERROR(
+            message=str(error) if foreseen else f"{type(error).__name__}: {error}",
+            traceback=None if foreseen else "".join(traceback.format_exception(error)),
+        )
     )
 
 

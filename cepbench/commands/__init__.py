@@ -1,6 +1,6 @@
-"""The command ``cepbench``: each file a command or a group of them.
+"""The command ``cepbench``; each module is a command or a group of commands.
 
-How a group of commands comes in, ``data`` for instance:
+To add a group of commands, such as ``data``:
 
 1. ``commands/data.py`` has ``app = typer.Typer(help="Data sets: …", **GROUP)`` with ``GROUP``,
    ``examples`` and shared options from :mod:`cepbench.commands.options`, and functions under
@@ -9,15 +9,14 @@ How a group of commands comes in, ``data`` for instance:
    ``app.add_typer(data.app, name="data")``. A command without a group:
    ``app.command(epilog=plan.EXAMPLES)(plan.plan)``.
 
-What every command keeps:
+Conventions:
 
-- Modules with commands load nothing but the standard library, typer, ``cepbench.errors`` and each
-  other: ``--help`` and tab completion stay quick. What a command needs it imports inside its
-  function; a test sees to that.
-- What was asked for goes to standard output by :mod:`cepbench.commands.output`, all else
-  (progress, remarks) to standard error. With ``--json`` standard output is one JSON document.
-- Errors are those of :mod:`cepbench.errors`; ``app.py`` is the one place that shows them and
-  ends with 1. Wrong usage is ``typer.BadParameter`` and ends with 2, Ctrl-C with 130.
-- Each ``--help`` ends with an example that can be run, by ``epilog=examples(...)``; the tests run
-  them.
+- Modules with commands import only the standard library, typer, ``cepbench.errors`` and each other,
+  so that ``--help`` and tab completion are fast. Everything else is imported inside the command's
+  function; a test checks this.
+- Results go to standard output by :mod:`cepbench.commands.output`, progress and log lines to
+  standard error. With ``--json`` standard output is one JSON document.
+- Errors are those of :mod:`cepbench.errors`; ``app.py`` prints them and exits with status 1. Usage
+  errors are ``typer.BadParameter`` with status 2; Ctrl-C exits with 130.
+- Each ``--help`` ends with examples, by ``epilog=examples(...)``, which the tests run.
 """

@@ -1,4 +1,4 @@
-"""The command ``cepbench``: its commands, and the one place that shows errors."""
+"""The command ``cepbench``: its subcommands, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typer.core import TyperGroup
 
 from cepbench.commands import compare, data, explain, lists, plan, report, run, sweep
 from cepbench.commands.options import GROUP, examples
-from cepbench.commands.output import remark, width
+from cepbench.commands.output import log, width
 from cepbench.errors import CepbenchError
 
-#: Commands in the order of a help text: from data to a report, then what there is to choose from.
+#: Commands in the order of the help text.
 ORDER = (
     "data", "plan", "run", "compare", "explain", "sweep", "report", "generators", "evaluators",
 )  # fmt: skip
 
 
 class Commands(TyperGroup):
-    """A group whose commands fail with one line on standard error and a status."""
+    """A group of commands that prints errors to standard error and sets the exit status."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of the commands, in the order of :data:`ORDER`."""
+        """The commands in the order of :data:`ORDER`."""
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; 1 for an error of cepbench, 130 if it was stopped by Ctrl-C."""
+        """Run the command; exit status 1 for a CepbenchError, 130 for Ctrl-C."""
         if os.environ.get("NO_COLOR"):
             ctx.color = False
         try:
@@ -38,7 +38,7 @@ class Commands(TyperGroup):
         except CepbenchError as error:
             _fail(str(error))
         except KeyboardInterrupt:
-            remark("stopped")
+            log("interrupted")
             raise typer.Exit(130) from None
         except OSError as error:
             if error.filename is None:
@@ -46,18 +46,18 @@ class Commands(TyperGroup):
             _fail(f"{error.strerror}: {error.filename}{_advice(error.errno)}")
 
 
-#: What to do about an error of the system.
+#: Advice by error number of the system.
 _ADVICE = {
     errno.ENOSPC: "free some space, or write to another disk",
     errno.EDQUOT: "free some space, or write to another disk",
-    errno.EFBIG: "write to a place that takes larger files",
-    errno.EACCES: "look who may read and write it, or name another place",
-    errno.EPERM: "look who may read and write it, or name another place",
-    errno.EROFS: "nothing can be written there; name another place",
-    errno.ENOENT: "is the path right?",
-    errno.EEXIST: "something else of that name is in the way; name another place",
-    errno.ENOTDIR: "a part of that path is a file; name another place",
-    errno.EISDIR: "it is a folder; name a file",
+    errno.EFBIG: "write to a file system that takes larger files",
+    errno.EACCES: "check its permissions, or choose another path",
+    errno.EPERM: "check its permissions, or choose another path",
+    errno.EROFS: "the file system is read-only; choose another path",
+    errno.ENOENT: "check the path",
+    errno.EEXIST: "it already exists; choose another path",
+    errno.ENOTDIR: "a part of that path is a file; choose another path",
+    errno.EISDIR: "it is a folder; give a file",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
 
@@ -67,12 +67,12 @@ def _advice(number: int | None) -> str:
 
 
 def _fail(message: str) -> NoReturn:
-    remark(f"{typer.style('error:', fg='red', bold=True)} {_broken(message)}")
+    log(f"{typer.style('error:', fg='red', bold=True)} {_broken(message)}")
     raise typer.Exit(1)
 
 
 def _broken(message: str) -> str:
-    """The message in lines as wide as the terminal, but for a pattern with its mark below."""
+    """The message wrapped to the terminal, except for a pattern and its marker."""
     if not sys.stderr.isatty():
         return message
     first, *rest = message.splitlines() or [""]
@@ -102,13 +102,13 @@ def _cepbench(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Say which version it is."
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
     """Compare plan generators for complex event processing.
 
-    `cepbench COMMAND --help` tells more of each command, with an example.
+    `cepbench COMMAND --help` describes a command, with examples.
     """
 
 

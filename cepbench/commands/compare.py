@@ -1,4 +1,4 @@
-"""``cepbench compare``: all plan generators side by side."""
+"""``cepbench compare``: plan generators side by side."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cepbench.commands.inputs import read_pattern, read_statistics, source_of
 from cepbench.commands.options import (
     COLUMNS,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     EvaluatorsOption,
@@ -28,11 +29,11 @@ from cepbench.commands.options import (
 )
 from cepbench.commands.output import (
     progress,
-    say,
-    say_text,
     share_bar,
     write_json,
+    write_line,
     write_table,
+    write_text,
 )
 from cepbench.plugins import load_plugins
 
@@ -43,7 +44,7 @@ EXAMPLES = examples(
     "cepbench compare --pattern-name rare-last --data nasdaq-style/sample",
 )
 
-#: From which ratio of the upper to the lower quartile of a plan's runs on a remark warns of noise.
+#: Ratio of the quartiles of a plan's runs above which a warning of noise is printed.
 NOISY = 1.5
 
 
@@ -55,16 +56,17 @@ def compare(
     evaluator: EvaluatorsOption = None,
     option: OptionOption = None,
     repetitions: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="Runs of each different plan at least.")
+        int, typer.Option(min=1, metavar="NUMBER", help="Minimum number of runs of each plan.")
     ] = 3,
     seconds: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="NUMBER",
-            help="How long each different plan is run at least, all its runs together.",
+            help="Minimum time of all runs of each plan.",
         ),
     ] = 0.3,
+    cost: CostOption = "throughput",
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
     days: DaysOption = None,
@@ -73,10 +75,10 @@ def compare(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan with every plan generator and run every different plan.
+    """Plan with every plan generator and measure every distinct plan.
 
-    Rates are medians of interleaved runs, and generators whose plans are equal share them. Every
-    plan finds the same matches. That is checked, and it is an error if they differ.
+    Throughputs are medians of interleaved runs; generators with equal plans share them. All plans
+    must find the same number of matches; a difference is an error.
     """
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
@@ -102,6 +104,7 @@ def compare(
             repetitions=repetitions,
             seconds=seconds,
             seed=seed,
+            cost=cost,
             on_progress=on_progress,
         )
     if json:
@@ -116,9 +119,9 @@ def compare(
             }
         )
         return
-    say(asked.describe())
-    say(f"{len(stream):,} events")
-    say()
+    write_line(asked.describe())
+    write_line(f"{len(stream):,} events")
+    write_line()
     _show(table)
 
 
@@ -174,17 +177,17 @@ def _show(table: Comparison) -> None:
         rows, heads, right=[*heads[2:4], *heads[5:10]], shrink=10,
         less=("compared", "", "stored", "runs"),
     )  # fmt: skip
-    say()
+    write_line()
     spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
     if spread > NOISY:
-        say_text(
-            f"The middle half of the runs of one plan spans a factor of {spread:.2g}: give more "
-            "--seconds or events before you trust small ratios."
+        write_text(
+            f"The interquartile range of one plan's runs spans a factor of {spread:.2g}; use more "
+            "--seconds or events before relying on small ratios."
         )
-    say_text("runs: interleaved, equal plans share them; events/s: their median")
-    say_text("stored: partial matches at most; compared: pairs whose conditions were tested")
+    write_text("runs: interleaved, shared by equal plans; events/s: their median")
+    write_text("stored: peak number of partial matches; compared: pairs tested against conditions")
 
 
 def _counted(number: float | None) -> str:
-    """A number that an evaluator of one's own may leave out."""
+    """A number that user-defined evaluators may omit."""
     return "" if number is None or math.isnan(number) else f"{number:,.0f}"

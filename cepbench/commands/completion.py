@@ -1,4 +1,4 @@
-"""What the Tab key completes; it must come at once, so nothing that compiles is loaded."""
+"""Tab completion; must be fast, so nothing that loads Numba is imported."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import typer
 from cepbench.papers import ALGORITHMS
 
 
-def _named(room: str) -> list[str]:
-    """What papers describe and that room of the package has, by registered name."""
-    return [algorithm.name for algorithm in ALGORITHMS if algorithm.files[0].startswith(room)]
+def _named(package: str) -> list[str]:
+    """Registered names of the algorithms of papers that are in a package."""
+    return [algorithm.name for algorithm in ALGORITHMS if algorithm.files[0].startswith(package)]
 
 
 def complete_generators(incomplete: str) -> list[str]:
-    """Plan generators of the project, in any case."""
+    """Built-in plan generators, ignoring case."""
     return _beginning(_named("planners/"), incomplete)
 
 
+def complete_costs(incomplete: str) -> list[str]:
+    """Cost models of the project."""
+    return _beginning(["throughput", "latency", "comparisons"], incomplete)
+
+
 def complete_evaluators(incomplete: str) -> list[str]:
-    """Evaluators."""
+    """Built-in evaluators, ignoring case."""
     return _beginning(_named("evaluators/"), incomplete)
 
 
@@ -62,14 +67,14 @@ def complete_notebooks(incomplete: str) -> list[str]:
 
 
 def complete_pattern_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Patterns of the data set that was named before."""
+    """Patterns of the data set given before."""
     data = ctx.params.get("data")
     return _beginning(_library(str(data)), incomplete) if data else []
 
 
 def _beginning(names: list[str], incomplete: str) -> list[str]:
     wanted = incomplete.casefold()
-    # What is completed must begin as it was typed, in its case too.
+    # Completions must begin with the typed text, case included.
     return [
         incomplete + name[len(incomplete) :] for name in names if name.casefold().startswith(wanted)
     ]
@@ -94,7 +99,7 @@ def _datasets() -> list[str]:
 
     try:
         found = entries()
-    except DatasetError:  # the command itself will say so
+    except DatasetError:  # the command reports it
         return []
     return [f"{name}/{variant}" for name, entry in found.items() for variant in entry.variants]
 

@@ -1,4 +1,4 @@
-"""``cepbench explain``: where a plan's estimates are wrong, and where its time goes."""
+"""``cepbench explain``: a plan's estimates and costs, node by node, beside those of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cepbench.commands.options import (
     examples,
     options_from,
 )
-from cepbench.commands.output import progress, remark, say, width, write_json
+from cepbench.commands.output import log, progress, width, write_json, write_line
 from cepbench.commands.planning import last_of, plan_with
 from cepbench.errors import PlanGeneratorError
 from cepbench.plugins import load_plugins
@@ -51,11 +51,11 @@ def explain(
     evaluator: EvaluatorOption = None,
     option: OptionOption = None,
     run: Annotated[
-        bool, typer.Option(help="Run the plan, to hold the estimates against what happens.")
+        bool, typer.Option(help="Run the plan, to compare estimates with actual numbers.")
     ] = True,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page with a picture of the plan, too."),
+        typer.Option(metavar="FILE", help="Also write an HTML page with a picture of the plan."),
     ] = None,
     statistics: StatisticsOption = None,
     alpha: AlphaOption = 0.0,
@@ -67,9 +67,9 @@ def explain(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Show what a plan should do at its nodes, and what it does.
+    """Compare a plan's estimates with a run, node by node.
 
-    With --statistics and --no-run no data are needed.
+    With --statistics and --no-run no data is needed.
     """
     needs_data = run or statistics is None
     source = source_of(data, columns) if data or needs_data else None
@@ -113,13 +113,13 @@ def explain(
             }
         )
         return
-    say(found.describe(width()))
+    write_line(found.describe(width()))
     if html is not None:
-        remark(f"The picture is in {html}.")
+        log(f"The picture is in {html}.")
 
 
 def _page(found: Explanation) -> str:
-    """The explanation as a page by itself, which needs no network."""
+    """The explanation as a self-contained page."""
     text = markup.escape(found.pattern.describe())
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'

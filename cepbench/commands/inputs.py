@@ -1,4 +1,4 @@
-"""What commands read: patterns, events, statistics."""
+"""Inputs of commands: patterns, events, statistics."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from cepbench.streams.event_stream import EventStream
 
 
-#: How every Parquet file begins.
+#: The first bytes of every Parquet file.
 _PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a command's events come from.
+    """The source of a command's events.
 
     Attributes
     ----------
     name : str
-        As it was given: of a data set, or a path.
+        As given: the name of a data set, or a path.
     dataset : Dataset or None
-        None for Parquet that is no data set.
+        None for other Parquet.
     columns : str
-        Names of the columns with type and time, with a comma between, for such Parquet.
+        Columns of type and time, comma-separated, for such Parquet.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Source:
         Raises
         ------
         DatasetError
-            If there is none of that name, or no library.
+            If the name is unknown, or there is no library.
         """
         if self.dataset is None:
             raise DatasetError(
-                f"{self.name} is Parquet without a library of patterns; give the pattern itself, "
-                "or the name of a data set"
+                f"{self.name} is Parquet without a library of patterns; give the pattern, or the "
+                "name of a data set"
             )
         return self.dataset.patterns.entry(name).pattern
 
@@ -66,7 +66,7 @@ class Source:
         only_types: bool,
         positions: bool = False,
     ) -> EventStream:
-        """The events, maybe of the first days or of the pattern's types alone.
+        """The events, optionally of the first days or of the pattern's types only.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Source:
         days : int or None
         only_types : bool
         positions : bool
-            Whether the stream must know where its events stand in all of the source.
+            Whether the stream needs the positions of its events in the whole source.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Source:
                 return self.dataset.stream(types, days=days, positions=positions)
             if days is not None:
                 raise typer.BadParameter(
-                    "Parquet that is no data set is read as a whole", param_hint="'--days'"
+                    "Parquet that is not a data set is read as a whole", param_hint="'--days'"
                 )
             type_column, time_column = self._columns()
             return EventStream.from_parquet(
@@ -105,25 +105,25 @@ class Source:
         type_column, comma, time_column = self.columns.partition(",")
         if not comma:
             raise typer.BadParameter(
-                f"{self.columns!r} names one column; give two, such as symbol,ts",
+                f"{self.columns!r} is one column; give two, such as symbol,ts",
                 param_hint="'--columns'",
             )
         return type_column.strip(), time_column.strip()
 
 
 def source_of(data: str | None, columns: str) -> Source:
-    """Where the events are.
+    """The source for the options ``--data`` and ``--columns``.
 
     Raises
     ------
     typer.BadParameter
-        If that was not said.
+        If ``data`` is None.
     DatasetError
         If there is no such data set or path.
     """
     if data is None:
         raise typer.BadParameter(
-            "say where the events are: the name of a data set, or Parquet", param_hint="'--data'"
+            "it is required: the name of a data set, or Parquet", param_hint="'--data'"
         )
     from cepbench.datasets.catalogue import folders
     from cepbench.datasets.opening import open_dataset
@@ -131,7 +131,7 @@ def source_of(data: str | None, columns: str) -> Source:
 
     if (
         data.partition("/")[0] not in folders()
-        and os.path.exists(data)  # unlike Path's, false for what can be no path at all
+        and os.path.exists(data)  # unlike Path.exists, never raises
         and not read_declaration(data)
     ):
         _check_parquet(Path(data))
@@ -141,72 +141,66 @@ def source_of(data: str | None, columns: str) -> Source:
 
 
 def _check_parquet(path: Path) -> None:
-    """Refuse a file of another kind, and a folder without any Parquet.
-
-    Raises
-    ------
-    DatasetError
-        With what to do.
-    """
+    """Raise a DatasetError for a file of another kind, or a folder without Parquet."""
     if path.is_dir():
         if not any(path.rglob("*.parquet")):
-            raise DatasetError(f"there is no Parquet below the folder {path}, and no data set")
+            raise DatasetError(f"the folder {path} has neither Parquet files nor a data set")
         return
     with path.open("rb") as file:
         if file.read(len(_PARQUET)) != _PARQUET:
             raise DatasetError(
-                f"{path} is no Parquet. Minute bars and LOBSTER's messages are read by `cepbench "
-                f"data ingest KIND {path} --name mine`; of other tables pandas makes Parquet: "
+                f"{path} is not Parquet. Ingest minute bars and LOBSTER messages with `cepbench "
+                f"data ingest KIND {path} --name mine`; convert other tables with pandas: "
                 'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
             )
 
 
 def read_pattern(text: str | None, name: str | None, source: Source | None) -> Pattern:
-    """The pattern that a command was given.
+    """The pattern of a command's arguments.
 
     Parameters
     ----------
     text : str or None
-        Pattern text, the file of one, or ``-`` for standard input.
+        Pattern text, a file with it, or ``-`` for standard input.
     name : str or None
-        One of the source's library.
+        Of a pattern in the source's library.
     source : Source or None
 
     Raises
     ------
     PatternError
-        If it is no pattern, or a file that cannot be read.
+        If it is not a valid pattern, or the file cannot be read.
     DatasetError
-        If there is no such name.
+        If the name is unknown.
     """
     from cepbench.patterns.parse import parse
 
     if (text is None) == (name is None):
-        both = "not both" if text else "its text, the file of one, or - for standard input"
+        both = "not both" if text else "as text, a file, or - for standard input"
         raise typer.BadParameter(f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN")
     if name is not None:
         if source is None:
-            raise typer.BadParameter("it needs --data", param_hint="'--pattern-name'")
+            raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
         return source.pattern(name)
     assert text is not None
     if text == "-":
         try:
             return parse(sys.stdin.read())
         except UnicodeDecodeError as error:
-            raise PatternError(f"standard input is no text in UTF-8 ({error})") from None
+            raise PatternError(f"standard input is not UTF-8 ({error})") from None
     if not _is_file(text) and ("(" in text or text.lstrip().upper().startswith("PATTERN ")):
         return parse(text)
     try:
         return parse(Path(text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise PatternError(
-            f"{text!r} is no pattern, and no file of one can be read ({_why(error)}). A pattern "
+            f"{text!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "
             "looks like: PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
         ) from None
 
 
 def _is_file(text: str) -> bool:
-    """Whether a file has this name; a long text, or one with odd characters, is none."""
+    """Whether a file has this name; never raises."""
     try:
         return Path(text).is_file()
     except (OSError, ValueError):
@@ -216,29 +210,29 @@ def _is_file(text: str) -> bool:
 def read_statistics(
     file: Path | None, pattern: Pattern, stream: EventStream | None, seed: int
 ) -> Statistics:
-    """The statistics in a file, or else those of the stream.
+    """The statistics in a file, or those measured on the stream.
 
-    The file may also be what ``cepbench data stats --json`` or ``cepbench plan --json`` wrote.
+    The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
 
     Raises
     ------
     StatisticsError
-        If the file holds none.
+        If the file has no statistics.
     """
     from cepbench.statistics.model import Statistics
 
     if file is None:
         from cepbench.statistics.measure import measure_statistics
 
-        assert stream is not None  # what was given was seen to
+        assert stream is not None  # checked by the caller
         with progress("measuring statistics"):
             return measure_statistics(pattern, stream, seed=seed)
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StatisticsError(
-            f"{file} cannot be read as JSON ({_why(error)}); it must hold what "
-            "`cepbench data stats NAME --pattern PATTERN --json` writes, or just "
+            f"{file} cannot be read as JSON ({_why(error)}); give the output of "
+            "`cepbench data stats NAME --pattern PATTERN --json`, or just "
             '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
         ) from None
     if isinstance(content, dict):

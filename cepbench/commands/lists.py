@@ -1,11 +1,11 @@
-"""``cepbench generators`` and ``cepbench evaluators``: what there is to choose from."""
+"""``cepbench generators`` and ``cepbench evaluators``: the registered ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cepbench.commands.options import JsonOption, PluginOption, examples
-from cepbench.commands.output import progress, say, say_text, write_json, write_table
+from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
 from cepbench.papers import ALGORITHMS, REFERENCES
 from cepbench.plugins import load_plugins
 
@@ -16,10 +16,10 @@ EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
 def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List the plan generators, with their sources.
 
-    Those marked as default are compared where no generator is named; user-defined ones are among
-    them.
+    Those marked as default, user-defined ones included, are compared where no generator is named.
     """
     with progress("loading plan generators"):
+        from cepbench.costs.models import COST_MODELS
         from cepbench.planners.generate import plan  # noqa: F401  registers them
         from cepbench.planners.registry import PLAN_GENERATORS, default_generators
     load_plugins(plugin)
@@ -29,6 +29,7 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
             "name": entry.name,
             "kind": entry.kind,
             "exact": entry.exact,
+            "costs": [name for name, cost in COST_MODELS.items() if entry.takes(cost)],
             "default": entry.name in usual,
             "most_variables": entry.max_size,
             "space": entry.space,
@@ -48,17 +49,19 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
                 row["kind"],
                 row["default"],
                 row["exact"],
+                ", ".join(row["costs"]) if len(row["costs"]) < len(COST_MODELS) else "all",
                 row["most_variables"],
                 row["source"],
             ]
             for row in rows
         ),
-        ["name", "kind", "default", "exact", "at most", "source"],
-        shrink=5,
+        ["name", "kind", "default", "exact", "costs", "at most", "source"],
+        shrink=6,
     )
-    say()
-    say_text(
-        "exact: its plan is of least cost among all it chooses from; at most: variables it takes"
+    write_line()
+    write_text(
+        "exact: its plan is of least cost among all it chooses from, else it is a heuristic; costs: "
+        f"what --cost it takes, of {', '.join(COST_MODELS)}; at most: variables it takes"
     )
 
 
@@ -88,23 +91,20 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     if json:
         write_json(rows)
         return
-    write_table(
-        (
-            [
-                row["name"],
-                ", ".join([*row["kinds"], *["none"] * row["without_plan"]]),
-                ", ".join(f"{name}={value}" for name, value in row["options"].items()),
-                row["source"],
-            ]
-            for row in rows
-        ),
-        ["name", "plans", "options", "source"],
-        shrink=3,
-    )
+    heads = ["name", "plans", "source"]
+    cells = [
+        [row["name"], ", ".join([*row["kinds"], *["none"] * row["without_plan"]]), row["source"]]
+        for row in rows
+    ]
+    if any(row["options"] for row in rows):
+        heads.append("options")
+        for line, row in zip(cells, rows, strict=True):
+            line.append(", ".join(f"{name}={value}" for name, value in row["options"].items()))
+    write_table(cells, heads, shrink=2)
 
 
-def _source(name: str, said: str) -> str:
-    """Authors, year and place of what a paper describes; else what its author said."""
+def _source(name: str, registered: str) -> str:
+    """Authors, year and place of an algorithm from a paper; otherwise its registered source."""
     for algorithm in ALGORITHMS:
         if algorithm.name == name:
             reference = REFERENCES[algorithm.paper]
@@ -113,4 +113,4 @@ def _source(name: str, said: str) -> str:
             if reference.authors.count(",") == 1:
                 others = f" and {reference.authors.split(', ')[1].split('. ')[-1]}"
             return f"{first}{others} {reference.year}, {algorithm.place}"
-    return said
+    return registered

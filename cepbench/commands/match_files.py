@@ -1,4 +1,4 @@
-"""Matches written batch by batch to Parquet, CSV or Arrow, by the ending of the file's name."""
+"""Writing matches batch by batch to Parquet, CSV or Arrow, by the file's extension."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-#: Endings of files that matches can be written to.
+#: Supported file extensions.
 ENDINGS = (".parquet", ".csv", ".arrow")
 
 
 def check_ending(file: Path | None) -> Path | None:
-    """Refuse a file that nobody knows how to write, before anything is run."""
+    """Check the file extension before anything is run."""
     if file is not None and file.is_dir():
-        raise typer.BadParameter(f"{file} is a folder; name a file in it")
+        raise typer.BadParameter(f"{file} is a folder; give a file")
     if file is not None and file.suffix not in ENDINGS:
         raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     return file
@@ -30,9 +30,9 @@ def check_ending(file: Path | None) -> Path | None:
 
 @contextmanager
 def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that writes tables of that schema one below the other.
+    """A function that appends tables of that schema to a file.
 
-    The file appears when all is written; what was there before is replaced.
+    The file is replaced atomically at the end.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
     except OSError as error:
         if error.errno is None or (error.filename is not None and error.filename != str(part)):
             raise
-        # Arrow says neither which file it was writing nor the system's own words.
+        # Arrow's error has neither the file name nor the system's message.
         raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
     finally:
         part.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def _opened(part: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """Lists as texts with spaces between, since CSV has no lists; and codes as texts."""
+    """Lists as space-separated texts, since CSV has no lists; codes as texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""A plan run for ``cepbench run``: matches counted, or written batch by batch."""
+"""Running a plan for ``cepbench run``: count matches, or write them batch by batch."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.sweeps.measure import WARM_UP_EVENTS
 
-#: Matches that are kept to be shown.
+#: Matches to show.
 SHOWN = 5
 
-#: Matches of a batch, and events between two steps of the progress bar where none are kept.
+#: Matches per batch, and events between updates of the progress bar when only counting.
 _ROWS, _EVENTS = 250_000, 1 << 18
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be run."""
+    """A plan to run."""
 
     pattern: Pattern
     stream: EventStream
@@ -42,7 +42,7 @@ class Job:
     options: Mapping[str, Any]
 
     def warm_up(self) -> None:
-        """Run the beginning, so that loading compiled code is not part of the throughput."""
+        """Run a prefix of the stream, so that loading compiled code does not count as run time."""
         with progress("warming up"):
             for output in ("count", "arrow"):
                 self._evaluated(self.stream[:WARM_UP_EVENTS], output)
@@ -72,24 +72,24 @@ class Job:
     ) -> tuple[Metrics, pa.Table, int]:
         """Write matches with the times and some attributes of their events.
 
-        Positions are those in the whole stream that :attr:`stream` was taken from.
+        Positions are those in the whole stream that :attr:`stream` is a part of.
 
         Parameters
         ----------
         file : Path or None
-            None to write none, only to find them.
+            None to only find them.
         attributes : sequence of str
         limit : int or None
-            Where to stop.
+            Maximum number of matches.
 
         Returns
         -------
         metrics : Metrics
-            Of what was run until then.
+            Of the run until then.
         first : pyarrow.Table
             The first :data:`SHOWN` matches.
         rows : int
-            How many there were until the limit.
+            The number of matches, up to the limit.
         """
         names = ["time", *attributes]
 
@@ -106,7 +106,7 @@ class Job:
                 rows=min(limit or _ROWS, _ROWS),
                 evaluator=self.evaluator,
                 options=self.options,
-                told=lambda events: bar.update(events - bar.n),
+                on_progress=lambda done, _: bar.update(done - bar.n),
             )
             write = stack.enter_context(match_writer(file, first.schema)) if file else None
             for table in batches if limit is None else _limited(batches, limit):

@@ -1,4 +1,4 @@
-"""What commands share in their signatures: options, settings of groups, examples."""
+"""Options shared by commands, settings of groups, and examples."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from cepbench.commands.completion import (
+    complete_costs,
     complete_data,
     complete_evaluators,
     complete_generators,
     complete_pattern_names,
 )
 
-#: Settings of every group of commands. Without rich, help comes at once and fits narrow terminals.
+#: Settings of every group of commands. Without rich, help is fast and fits narrow terminals.
 GROUP: dict[str, Any] = {
     "rich_markup_mode": None,
     "no_args_is_help": True,
@@ -25,32 +26,32 @@ GROUP: dict[str, Any] = {
 
 
 def examples(*commands: str) -> str:
-    """The last part of a help text: commands that can be run as they are.
+    """The last part of a help text: example commands.
 
     Parameters
     ----------
     *commands : str
-        Each begins with ``cepbench``; lines of up to 76 characters, continued by ``\\``.
+        Each begins with ``cepbench``; lines have up to 76 characters, continued by ``\\``.
     """
     heading = "Example:" if len(commands) == 1 else "Examples:"
     lines = [f"  {line}" for command in commands for line in command.splitlines()]
-    # \b keeps the lines as they are.
+    # \b prevents rewrapping.
     return "\n".join(["\b", heading, *lines])
 
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Write one JSON document to standard output, for scripts.")
+    bool, typer.Option("--json", help="Write one JSON document to standard output.")
 ]
 SeedOption = Annotated[
     int,
-    typer.Option("--seed", min=0, metavar="NUMBER", help="Of everything that is drawn at random."),
+    typer.Option("--seed", min=0, metavar="NUMBER", help="Seed of all random numbers."),
 ]
 PatternArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="PATTERN",
         show_default=False,
-        help="Pattern text, the file of one, or - for standard input.",
+        help="Pattern text, a file with it, or - for standard input.",
     ),
 ]
 PatternNameOption = Annotated[
@@ -58,7 +59,7 @@ PatternNameOption = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=complete_pattern_names,
-        help="A pattern of the data set's library instead of PATTERN.",
+        help="A pattern of the data set's library, instead of PATTERN.",
     ),
 ]
 DataOption = Annotated[
@@ -75,7 +76,7 @@ ColumnsOption = Annotated[
     str,
     typer.Option(
         metavar="TYPE,TIME",
-        help="Columns with the events' types and times, in Parquet of your own.",
+        help="Columns of event type and time in your Parquet.",
     ),
 ]
 DaysOption = Annotated[
@@ -86,22 +87,22 @@ OnlyTypesOption = Annotated[
     bool,
     typer.Option(
         "--only-types",
-        help="Read events of the pattern's types alone, if the data is too large for the memory.",
+        help="Read only events of the pattern's types, for data that exceeds memory.",
     ),
 ]
 StatisticsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Rates and selectivities as `cepbench data stats --json` writes them, instead of "
-        "measuring them on the data.",
+        help="Read rates and selectivities from a file, as written by `cepbench data stats --json`, "
+        "instead of measuring them.",
     ),
 ]
 PluginOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE.py",
-        help="A Python file with plan generators or evaluators of your own; may be repeated.",
+        help="A Python file with user-defined plan generators or evaluators; may be repeated.",
     ),
 ]
 GeneratorOption = Annotated[
@@ -150,23 +151,31 @@ OptionOption = Annotated[
 ]
 AlphaOption = Annotated[
     float,
-    typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost of plans."),
+    typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput."),
+]
+CostOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_costs,
+        help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
+    ),
 ]
 LastOption = Annotated[
     str | None,
     typer.Option(
         metavar="VARIABLE",
-        help="The variable whose event is expected last, for --alpha; "
-        "without it, found on the data.",
+        help="The variable whose event is expected last, for --alpha; by default determined on the "
+        "data.",
     ),
 ]
 
-#: Where events of the project's own data sets have type and time.
+#: Columns of type and time in cepbench data sets.
 COLUMNS = "symbol,ts"
 
 
 def options_from(given: list[str] | None) -> dict[str, Any]:
-    """Options of an evaluator from texts such as ``rows=100``; values as JSON writes them, or texts.
+    """Options of an evaluator from texts such as ``rows=100``; values are JSON, otherwise texts.
 
     Raises
     ------

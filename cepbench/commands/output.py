@@ -1,4 +1,4 @@
-"""What commands write: JSON, tables and lines to standard output; progress to standard error."""
+"""Output of commands: lines, tables and JSON to standard output; progress to standard error."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import Any
 
 import typer
 
-#: Characters of a line where the terminal does not say.
+#: Line width if that of the terminal is unknown.
 WIDTH = 100
 
 
-def say(line: str = "") -> None:
-    """A line of what was asked for, to standard output."""
+def write_line(line: str = "") -> None:
+    """Write a line to standard output."""
     typer.echo(line)
 
 
-def say_text(text: str) -> None:
-    """A sentence or more of what was asked for, broken into lines as wide as the terminal."""
+def write_text(text: str) -> None:
+    """Write text to standard output, wrapped to the terminal."""
     for line in wrap(text, width()):
-        say(line)
+        write_line(line)
 
 
-def remark(line: str) -> None:
-    """A line about what is going on, to standard error."""
+def log(line: str) -> None:
+    """Write a line to standard error."""
     typer.echo(line, err=True)
 
 
 def write_json(value: Any) -> None:
-    """One JSON document to standard output.
+    """Write a JSON document to standard output.
 
     Parameters
     ----------
     value : object
-        Mappings, sequences, DataFrames (as a list of rows), numbers of NumPy, dates and paths.
-        What is no number (NaN) or infinite becomes ``null``, since JSON has neither.
+        Mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
+        infinities become ``null``, since JSON has neither.
     """
     typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return [_plain(row) for row in value.to_dict("records")]
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+    if hasattr(value, "tolist"):  # NumPy
         return _plain(value.tolist())
     if isinstance(value, Iterable):
         return [_plain(item) for item in value]
@@ -64,12 +64,12 @@ def _plain(value: Any) -> Any:
 
 
 def width() -> int:
-    """Characters of a line: of the terminal, and never less than 80 or more than 160."""
+    """Line width: that of the terminal, between 80 and 160."""
     return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 80), 160)
 
 
 def share_bar(share: float, room: int = 8) -> str:
-    """A bar for a part of 1, up to ``room`` characters long."""
+    """A bar for a share of 1, up to ``room`` characters long."""
     eighths = round(min(max(share, 0.0), 1.0) * room * 8)
     return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
 
@@ -82,20 +82,20 @@ def write_table(
     shrink: int | None = None,
     less: Sequence[str] = (),
 ) -> None:
-    """Rows below headings, numbers to the right, to standard output.
+    """Write a table to standard output, numbers right-aligned.
 
     Parameters
     ----------
     rows : iterable of sequence
-        Texts, or numbers, which get thousands separators; None is left empty.
+        Texts, or numbers, which get thousands separators; None is empty.
     heads : sequence of str
     right : sequence of str
-        Headings of columns with texts that stand on the right too.
+        Headings of further right-aligned columns.
     shrink : int, optional
-        The column that is cut where the terminal is too narrow.
+        The column that is truncated if the terminal is too narrow.
     less : sequence of str
-        Headings of columns that are left out, in this order, where that is not enough. What goes
-        into a file or another program is complete.
+        Headings of columns to drop, in this order, if that is not enough. Output to a file or pipe
+        is complete.
     """
     table = [list(row) for row in rows]
     texts = [list(map(_shown, row)) for row in table]
@@ -119,7 +119,7 @@ def write_table(
             f"{_cut(line[k], widths[k]):{'>' if to_the_right[k] else '<'}{widths[k]}}" for k in kept
         ]
         shown = "  ".join(cells).rstrip()
-        say(typer.style(shown, bold=True) if number == 0 else shown)
+        write_line(typer.style(shown, bold=True) if number == 0 else shown)
 
 
 def _is_number(cell: object) -> bool:
@@ -144,25 +144,23 @@ def _cut(text: str, room: int) -> str:
 def progress(
     doing: str, total: int | None = None, unit: str = "", *, scaled: bool = False
 ) -> Iterator[Any]:
-    """Show on standard error what is being done and how far it is, if that is a terminal.
-
-    What takes less than a second shows nothing.
+    """A progress bar on standard error, if it is a terminal, after one second.
 
     Parameters
     ----------
     doing : str
         Such as ``measuring statistics``.
     total : int, optional
-        Steps; without it only the time that has passed is shown.
+        Steps; without it only the elapsed time is shown.
     unit : str
-        What a step is.
+        Name of a step.
     scaled : bool
-        Whether numbers are shown in thousands and millions.
+        Whether numbers are abbreviated (k, M).
 
     Yields
     ------
     tqdm
-        ``update(n)`` tells that ``n`` more steps are done.
+        Call ``update(n)`` after ``n`` more steps.
     """
     from tqdm import tqdm
 
@@ -179,7 +177,7 @@ def progress(
         ended = Event()
 
         def tick() -> None:
-            # The clock goes on while a step takes long.
+            # Updates the elapsed time during long steps.
             while not ended.wait(1.0):
                 bar.refresh()
 
@@ -191,4 +189,4 @@ def progress(
             ended.set()
             ticking.join()
             if time.monotonic() - began > 1.0:
-                bar.clear()  # tqdm itself does so only after an update
+                bar.clear()  # tqdm does so only after an update

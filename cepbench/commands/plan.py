@@ -1,4 +1,4 @@
-"""``cepbench plan``: plans of a pattern, with what they are expected to cost."""
+"""``cepbench plan``: plans of a pattern, with estimated costs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cepbench.commands.options import (
     COLUMNS,
     AlphaOption,
     ColumnsOption,
+    CostOption,
     DataOption,
     DaysOption,
     GeneratorsOption,
@@ -24,7 +25,7 @@ from cepbench.commands.options import (
     StatisticsOption,
     examples,
 )
-from cepbench.commands.output import say, width, write_json, write_table
+from cepbench.commands.output import width, write_json, write_line, write_table
 from cepbench.commands.planning import PlannedRow, last_of, plan_with
 from cepbench.errors import PlanGeneratorError
 from cepbench.plugins import load_plugins
@@ -40,7 +41,7 @@ EXAMPLES = examples(
     "cepbench plan pattern.txt --statistics statistics.json",
 )
 
-#: What ``--json`` tells of each node of a plan.
+#: Keys of a plan's nodes with ``--json``.
 NODE_KEYS = (
     "branch",
     "node",
@@ -63,6 +64,7 @@ def plan(
     statistics: StatisticsOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
+    cost: CostOption = "throughput",
     plugin: PluginOption = None,
     days: DaysOption = None,
     only_types: OnlyTypesOption = False,
@@ -70,26 +72,29 @@ def plan(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan, and say what the plans are expected to cost.
+    """Show plans and their estimated costs.
 
-    A table of all plan generators, then drawings: of the plans of those that were named, else of
-    the cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
+    Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
+    cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
     """
     source = source_of(data, columns) if data or statistics is None else None
     asked = read_pattern(pattern, pattern_name, source)
     load_plugins(plugin)
 
+    from cepbench.costs.models import cost_from
     from cepbench.explainer.explain import explain
     from cepbench.planners.registry import default_generators, find_generator
 
+    model = cost_from(cost, alpha).name
+    with_latency = alpha or model == "latency"
     names = [find_generator(name).name for name in generator or default_generators()]
     stream = None
-    if source is not None and (statistics is None or (alpha and last is None)):
+    if source is not None and (statistics is None or (with_latency and last is None)):
         stream = source.stream(asked, days=days, only_types=only_types)
     known = read_statistics(statistics, asked, stream, seed)
-    its_last = last if last or not alpha else last_of(asked, stream, known)
+    its_last = last if last or not with_latency else last_of(asked, stream, known)
     rows = [
-        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last)
+        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last, cost=model)
         for name in dict.fromkeys(names)
     ]
     if not any(row.plan for row in rows):
@@ -104,6 +109,7 @@ def plan(
             {
                 "pattern": str(asked),
                 "statistics": known.to_dict(),
+                "cost": model,
                 "alpha": alpha,
                 "plans": [
                     row.to_dict()
@@ -113,13 +119,13 @@ def plan(
             }
         )
         return
-    say(asked.describe())
-    say()
+    write_line(asked.describe())
+    write_line()
     _table(rows, alpha)
     for row in rows if generator else _cheapest(rows):
         if row.plan is not None:
-            say()
-            say(explained(row).describe(width()))
+            write_line()
+            write_line(explained(row).describe(width()))
 
 
 def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
@@ -154,7 +160,7 @@ def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
 
 
 def _cheapest(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """The first of the cheapest order plans, and of the cheapest tree plans."""
+    """The first plan of least cost of each kind."""
     found: dict[str, PlannedRow] = {}
     for row in rows:
         if row.log_cost is None:

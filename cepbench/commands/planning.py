@@ -1,4 +1,4 @@
-"""Plans as commands make and tell them."""
+"""Planning in commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Last = str | list[str | None] | None
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A generator's plan, or why there is none.
+    """A generator's plan, or the reason why there is none.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class PlannedRow:
     text : str
         The plan on one line; empty if there is none.
     seconds : float or None
-        Time of planning, compilation left out.
+        Planning time, without compilation.
     status : str
         ``ok``, ``refused`` or ``error``.
     reason : str or None
@@ -52,7 +52,7 @@ class PlannedRow:
         return self.plan.log_cost if self.plan is not None else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A JSON-serializable dict."""
         plan = self.plan
         return {
             "generator": self.generator,
@@ -76,15 +76,16 @@ def plan_with(
     seed: int,
     alpha: float = 0.0,
     last: Last = None,
+    cost: str = "throughput",
 ) -> PlannedRow:
-    """Plan with one generator; that it refuses or fails is a row too.
+    """Plan with one generator; a refusal or error is a row too.
 
     Raises
     ------
     PlanGeneratorError
-        If there is no such generator.
+        If the generator is unknown.
     StatisticsError
-        If statistics are missing or make no sense, which no generator can help.
+        If statistics are missing or invalid, for any generator.
     """
     from cepbench.planners.generate import plan
     from cepbench.planners.registry import find_generator
@@ -95,7 +96,7 @@ def plan_with(
         load_kernels(entry)
         began = time.perf_counter()
         try:
-            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last)
+            found = plan(pattern, statistics, entry, seed=seed, alpha=alpha, last=last, cost=cost)
         except StatisticsError:
             raise
         except PlanningRefusedError as error:
@@ -107,12 +108,12 @@ def plan_with(
 
 
 def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics) -> Last:
-    """Which event comes last, as seen on the data, where the pattern does not say so.
+    """The variable whose event comes last, determined on the data unless the pattern implies it.
 
     Raises
     ------
     StatisticsError
-        If that is needed and there are no data.
+        If the data is needed and missing.
     """
     from cepbench.costs.temporal import TemporalOrder
 
@@ -121,7 +122,7 @@ def last_of(pattern: Pattern, stream: EventStream | None, statistics: Statistics
     if stream is None:
         raise StatisticsError(
             "--alpha weighs latency, which depends on the variable whose event comes last, and the "
-            "pattern leaves that open; name it by --last, or give --data to find it there"
+            "pattern does not determine it; give --last, or --data to determine it there"
         )
     from cepbench.sweeps.profiler import expected_last
 

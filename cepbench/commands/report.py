@@ -1,4 +1,4 @@
-"""``cepbench report``: the notebooks run and published, and the report opened."""
+"""``cepbench report``: run and publish notebooks, and open the report."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import typer
 
 from cepbench.commands.completion import complete_notebooks, complete_profiles, complete_studies
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import progress, remark, say, write_json
+from cepbench.commands.output import log, progress, write_json, write_line
 from cepbench.errors import ReportError
 
-app = typer.Typer(help="The report: every notebook run and published.", **GROUP)
+app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
 
 FolderOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the report.")
@@ -27,7 +27,7 @@ def check_notebooks(folder: Path) -> None:
     if not folder.is_dir():
         raise ReportError(
             f"there is no folder {folder} with notebooks; run this in a checkout of cepbench, "
-            "or name it by --notebooks"
+            "or give --notebooks"
         )
 
 
@@ -38,7 +38,7 @@ def build(
         typer.Option(
             metavar="NAME",
             autocompletion=complete_profiles,
-            help="quick takes minutes, and full hours.",
+            help="quick takes minutes, full takes hours.",
         ),
     ] = "quick",
     only: Annotated[
@@ -46,8 +46,8 @@ def build(
         typer.Option(
             metavar="NOTEBOOK",
             autocompletion=complete_notebooks,
-            help="This notebook alone: a name of the report's, or the file of any, which becomes a "
-            "page beside the others; may be repeated.",
+            help="Run only this notebook: a name of the report's notebooks, or any file, which "
+            "becomes an additional page; may be repeated.",
         ),
     ] = None,
     study: Annotated[
@@ -59,33 +59,31 @@ def build(
         ),
     ] = None,
     plugin: PluginOption = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what an earlier report has finished.")
-    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished measurements.")] = False,
     pages_only: Annotated[
-        bool, typer.Option("--pages-only", help="Run nothing; publish again what was run before.")
+        bool, typer.Option("--pages-only", help="Run nothing; publish finished notebooks again.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A warning that a notebook prints is an error.")
+        bool, typer.Option("--strict", help="Treat warnings in notebooks as errors.")
     ] = False,
     output: FolderOption = Path("reports"),
     notebooks: NotebooksOption = Path("notebooks"),
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Run the notebooks and publish them as pages below an index.
+    """Run the notebooks and publish them as a site.
 
-    Pages that were made before stay. An interrupted command resumes when it is given again.
+    Existing pages are kept. An interrupted run resumes when the same command is given again.
     """
     from cepbench.reporting.requests import requests_for
     from cepbench.reporting.site import build_report, publish_report
 
     if pages_only:
-        index = publish_report(output, say=remark)
+        index = publish_report(output, say=log)
         if json:
             write_json({"index": index})
         else:
-            say(f"open {index}")
+            write_line(f"open {index}")
         return
     if not only:
         check_notebooks(notebooks)
@@ -93,7 +91,7 @@ def build(
     stems = [request.stem for request in requests]
     with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
-        def on_progress(line: str) -> None:
+        def on_line(line: str) -> None:
             bar.write(line, file=sys.stderr)
             stem, _, what = line.partition(": ")
             bar.update(stem in stems and what.endswith(" s"))
@@ -107,24 +105,24 @@ def build(
             parameters={"fresh": True} if fresh else None,
             plugins=plugin or (),
             strict=strict,
-            say=on_progress,
+            say=on_line,
         )
     if json:
         write_json({"index": index, "notebooks": stems, "profile": profile})
     else:
-        say(f"open {index}")
+        write_line(f"open {index}")
 
 
 @app.command("open", epilog=examples("cepbench report open --output reports"))
 def open_report(output: FolderOption = Path("reports")) -> None:
-    """Open the report in the browser, or say where it is if there is none."""
+    """Open the report in the browser, or print its path if there is none."""
     index = output / "index.html"
     if not index.is_file():
-        raise ReportError(f"there is no {index}; make it by `cepbench report build`")
-    say(str(index))
+        raise ReportError(f"there is no {index}; build it with `cepbench report build`")
+    write_line(str(index))
     try:
         opened = webbrowser.open(index.resolve().as_uri())
     except webbrowser.Error:
         opened = False
     if not opened:
-        remark("There is no browser here; open that file in one.")
+        log("No browser found; open that file in one.")

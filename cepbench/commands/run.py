@@ -1,4 +1,4 @@
-"""``cepbench run``: one plan run on a stream, and its matches."""
+"""``cepbench run``: run one plan on a stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cepbench.commands.options import (
     examples,
     options_from,
 )
-from cepbench.commands.output import say, say_text, write_json, write_table
+from cepbench.commands.output import write_json, write_line, write_table, write_text
 from cepbench.commands.planning import plan_with
 from cepbench.errors import PlanGeneratorError
 from cepbench.plugins import load_plugins
@@ -61,22 +61,19 @@ def run(
             "-o",
             metavar="FILE",
             callback=check_ending,
-            help="Write all matches to this file: .parquet, .csv or .arrow. "
-            "They need not fit the memory.",
+            help="Write all matches to this file (.parquet, .csv or .arrow), in batches.",
         ),
     ] = None,
     attribute: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Also write this attribute of each event; may be repeated.",
+            help="Also write this attribute of events; may be repeated.",
         ),
     ] = None,
-    count: Annotated[
-        bool, typer.Option("--count", help="Only count matches, which is fastest.")
-    ] = False,
+    count: Annotated[bool, typer.Option("--count", help="Only count matches (fastest).")] = False,
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Stop after so many matches.")
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Stop after this many matches.")
     ] = None,
     statistics: StatisticsOption = None,
     plugin: PluginOption = None,
@@ -86,16 +83,14 @@ def run(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Run one plan; say its matches, throughput and memory.
+    """Run one plan; show matches, throughput and memory.
 
-    Without --output the first matches are shown. What is written has the position of each event in
-    --data, from 0 and whatever part of it is read, and its time; in the order in which matches
-    were found.
+    Without --output the first matches are shown. Matches are written in the order in which they
+    were found, with the time of each event and its position in --data, from 0, whatever part is
+    read.
     """
     if count and (output or limit):
-        raise typer.BadParameter(
-            "it goes with neither --output nor --limit", param_hint="'--count'"
-        )
+        raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
     source = source_of(data, columns)
     asked = read_pattern(pattern, pattern_name, source)
     load_plugins(plugin)
@@ -115,7 +110,7 @@ def run(
         metrics, first, written = job.counted(), None, 0
     else:
         metrics, first, written = job.written(output, attribute or [], limit)
-    told = {
+    outcome = {
         "pattern": str(asked),
         "generator": planned.generator,
         "plan": planned.text,
@@ -128,24 +123,24 @@ def run(
         "first_matches": first.to_pylist() if first is not None and output is None else [],
     }
     if json:
-        write_json(told)
+        write_json(outcome)
         return
-    say_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator.name}")
-    say(f"  {planned.text}")
-    say()
-    _tell(metrics)
-    if told["stopped_by_limit"]:
-        say_text(
-            f"Stopped after {written:,} matches; the numbers are those of the events until then."
+    write_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator.name}")
+    write_line(f"  {planned.text}")
+    write_line()
+    _show_metrics(metrics)
+    if outcome["stopped_by_limit"]:
+        write_text(
+            f"Stopped after {written:,} matches; the metrics are those of the events until then."
         )
     if output is not None:
-        say(f"{written:,} matches are in {output}.")
+        write_line(f"{written:,} matches are in {output}.")
     elif first is not None and first.num_rows:
-        say()
+        write_line()
         _show_matches(asked, first)
 
 
-def _tell(metrics: Metrics) -> None:
+def _show_metrics(metrics: Metrics) -> None:
     from cepbench.evaluators.result import shown_bytes
 
     lines = {
@@ -153,19 +148,19 @@ def _tell(metrics: Metrics) -> None:
         "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
         "throughput": f"{metrics.events_per_second:,.0f} events per second",
     }
-    if not math.isnan(metrics.peak_bytes):  # an evaluator of one's own does not tell
+    if not math.isnan(metrics.peak_bytes):  # not reported by user-defined evaluators
         lines |= {
-            "memory": f"{shown_bytes(metrics.peak_bytes)} for events and partial matches, at most",
+            "memory": f"{shown_bytes(metrics.peak_bytes)} peak, for events and partial matches",
             "partial matches": f"{metrics.partial_matches_created:,} created, "
-            f"{metrics.peak_partial_matches:,} stored at most",
+            f"{metrics.peak_partial_matches:,} stored at peak",
             "comparisons": f"{metrics.comparisons:,}",
         }
     for name, text in lines.items():
-        say(f"{name + ':':<17}{text}")
+        write_line(f"{name + ':':<17}{text}")
 
 
 def _show_matches(pattern: Pattern, first: pa.Table) -> None:
-    """The first matches by the times of their events, the day of the first event in front."""
+    """The first matches by the times of their events, with the day of the first event."""
     matches = first.to_pylist()
     names = [variable.name for variable in pattern.positive]
     heads = [f"{variable.name}: {variable.type}" for variable in pattern.positive]
@@ -180,7 +175,7 @@ def _show_matches(pattern: Pattern, first: pa.Table) -> None:
 
 
 def _each(times: Iterable[Any]) -> Iterator[Any]:
-    """Single times; of a Kleene variable there are many, and of another branch none."""
+    """The times of all variables; Kleene variables have several, other branches' none."""
     for time in times:
         if isinstance(time, list):
             yield from time

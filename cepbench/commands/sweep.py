@@ -1,4 +1,4 @@
-"""``cepbench sweep``: sweeps from files; run, estimated, listed, compared."""
+"""``cepbench sweep``: run, estimate, list and compare sweeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import progress, remark, say, write_json, write_table
+from cepbench.commands.output import log, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
 from cepbench.plugins import load_plugins
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from cepbench.sweeps.configuration import SweepConfig
     from cepbench.sweeps.sweep_file import Sweep
 
-app = typer.Typer(help="Sweeps: many patterns, all plan generators, one file.", **GROUP)
+app = typer.Typer(help="Sweeps: measure plan generators over many patterns.", **GROUP)
 
-#: Bytes on the disk and microseconds of one core for an event of a generated stream, as measured.
+#: Measured bytes on disk and microseconds of one core per event of a generated stream.
 BYTES_PER_EVENT = 4.2
 MICROSECONDS_PER_EVENT = 3.0
 
@@ -33,7 +33,7 @@ SweepsArgument = Annotated[
     typer.Argument(
         metavar="FILE|NAME...",
         autocompletion=complete_sweeps,
-        help="Sweep files, or names that `cepbench sweep list` shows.",
+        help="Sweep files, or names of `cepbench sweep list`.",
     ),
 ]
 ProfileOption = Annotated[
@@ -41,14 +41,14 @@ ProfileOption = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=complete_profiles,
-        help="Profile of the file; without it quick, if it has that one.",
+        help="Profile of the file; by default quick, if it has one.",
     ),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Spark master; without it $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
+        help="Spark master; by default $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
     ),
 ]
 SetOption = Annotated[
@@ -56,11 +56,11 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="FIELD=VALUE",
-        help="Another value of a key, written as in the file; may be repeated.",
+        help="Override a key, with a value as in the file; may be repeated.",
     ),
 ]
 FolderOption = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Of generated streams and of results.")
+    Path, typer.Option(metavar="FOLDER", help="Folder of generated streams and results.")
 ]
 
 _FOLDER = Path("reports/data")
@@ -79,21 +79,21 @@ def run(
     plugin: PluginOption = None,
     folder: FolderOption = _FOLDER,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say first how long all of them will take.")
+        bool, typer.Option("--estimate", help="Estimate the total duration first.")
     ] = False,
     page: Annotated[
-        bool, typer.Option("--page", help="Publish each as a page of the report.")
+        bool, typer.Option("--page", help="Publish each sweep as a page of the report.")
     ] = False,
     report: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Of the report that gets the pages.")
+        Path, typer.Option(metavar="FOLDER", help="Folder of the report for --page.")
     ] = Path("reports"),
     notebooks: NotebooksOption = Path("notebooks"),
     json: JsonOption = False,
 ) -> None:
-    """Run sweeps, or resume those that were stopped.
+    """Run sweeps.
 
-    What is finished is on the disk at once; running the same command again loses and repeats
-    nothing.
+    Every finished measurement is on disk immediately; an interrupted sweep resumes when the same
+    command is given again.
     """
     wanted = _read(sweeps, profile, changes, plugin)
     if page:
@@ -109,7 +109,7 @@ def run(
     finished = []
     for sweep, config in ready:
         target = sweep_folder(folder, sweep.name, config)
-        remark(f"{sweep.name}: running; what is finished is in {target}")
+        log(f"{sweep.name}: running; finished rows are in {target}")
         own = own_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, own=own)
         statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
@@ -133,7 +133,7 @@ def run(
         for outcome, made in zip(finished, pages, strict=True):
             outcome["page"] = str(made)
             if not json:
-                say(f"open {made}")
+                write_line(f"open {made}")
     if json:
         write_json(finished)
 
@@ -151,13 +151,13 @@ def estimate(
     folder: FolderOption = _FOLDER,
     json: JsonOption = False,
 ) -> None:
-    """Say how long sweeps will take, from a sample of their patterns.
+    """Estimate how long sweeps take, from a sample of their patterns.
 
-    The data is made if it is not there. Estimates are kept; asking again costs nothing.
+    Missing data is generated. Estimates are stored and reused.
     """
     wanted = _read(sweeps, profile, changes, plugin)
     spark, ready = _prepare(wanted, master, folder)
-    tables = _estimate_all(spark, ready, folder, say=remark if json else say)
+    tables = _estimate_all(spark, ready, folder, write=log if json else write_line)
     if json:
         cores = spark.sparkContext.defaultParallelism
         write_json(
@@ -170,7 +170,7 @@ def estimate(
 
 @app.command("list", epilog=examples("cepbench sweep list"))
 def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
-    """The sweeps of the studies, and those whose results are in the folder."""
+    """List the sweeps of the studies, and the results in the folder."""
     from cepbench.sweeps.store import COMPLETE, count_rows
     from cepbench.sweeps.sweep_file import named_sweeps, read_sweep
 
@@ -196,9 +196,9 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
         ["name", "profiles", "title"],
         shrink=2,
     )
-    say()
+    write_line()
     if not there:
-        say(f"no results in {folder}")
+        write_line(f"no results in {folder}")
         return
     write_table(
         ([row["folder"], row["rows"], "complete" if row["complete"] else "unfinished"]
@@ -214,7 +214,7 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
 def compare(
     first: Annotated[str, typer.Argument(metavar="FIRST", help="Folder of a sweep, or Parquet.")],
     second: Annotated[
-        str, typer.Argument(metavar="SECOND", help="The other one; ratios are second / first.")
+        str, typer.Argument(metavar="SECOND", help="Likewise; ratios are second / first.")
     ],
     metric: Annotated[
         list[str] | None,
@@ -222,15 +222,16 @@ def compare(
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="pattern_set or size, each by itself; or both."),
+        typer.Option(metavar="NAME", help="Group by pattern_set, size, or both."),
     ] = None,
     folder: FolderOption = _FOLDER,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Compare two sweeps pattern by pattern, and say which differences are significant.
+    """Compare two sweeps pattern by pattern, with the significance of differences.
 
-    What else differs is printed first. Other numbers of matches on the same data are an error.
+    Differences of configuration are shown first. Different numbers of matches on the same data are
+    an error.
     """
     from cepbench.analysis.sweep_comparison import METRICS, compare_sweeps
 
@@ -243,7 +244,7 @@ def compare(
             seed=seed,
         )
     if not json:
-        say(found.describe())
+        write_line(found.describe())
         return
     write_json(
         {
@@ -272,7 +273,7 @@ def _publish(
     report: Path,
     notebooks: Path,
 ) -> list[Path]:
-    """Pages of finished sweeps, drawn by the notebook that runs sweeps from files."""
+    """Publish finished sweeps by the notebook that runs sweeps from files."""
     from cepbench.reporting.requests import Request, relative
     from cepbench.reporting.site import build_report
 
@@ -291,14 +292,14 @@ def _publish(
         )
         for sweep, config in ready
     ]
-    build_report(report, only=requests, plugins=plugin or (), say=remark)
+    build_report(report, only=requests, plugins=plugin or (), say=log)
     return [report / f"{request.stem}.html" for request in requests]
 
 
 def _changes_for_notebook(
     sweep: Sweep, changes: list[str] | None, notebooks: Path
 ) -> dict[str, Any] | None:
-    """The same changes, and the path of the data as it is seen from the folder of the notebook."""
+    """The same changes, with the path of the data relative to the notebook's folder."""
     from cepbench.reporting.requests import relative
     from cepbench.sweeps.sweep_file import change_of
 
@@ -316,7 +317,7 @@ def _changes_for_notebook(
 
 
 def _page_of(sweep: str, profile: str | None) -> str:
-    """The page of a sweep; the usual profile is not in its name."""
+    """The name of a sweep's page; without the default profile."""
     from cepbench.reporting.requests import page_name
     from cepbench.sweeps.sweep_file import DEFAULT_PROFILE
 
@@ -328,7 +329,7 @@ def _page_of(sweep: str, profile: str | None) -> str:
 def _read(
     sources: list[str], profile: str | None, changes: list[str] | None, plugin: list[Path] | None
 ) -> list[Sweep]:
-    """The sweeps, checked as far as that goes without their data."""
+    """The sweeps, validated as far as possible without their data."""
     from cepbench.sweeps.sweep_file import change_of, read_sweep
 
     load_plugins(plugin)
@@ -337,19 +338,19 @@ def _read(
     names = [sweep.name for sweep in sweeps]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise ExperimentError(f"two sweeps are called {twice}; run one after the other")
+        raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
     with progress("loading evaluators"):
         for sweep in sweeps:
             sweep.cells()
     for sweep in sweeps:
-        remark(sweep.describe())
+        log(sweep.describe())
     return sweeps
 
 
 def _prepare(
     sweeps: list[Sweep], master: str | None, folder: Path
 ) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
-    """A Spark session, and the sweeps with their configurations on data that is there."""
+    """A Spark session, and the sweeps with their configurations on existing data."""
     from cepbench.spark.session import spark_session
     from cepbench.sweeps.on_spark.data import sweep_data
 
@@ -357,21 +358,21 @@ def _prepare(
     styles = [sweep.generated.values() for sweep in sweeps]
     spark = spark_session(master)
     cores = spark.sparkContext.defaultParallelism
-    remark(f"Spark on {spark.sparkContext.master}, {cores} cores")
+    log(f"Spark on {spark.sparkContext.master}, {cores} cores")
     for style in dict.fromkeys(itertools.chain.from_iterable(styles)):
         expected = style.expected_events(days=style.days)
-        remark(
+        log(
             f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if it is "
-            "not there, making it takes about "
+            "missing, generating it takes about "
             f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
         )
     return spark, [(sweep, sweep.config(sweep_data(spark, sweep, folder))) for sweep in sweeps]
 
 
 def _estimate_all(
-    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, say: Any = remark
+    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, write: Any = log
 ) -> list[pd.DataFrame]:
-    """Tell the estimate of every sweep, and of all together."""
+    """Write the estimate of every sweep, and the total."""
     from cepbench.sweeps.estimate import describe_estimate
     from cepbench.sweeps.on_spark.estimate import estimate_sweep
     from cepbench.sweeps.restrictions import restrictions
@@ -381,21 +382,23 @@ def _estimate_all(
     tables = []
     for sweep, config in ready:
         table = estimate_sweep(spark, config, sweep_folder(folder, sweep.name, config))
-        say("\n".join([f"{sweep.name} ({sweep.title})", *(f"  {s}" for s in restrictions(config))]))
-        say(describe_estimate(table, cores))
+        write(
+            "\n".join([f"{sweep.name} ({sweep.title})", *(f"  {s}" for s in restrictions(config))])
+        )
+        write(describe_estimate(table, cores))
         tables.append(table)
     hours = sum(float(table["hours"].iloc[-1]) for table in tables)
-    say(f"all in all about {hours:.1f} h on {cores} cores, unless parts are finished already")
+    write(f"in total about {hours:.1f} h on {cores} cores, unless parts are already finished")
     return tables
 
 
 def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """Medians over the patterns of each pattern set, a row a run."""
-    from cepbench.analysis.summary import RUN, summarize
+    """Medians over the patterns of each pattern set, one row per run."""
+    from cepbench.analysis.summary import runs_of, summarize
 
     table = summarize(results, seed=seed)
     table = table[table["size"].isna() & (table["statistic"] == "median")]
-    runs = ["pattern_set", *RUN]
+    runs = ["pattern_set", *runs_of(results)]
     counts = table.groupby(runs, sort=False).agg(
         {"patterns": "min", "left_out": "max", "missing": "max"}
     )
@@ -408,13 +411,15 @@ def _show(outcome: dict[str, Any]) -> None:
     import pandas as pd
 
     from cepbench.analysis.common_patterns import left_out_notes
+    from cepbench.analysis.summary import VARIED
 
     endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
-    say(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
+    write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
     for name, path in outcome["own_results"].items():
-        say(f"  of which {name}: {path}")
+        write_line(f"  of which {name}: {path}")
     rows = outcome["summary"]
-    several = [name for name in ("strategy", "alpha") if len({row[name] for row in rows}) > 1]
+    varied = (*VARIED, "strategy", "alpha")
+    several = [name for name in varied if len({row[name] for row in rows if name in row}) > 1]
     write_table(
         (
             [
@@ -427,14 +432,14 @@ def _show(outcome: dict[str, Any]) -> None:
         ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of", "missing"],
         right=["events/s", "memory", "of", "missing"],
     )  # fmt: skip
-    say("events/s, memory: medians over the patterns, of which each counts by its median run")
+    write_line("events/s, memory: medians over patterns of each pattern's median run")
     for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
         for note in left_out_notes(part):
-            say(f"{pattern_set}: {note}")
+            write_line(f"{pattern_set}: {note}")
 
 
 def _medians(row: dict[str, Any]) -> tuple[str, str]:
-    """Throughput and memory of a row as texts; a dash for a run that has no median."""
+    """Throughput and memory of a row as texts; a dash without a median."""
     from cepbench.evaluators.result import shown_bytes
 
     speed, size = row["events_per_second"], row["peak_bytes"]

@@ -1,4 +1,4 @@
-"""Whether a plan generator of one's own does what is asked of it, told so that it can be mended."""
+"""Whether a user-defined plan generator keeps its contract, reported so that it can be repaired."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cepbench.conformance.generator_report import (
     ratio_of,
     shown_ratio,
 )
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import (
@@ -39,7 +39,7 @@ from cepbench.plans.model import Plan
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
-#: Check -> what a generator does that passes it, in the order in which they are told.
+#: Check -> what a generator does that passes it, in the order of the report.
 CHECKS: Mapping[str, str] = {
     "error": "raises no error",
     "plan": "returns a plan: each event once",
@@ -53,13 +53,12 @@ CHECKS: Mapping[str, str] = {
 #: How many times the limit a problem's first plan may take: some generators compile before it.
 _FIRST = 5.0
 
-
 #: How generators that choose from all plans say so.
 _ALL = tuple(find_generator(name).space for name in OPTIMAL.values())
 
 
 class _TimeUpError(BaseException):
-    """No Exception: a generator that catches those would go on for ever."""
+    """No Exception: a generator that catches those would run for ever."""
 
 
 def check_generator(
@@ -74,10 +73,10 @@ def check_generator(
 
     Each problem is planned twice. The checks: no error; a plan, that is each event once; in time;
     the same plan for the same seed, without random numbers from elsewhere; the problem left as it
-    was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its own. A problem that the
-    generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is no fault, unless it
-    refuses all. Costs are then held against the least cost of any plan of the kind, beside those
-    of the default generators.
+    was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its
+    own. A problem that the generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is
+    no fault, unless it refuses all. Costs are then compared with the least cost of any plan of the
+    kind, beside those of the default generators.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def check_generator(
     seed = seed_from(seed, ExperimentError)
     drawn = check_problems(problems, sizes, seed=seed)
     if entry.is_builtin:
-        load_kernels(entry)  # they come to an end, and compiling is none of their business
+        load_kernels(entry)  # compiling is no part of the time limit
     trial = _Trial(entry, seed, time_limit)
     tried = []
     for name in drawn:
@@ -200,7 +199,7 @@ class _Trial:
         except Exception as error:
             if not _changes(problem, before):
                 raise
-            row["reason"] = str(error)  # whatever it is, it comes of the changes
+            row["reason"] = str(error)  # a consequence of the changes
             return True
         finally:
             self._check_problem(name, problem, before)
@@ -208,13 +207,13 @@ class _Trial:
         self._check_same(name, first.text, second.text, source)
         return True
 
-    def _planned(self, problem: PlanningProblem, limit: float) -> tuple[Plan, float]:
+    def _planned(self, problem: CostedProblem, limit: float) -> tuple[Plan, float]:
         """A plan and the seconds that it took."""
         began = time.perf_counter()
         with _at_most(limit):
             found = plan_problem(problem, self.entry, seed=self.seed)
         seconds = time.perf_counter() - began
-        if seconds > limit:  # where nothing could interrupt it, it is told afterwards
+        if seconds > limit:  # where nothing could interrupt it
             raise _TimeUpError
         return found, seconds
 
@@ -235,7 +234,7 @@ class _Trial:
                 "session gets other plans; draw them from rng",
             )
 
-    def _late(self, name: str, problem: PlanningProblem) -> str:
+    def _late(self, name: str, problem: CostedProblem) -> str:
         hint = (
             "without a budget a search has to come to an end by itself"
             if self.entry.anytime
@@ -263,9 +262,7 @@ class _Trial:
             self._found("error", name, message)
         return text
 
-    def _check_problem(
-        self, name: str, problem: PlanningProblem, before: Mapping[str, Any]
-    ) -> None:
+    def _check_problem(self, name: str, problem: CostedProblem, before: Mapping[str, Any]) -> None:
         for key in _changes(problem, before):
             self._found(
                 "problem",
@@ -326,18 +323,18 @@ def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator
                 "exact",
                 name,
                 f"has a plan of {shown_ratio(ratio_of(distance))} times the least cost, that of "
-                f"{OPTIMAL[entry.kind]}; mend it, or leave out exact=True",
+                f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
                 _line(name, seed, entry.name),
             )
 
 
-def _copied(problem: PlanningProblem) -> dict[str, Any]:
+def _copied(problem: CostedProblem) -> dict[str, Any]:
     values = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
 
-def _changes(problem: PlanningProblem, before: Mapping[str, Any]) -> list[str]:
-    """Names of the fields that are not any more what they were."""
+def _changes(problem: CostedProblem, before: Mapping[str, Any]) -> list[str]:
+    """Names of the fields that have changed."""
     return [k for k, value in before.items() if not np.array_equal(getattr(problem, k), value)]
 
 
@@ -358,7 +355,7 @@ def _source_of_randomness(before: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise in the midst of what runs too long, where the system can: in the main thread."""
+    """Interrupt what runs too long, where the system can: in the main thread."""
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()

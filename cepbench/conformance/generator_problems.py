@@ -1,7 +1,7 @@
-"""Planning problems to try a plan generator on: every kind that one is asked for, small and seeded.
+"""Planning problems for checking a plan generator: one of each kind and size, small and seeded.
 
 A problem has a name, ``sequence-4``, its kind and the number of its variables; with the seed the
-name says all of it, so that a problem on which something went wrong can be had again in one line.
+name identifies it, so that a problem on which a check failed can be made again in one line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import numpy as np
 
 from cepbench.arguments import elements, text, texts, whole
 from cepbench.arguments import seed as seed_from
-from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.problem import SMALLEST
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, suggest
 from cepbench.patterns.model import (
     ANY,
@@ -29,7 +31,7 @@ from cepbench.patterns.model import (
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 
-#: Numbers of variables, small enough for every plan to be held against the best one.
+#: Numbers of variables, small enough to compare every plan with the best one.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
 
 #: A KL of so many events per window stands for more sets than a float can count.
@@ -81,7 +83,7 @@ class ProblemKind:
     special: Kind = Kind.PLAIN
 
 
-def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
+def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     """The planning problem of that name, such as ``sequence-4``.
 
     Parameters
@@ -108,7 +110,7 @@ def check_problem(name: str, *, seed: int = 0) -> PlanningProblem:
 
 def check_problems(
     kinds: Sequence[str] | None = None, sizes: Sequence[int] = SIZES, *, seed: int = 0
-) -> dict[str, PlanningProblem]:
+) -> dict[str, CostedProblem]:
     """Planning problems by name, small ones first.
 
     Parameters
@@ -212,7 +214,7 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
 )  # fmt: skip
 
 
-def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
+def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     rng = rng_for(seed, kind.name, n)
     numbers = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
@@ -238,4 +240,6 @@ def _made(kind: ProblemKind, n: int, seed: int) -> PlanningProblem:
             for j in range(i, n)
         },
     )
-    return PlanningProblem.from_pattern(pattern, statistics, kind.time_selectivity, kind.alpha)
+    return CostedProblem.from_pattern(
+        pattern, statistics, kind.time_selectivity, cost=Throughput(kind.alpha)
+    )

@@ -138,17 +138,19 @@ class GeneratorReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return _PAGE(
-            report=self,
-            heading=self._heading(),
-            checks=[
-                (text, found[0] if (found := self._of(check)) else None, self._extent(found))
-                for check, text in self.checks.items()
-            ],
-            notes=list(self._notes()),
-            imports=IMPORTS if any(finding.line for finding in self.findings) else "",
-            columns=_SHOWN,
-            rows=list(self._shown_rows()) if self._has_plans else [],
+        return str(
+            _PAGE(
+                report=self,
+                heading=self._heading(),
+                checks=[
+                    (text, found[0] if (found := self._of(check)) else None, self._extent(found))
+                    for check, text in self.checks.items()
+                ],
+                notes=list(self._notes()),
+                imports=IMPORTS if any(finding.line for finding in self.findings) else "",
+                columns=_SHOWN,
+                rows=list(self._shown_rows()) if self._has_plans else [],
+            )
         )
 
     @property

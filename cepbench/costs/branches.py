@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepbench.arguments import shown
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.model import CostModel
+from cepbench.costs.models import cost_from
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
@@ -17,27 +19,35 @@ def branch_problems(
     time_selectivity: str = "adjacent",
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
-) -> list[PlanningProblem]:
+    cost: str | CostModel = "throughput",
+) -> list[CostedProblem]:
     """The problem of planning each branch of a pattern; of a pattern without OR the only one.
 
     Parameters
     ----------
     pattern : Pattern
-    statistics, time_selectivity, alpha
-        See :meth:`PlanningProblem.from_pattern`.
+    statistics, time_selectivity
+        See :meth:`~cepbench.costs.problem.PlanningProblem.from_pattern`.
+    alpha : float
+        Weight of latency in the cost.
     last : str or sequence of (str or None), optional
         The variable whose event is expected to arrive last. With OR either one name, for the
         branches that have it, or one for each branch.
+    cost : str or CostModel
+        What plans of these problems are to cost.
 
     Raises
     ------
+    PlanGeneratorError
+        If there is no such cost.
     StatisticsError, UnsupportedPatternError
         If no planning problem can be made of a branch and the statistics, or an argument makes no
         sense.
     """
     branches = pattern.branches()
+    model = cost_from(cost, alpha)
     return [
-        PlanningProblem.from_pattern(branch, statistics, time_selectivity, alpha, its_last)
+        CostedProblem.from_pattern(branch, statistics, time_selectivity, its_last, cost=model)
         for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True)
     ]
 

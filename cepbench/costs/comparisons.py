@@ -12,19 +12,50 @@ to which the evaluators come by searching in rows that are sorted by time. It ne
 and is counted as being asked of every pair.
 
 Differs from the paper: it adds these pairs to the partial matches. The cost of a node then depends on
-its children, not on its variables alone, so no plan generator for the paper's costs minimizes it, but
-any plan has such a cost.
+its children, not on its variables alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.model import CostModel, tree_of
+from cepbench.costs.problem import PlanningProblem
+from cepbench.plans.tree import leaves, post_order
+
+
+class Comparisons(CostModel):
+    """Partial matches of all nodes and pairs of all joins; an order costs what its tree costs."""
+
+    name = "comparisons"
+    form = "joins"
+    source = "of the quantities of [kolchinsky2018]_, sections 3.1 and 3.2, with the pairs compared"
+
+    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
+        """ln of the cost of a plan, of any number of variables."""
+        costs: list[float] = []
+        for node in post_order(tree_of(kind, plan)):
+            if isinstance(node, tuple):
+                left, right = leaves(node[0]), leaves(node[1])
+                costs.append(log_pairs(problem, left, right))
+                costs.append(problem.log_partial_matches(left + right))
+            else:
+                costs.append(problem.log_partial_matches([node]))
+        return float(np.logaddexp.reduce(costs))
+
+    def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
+        """Each variable's events that pass its filter; of an order too, all of them."""
+        return problem.log_filtered + problem.log_order_factor[1]
+
+    def log_joins(
+        self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """Partial matches, and the pairs that they are found among."""
+        sizes = problem.log_sizes(left | right)
+        return np.logaddexp(sizes, sizes - problem.log_conditions(left, right))
 
 
 def log_pairs(problem: PlanningProblem, left: Sequence[int], right: Sequence[int]) -> float:
@@ -38,42 +69,3 @@ def log_pairs(problem: PlanningProblem, left: Sequence[int], right: Sequence[int
     """
     conditions = problem.log_selectivity[np.ix_(left, right)].sum()
     return problem.log_partial_matches([*left, *right]) - float(conditions)
-
-
-def log_tree_cost(problem: PlanningProblem, tree: Any) -> float:
-    """ln of the cost of a tree: partial matches of all nodes and pairs of all joins.
-
-    Parameters
-    ----------
-    problem : PlanningProblem
-    tree : int or pair of trees
-        Nested pairs of the indices 0 … n−1.
-    """
-    costs: list[float] = []
-
-    def visit(node: Any) -> list[int]:
-        if not isinstance(node, tuple | list):
-            costs.append(problem.log_partial_matches([node]))
-            return [node]
-        left, right = visit(node[0]), visit(node[1])
-        costs.append(log_pairs(problem, left, right))
-        costs.append(problem.log_partial_matches(left + right))
-        return left + right
-
-    visit(tree)
-    return float(np.logaddexp.reduce(costs))
-
-
-def log_order_cost(problem: PlanningProblem, order: Sequence[int]) -> float:
-    """ln of the cost of an order, as of the tree that takes up one variable after the other.
-
-    Parameters
-    ----------
-    problem : PlanningProblem
-    order : sequence of int, length n
-        A permutation of 0 … n−1.
-    """
-    tree: Any = order[0]
-    for variable in order[1:]:
-        tree = (tree, variable)
-    return log_tree_cost(problem, tree)

@@ -1,122 +1,196 @@
-"""The cost models by name."""
+"""The cost models by name, the project's own and the users'."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.costs import (
-    comparisons,
-    order_latency,
-    order_throughput,
-    tree_latency,
-    tree_throughput,
-)
-from cepbench.costs.problem import PlanningProblem
+from cepbench.arguments import choice, flag, folded, number, shown
+from cepbench.costs.comparisons import Comparisons
+from cepbench.costs.latency import Latency
+from cepbench.costs.model import CostModel, tree_of
+from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.costs.throughput import Throughput
+from cepbench.errors import PlanGeneratorError, StatisticsError, did_you_mean
+
+_F = TypeVar("_F", bound=Callable[..., float])
+
+_MODELS: dict[str, CostModel] = {
+    model.name: model for model in (Throughput(), Latency(), Comparisons())
+}
+
+#: Name → cost model, in the order in which they were registered.
+COST_MODELS: Mapping[str, CostModel] = MappingProxyType(_MODELS)
+
+#: What a user's function may be asked for.
+_ASKED = ("order", "tree", "join")
 
 
 @dataclass(frozen=True)
-class CostModel:
-    """What plans of one kind cost.
+class UserCost(CostModel):
+    """A cost that a user's function tells.
 
     Attributes
     ----------
     name : str
-    plans : str
-        The kind of plan: ``order`` or ``tree``.
-    log_cost : callable
-        (problem, plan in indices) → logarithm of the cost.
-    source : str
-    log_node_sizes : callable, optional
-        (problem, plan in indices) → logarithms of the estimated partial matches of its nodes.
+    function : callable
+    of : {"order", "tree", "join"}
+        What it is asked for.
+    in_logs : bool
+        Whether it returns logarithms.
+    form, source : str
+        As of every cost model.
     """
 
     name: str
-    plans: str
-    log_cost: Callable[[PlanningProblem, Any], float]
-    source: str
-    log_node_sizes: Callable[[PlanningProblem, Any], np.ndarray] | None = None
+    function: Callable[..., float]
+    of: str
+    in_logs: bool
+    form: str
+    source: str = ""
 
+    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
+        """What the function says of a plan."""
+        if self.of == "join":
+            return super().log_cost(problem, kind, plan)
+        if self.of == "order":
+            if kind != "order":
+                raise PlanGeneratorError(f"the cost {self.name} is one of orders, not of trees")
+            return self._told(problem, plan)
+        return self._told(problem, tree_of(kind, plan))
 
-#: Name → cost model.
-COST_MODELS: Mapping[str, CostModel] = MappingProxyType(
-    {
-        model.name: model
-        for model in (
-            CostModel(
-                "order-throughput",
-                "order",
-                order_throughput.log_cost,
-                "[kolchinsky2018]_, sections 3.1 and 5.2",
-                order_throughput.log_node_sizes,
-            ),
-            CostModel(
-                "tree-throughput",
-                "tree",
-                tree_throughput.log_cost,
-                "[kolchinsky2018]_, sections 3.2 and 5.2",
-                tree_throughput.log_node_sizes,
-            ),
-            CostModel(
-                "order-latency",
-                "order",
-                order_latency.log_cost,
-                "[kolchinsky2018]_, section 5.1",
-            ),
-            CostModel(
-                "tree-latency",
-                "tree",
-                tree_latency.log_cost,
-                "[kolchinsky2018]_, section 5.1",
-            ),
-            CostModel(
-                "order-comparisons",
-                "order",
-                comparisons.log_order_cost,
-                "of the quantities of [kolchinsky2018]_, section 3.1, with the pairs compared",
-            ),
-            CostModel(
-                "tree-comparisons",
-                "tree",
-                comparisons.log_tree_cost,
-                "of the quantities of [kolchinsky2018]_, section 3.2, with the pairs compared",
-            ),
+    def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
+        """What the function says of single variables."""
+        return np.array([self._told(problem, (v,), ()) for v in range(problem.n)])
+
+    def log_joins(
+        self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """What the function says of each join; an order pays for what it takes up, too."""
+        found = np.array(
+            [
+                self._told(problem, _members(a), _members(b))
+                for a, b in zip(left.tolist(), right.tolist(), strict=True)
+            ]
         )
-    }
-)
+        if kind == "order":
+            added = self.log_leaves(problem, kind)
+            found = np.logaddexp(found, added[np.log2(right).astype(np.intp)])
+        return found
+
+    def _told(self, problem: PlanningProblem, *plan: Any) -> float:
+        """ln of what the function returned, checked."""
+        found = number(
+            self.function(problem, *plan),
+            f"what the cost {self.name} returns",
+            PlanGeneratorError,
+            least=None if self.in_logs else 0.0,
+        )
+        return found if self.in_logs else math.log(max(found, SMALLEST))
 
 
-def plan_notes(problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
-    """What a plan costs, as the notes that a plan object keeps.
+def cost_model(
+    name: str, *, of: str = "tree", in_logs: bool = False, source: str = ""
+) -> Callable[[_F], _F]:
+    """Register the decorated function as a cost model; it is returned unchanged.
+
+    ``cep.plan(pattern, statistics, "SA", cost=name)`` then searches plans of least such cost. How
+    many generators can do so depends on what the function is asked for, ``cepbench generators``
+    lists them. Registering a name again replaces the user's cost that had it.
 
     Parameters
     ----------
-    problem : PlanningProblem
-    kind : {"order", "tree"}
-    plan : sequence of int or nested pairs of int
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    of : {"tree", "order", "join"}
+        What the function is called with after the
+        :class:`~cepbench.costs.problem.PlanningProblem`: the nested pairs of a tree (an order is
+        a left-deep one); the list of an order; or two tuples of variables that are joined, the
+        second one empty for a single variable. A plan costs the sum of its joins and variables.
+    in_logs : bool
+        Whether the function returns natural logarithms; else numbers of at least 0.
+    source : str
+        Where it comes from.
 
-    Returns
-    -------
-    dict
-        ``log_cost``, ``cost_model``, ``estimates`` (logarithms of the expected partial matches of
-        its nodes), ``alpha`` and, if that is not 0, ``log_latency``.
+    Raises
+    ------
+    PlanGeneratorError
+        If an argument makes no sense, or the name is that of one of cepbench's own.
+
+    Examples
+    --------
+    >>> @cost_model("LARGEST", of="tree")
+    ... def largest(problem, tree):
+    ...     return max(problem.partial_matches(leaves(node)) for node in post_order(tree))
     """
-    sizes = {"order": order_throughput, "tree": tree_throughput}[kind].log_node_sizes(problem, plan)
-    notes: dict[str, Any] = {
-        "log_cost": float(np.logaddexp.reduce(sizes)),
-        "cost_model": f"{kind}-throughput",
-        "estimates": tuple(sizes.tolist()),
-        "alpha": problem.alpha,
-    }
-    if problem.consuming:
-        notes["cost_model"] += f", {problem.strategy}"
-    if problem.alpha:
-        latency = COST_MODELS[f"{kind}-latency"].log_cost(problem, plan)
-        notes["log_latency"] = latency
-        notes["log_cost"] = float(np.logaddexp(notes["log_cost"], problem.log_alpha + latency))
-        notes["cost_model"] += f" + {problem.alpha:g} {kind}-latency"
-    return notes
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise PlanGeneratorError(
+            f'a cost model needs a name, as in @cost_model("MINE"), not {shown(name)}'
+        )
+    choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
+    form = "joins" if of == "join" else "plans"
+    in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise PlanGeneratorError(f"{name}: a cost is a function, not {shown(function)}")
+        for known, taken in list(_MODELS.items()):
+            if folded(known) != folded(name):
+                continue
+            if not isinstance(taken, UserCost):
+                raise PlanGeneratorError(
+                    f"the name {known} is taken by cepbench itself; choose another one"
+                )
+            del _MODELS[known]
+        _MODELS[name] = UserCost(name, function, of, in_logs, form, source)
+        return function
+
+    return register
+
+
+def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
+    """The cost that was asked for, with that weight of latency.
+
+    Parameters
+    ----------
+    given : str or CostModel
+        A name in :data:`COST_MODELS`, in any case, or a cost model.
+    alpha : float
+        Not 0 only for the cost ``throughput``.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If there is no such cost.
+    StatisticsError
+        If ``alpha`` is no weight, or the cost takes none.
+    """
+    if isinstance(given, CostModel):
+        found = given
+    else:
+        by_name = {folded(name): model for name, model in _MODELS.items()}
+        wanted = folded(given) if isinstance(given, str) else ""
+        if wanted not in by_name:
+            raise PlanGeneratorError(
+                f"there is no cost {shown(given)}{did_you_mean(given, _MODELS)} Known are "
+                f"{', '.join(_MODELS)}"
+            )
+        found = by_name[wanted]
+    weighed = Throughput(alpha)
+    if not weighed.alpha or weighed == found:
+        return found
+    if found != Throughput():
+        raise StatisticsError(
+            f'alpha = {weighed.alpha:g} weighs latency in cost="throughput"; the cost '
+            f"{found.name} takes no such weight"
+        )
+    return weighed
+
+
+def _members(mask: int) -> tuple[int, ...]:
+    return tuple(v for v in range(mask.bit_length()) if mask >> v & 1)

@@ -1,18 +1,25 @@
-"""What each node of a plan is expected to hold, and what it adds to the plan's cost.
-
-The costs of [kolchinsky2018]_, sections 3 and 5, are sums over a plan's nodes. Here they are taken
-apart, for all kinds of plans by the nodes of the plan's tree.
-"""
+"""What each node of a plan is expected to hold, and what it adds to the plan's cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from cepbench.costs import order_latency, tree_latency, tree_throughput
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.branches import branch_problems
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.latency import log_waiting
+from cepbench.costs.model import CostModel
+from cepbench.costs.throughput import Throughput
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.tree import Tree, leaves, post_order, relabel
+from cepbench.statistics.given import statistics_from
+from cepbench.statistics.model import Statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +42,12 @@ class NodeCosts:
     latency: np.ndarray
 
 
-def log_node_costs(problem: PlanningProblem, kind: str, tree: Any) -> NodeCosts:
-    """The cost of a plan, node by node.
+def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCosts:
+    """Costtrpt and α·Costlat of a plan, node by node.
 
     Parameters
     ----------
-    problem : PlanningProblem
+    problem : CostedProblem
     kind : {"order", "tree"}
         Which costs; an order's tree is the left-deep one.
     tree : int or pair of trees
@@ -51,27 +58,59 @@ def log_node_costs(problem: PlanningProblem, kind: str, tree: Any) -> NodeCosts:
     Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. ``throughput`` adds up to Costtrpt,
     ``latency`` to α·Costlat.
     """
-    sizes = tree_throughput.log_node_sizes(problem, tree)
-    throughput, latency = sizes, np.full(len(sizes), -np.inf)
-    if kind == "tree":
-        if problem.alpha:
-            latency = problem.log_alpha + tree_latency.log_waiting(problem, tree)
-        return NodeCosts(sizes, throughput, latency)
-    # In post-order the prefix of an order comes right after the leaf that it takes up.
-    prefixes = np.arange(0, len(sizes), 2)
-    taken_up = np.maximum(prefixes - 1, 0)
-    throughput = np.full(len(sizes), -np.inf)
-    throughput[prefixes] = sizes[prefixes]
+    sizes = problem.log_node_sizes("tree", tree)
+    latency = np.full(len(sizes), -np.inf)
     if problem.alpha:
-        waiting = order_latency.log_waiting(problem, _order(tree))
-        latency[taken_up] = problem.log_alpha + waiting
-    return NodeCosts(sizes, throughput, latency)
+        latency = np.log(problem.alpha) + log_waiting(problem, kind, tree)
+    return NodeCosts(sizes, Throughput().log_node_costs(problem, kind, tree), latency)
 
 
-def _order(tree: Any) -> list[int]:
-    """The order that a left-deep tree stands for."""
-    order = []
-    while isinstance(tree, tuple | list):
-        tree, last = tree
-        order.append(last)
-    return [tree, *reversed(order)]
+def plan_cost(
+    pattern: Pattern | str,
+    plan: AnyPlan,
+    statistics: Statistics,
+    *,
+    cost: str | CostModel = "throughput",
+    time_selectivity: str = "adjacent",
+    alpha: float = 0.0,
+    last: str | Sequence[str | None] | None = None,
+) -> pd.DataFrame:
+    """What each node of a plan costs.
+
+    Parameters
+    ----------
+    pattern, statistics, cost, time_selectivity, alpha, last
+        See :func:`~cepbench.planners.generate.plan`. The cost has to be one that is known join by
+        join.
+    plan : OrderPlan, TreePlan or UnionPlan
+
+    Returns
+    -------
+    DataFrame
+        A row a node of each branch's tree, left, right, node: ``branch``, ``variables`` (tuple),
+        ``estimated`` (partial matches), ``cost`` and ``log_cost`` (natural logarithm), of which
+        the sum over a branch is the cost of its plan.
+
+    Raises
+    ------
+    PlanError
+        If the plan is none of this pattern.
+    StatisticsError, UnsupportedPatternError, PlanGeneratorError
+        As :func:`~cepbench.planners.generate.plan` does.
+    """
+    pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    plan = plan_from(plan)
+    check_parts(plan, [branch.positive_names for branch in pattern.branches()])
+    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
+    rows = []
+    for number, (part, problem) in enumerate(zip(plan.parts, problems, strict=True)):
+        tree = relabel(part.tree, problem.names.index)
+        sizes = problem.log_node_sizes("tree", tree)
+        costs = problem.cost.log_node_costs(problem, part.kind, tree)
+        for node, size, its_cost in zip(post_order(part.tree), sizes, costs, strict=True):
+            rows.append((number, tuple(leaves(node)), size, its_cost))
+    table = pd.DataFrame(rows, columns=["branch", "variables", "estimated", "log_cost"])
+    with np.errstate(over="ignore"):
+        table["estimated"] = np.exp(table["estimated"])
+        table.insert(3, "cost", np.exp(table["log_cost"]))
+    return table

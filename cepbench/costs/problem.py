@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from cepbench.arguments import choice, number
-from cepbench.costs import order_latency, order_throughput, tree_latency, tree_throughput
+from cepbench.arguments import choice
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern, Variable
+from cepbench.plans.tree import Tree, leaves, post_order
 from cepbench.statistics.model import Statistics
 
 #: What a rate, cardinality, selectivity or window of zero counts as: the smallest normal float.
@@ -30,7 +30,7 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 
 @dataclass(frozen=True, eq=False)
 class PlanningProblem:
-    """What a plan generator sees. Variables are the indices 0 … n−1, in written order.
+    """The numbers that plans are made by. Variables are the indices 0 … n−1, in written order.
 
     They are the positive variables of a pattern without OR: negated ones take no part in plans.
     Made by :meth:`from_pattern`; or from arrays, which are copied and then read-only.
@@ -56,16 +56,14 @@ class PlanningProblem:
     strategy : str
         Name of the selection strategy. Under any but ``any`` events are used up: a set of
         variables has the smallest of their cardinalities in place of the product.
-    alpha : float
-        Weight of latency in the cost, at least 0.
     last : int or None
-        Index of the variable whose event arrives last; needed if ``alpha`` is not 0.
+        Index of the variable whose event arrives last, where that is known.
 
     Raises
     ------
     StatisticsError
-        If the arrays do not fit together or hold something that is not finite, or ``alpha`` or
-        ``last`` makes no sense.
+        If the arrays do not fit together or hold something that is not finite, or ``last`` makes
+        no sense.
     """
 
     names: tuple[str, ...]
@@ -76,7 +74,6 @@ class PlanningProblem:
     time_selectivity: str = "adjacent"
     window: float = 1.0
     strategy: str = "any"
-    alpha: float = 0.0
     last: int | None = None
 
     def __post_init__(self) -> None:
@@ -106,16 +103,8 @@ class PlanningProblem:
             object.__setattr__(self, key, array)
         if not np.array_equal(self.log_selectivity, self.log_selectivity.T):
             raise StatisticsError("log_selectivity is not symmetric; a pair has one selectivity")
-        alpha = number(self.alpha, "alpha", StatisticsError, least=0.0)
-        object.__setattr__(self, "alpha", alpha)
         if self.last is not None and self.last not in range(n):
             raise StatisticsError(f"last = {self.last!r} is none of the indices 0 … {n - 1}")
-        if self.alpha and self.last is None:
-            raise StatisticsError(
-                f"alpha = {self.alpha:g} weighs latency, and latency depends on the variable whose "
-                "event arrives last, which this pattern leaves open; give its name as last=, as "
-                "OutputProfiler(pattern).add(matches).last_variable finds it"
-            )
 
     @classmethod
     def from_pattern(
@@ -123,9 +112,9 @@ class PlanningProblem:
         pattern: Pattern,
         statistics: Statistics,
         time_selectivity: str = "adjacent",
-        alpha: float = 0.0,
         last: str | None = None,
-    ) -> PlanningProblem:
+        **more: Any,
+    ) -> Self:
         """The problem of planning ``pattern``, with SEQ as AND plus conditions on time.
 
         Parameters
@@ -139,10 +128,11 @@ class PlanningProblem:
             for each two variables that have an order and none between them. ``exact`` counts any
             k variables of a SEQ with 1/k!, the probability that k events that arrive
             independently come in one given order.
-        alpha : float
-            Weight of latency: the cost is Costtrpt + α·Costlat [kolchinsky2018]_, section 5.1.
         last : str, optional
             Name of the variable whose event is expected last, where the pattern does not say it.
+        **more
+            Further attributes of the class, such as the cost of a
+            :class:`~cepbench.costs.costed.CostedProblem`.
 
         Notes
         -----
@@ -195,8 +185,8 @@ class PlanningProblem:
             time_selectivity,
             window,
             pattern.strategy.name,
-            alpha,
             _last(order, last),
+            **more,
         )
 
     @property
@@ -220,21 +210,6 @@ class PlanningProblem:
         return self.log_cardinality.copy() if self.consuming else np.zeros(self.n)
 
     @property
-    def log_alpha(self) -> float:
-        """ln α; minus infinity for 0."""
-        return math.log(self.alpha) if self.alpha else -math.inf
-
-    @property
-    def log_delay(self) -> np.ndarray:
-        """ln(α·W·r): what each variable costs an order in which it comes after ``last``."""
-        return self.log_cardinality + self.log_alpha
-
-    @property
-    def pivot(self) -> int:
-        """``last`` where it matters, −1 where it does not, as the kernels want it."""
-        return -1 if self.last is None or not self.alpha else self.last
-
-    @property
     def log_filtered(self) -> np.ndarray:
         """ln of the expected events per window that pass their own filter, shape (n,)."""
         return self.log_cardinality + np.diagonal(self.log_selectivity)
@@ -251,25 +226,83 @@ class PlanningProblem:
         count = counts.min() if self.consuming and len(index) else counts.sum()
         return float(count + pairs + self.log_order_factor[len(index)])
 
-    def log_order_cost(self, order: Sequence[int]) -> float:
-        """ln of the cost of an order of indices, latency included if ``alpha`` is not 0.
+    def log_sizes(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the expected partial matches over sets that are bit masks, shape (m,), int64."""
+        members = self._members(sets)
+        pairs = ((members @ np.tril(self.log_selectivity)) * members).sum(axis=1)
+        if self.consuming:
+            counts = np.where(members > 0.0, self.log_cardinality, np.inf).min(axis=1)
+        else:
+            counts = members @ self.log_cardinality
+        return counts + pairs + self.log_order_factor[np.bitwise_count(sets)]
 
-        See :mod:`cepbench.costs.order_throughput` and :mod:`cepbench.costs.order_latency`.
+    def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of all conditions between sets that are bit masks, shape (m,)."""
+        between = self._members(left) @ self.log_selectivity
+        return (between * self._members(right)).sum(axis=1)
+
+    def _members(self, sets: np.ndarray) -> np.ndarray:
+        """1 for what is in a set, shape (m, n)."""
+        return (sets[:, None] >> np.arange(self.n) & 1).astype(np.float64)
+
+    def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
+        """ln of the expected number of partial matches at every node of a plan.
+
+        Parameters
+        ----------
+        kind : {"order", "tree"}
+        plan : sequence of int or nested pairs of int
+
+        Returns
+        -------
+        ndarray of float64, shape (n,) or (2n − 1,)
+            Of an order's prefixes; of a tree's nodes in post-order.
+
+        Notes
+        -----
+        PM(k) = ∏ W·r · ∏ sel over the first k variables of an order, filters included
+        [kolchinsky2018]_, section 3.1; PM(leaf) = W·r and PM(node) = PM(left) · PM(right) ·
+        SEL(left, right) in a tree [kolchinsky2018]_, section 3.2. Where events are used up, the
+        smallest W·r stands in place of their product [kolchinsky2018]_, section 5.2.
         """
-        cost = order_throughput.log_cost(self, order)
-        if not self.alpha:
-            return cost
-        return float(np.logaddexp(cost, self.log_alpha + order_latency.log_cost(self, order)))
+        return self._prefix_sizes(plan) if kind == "order" else self._tree_sizes(plan)
 
-    def log_tree_cost(self, tree: Any) -> float:
-        """ln of the cost of nested pairs of indices, latency included if ``alpha`` is not 0.
+    def _prefix_sizes(self, order: Sequence[int]) -> np.ndarray:
+        index = np.asarray(order, dtype=np.intp)
+        # Row k of the lower triangle: what the k-th variable's conditions with those before it (and
+        # its own filter, on the diagonal) multiply the prefix by.
+        conditions = np.tril(self.log_selectivity[np.ix_(index, index)]).sum(axis=1)
+        if self.consuming:
+            sizes: np.ndarray = np.cumsum(conditions)
+            sizes += np.minimum.accumulate(self.log_cardinality[index])
+        else:
+            sizes = np.cumsum(self.log_cardinality[index] + conditions)
+        return sizes + self.log_order_factor[1:]
 
-        See :mod:`cepbench.costs.tree_throughput` and :mod:`cepbench.costs.tree_latency`.
-        """
-        cost = tree_throughput.log_cost(self, tree)
-        if not self.alpha:
-            return cost
-        return float(np.logaddexp(cost, self.log_alpha + tree_latency.log_cost(self, tree)))
+    def _tree_sizes(self, tree: Tree[int]) -> np.ndarray:
+        factor, bound = self.log_factor.tolist(), self.log_bound.tolist()
+        order_factor = self.log_order_factor.tolist()
+        index = np.array(leaves(tree), dtype=np.intp)
+        # With the leaves side by side a node is an interval, and what joins its halves a block.
+        selectivity = self.log_selectivity[np.ix_(index, index)]
+        sizes: list[float] = []
+        # Begin and end of each node that waits for its sibling, its size, its least bound.
+        waiting: list[tuple[int, int, float, float]] = []
+        met = 0
+        for node in post_order(tree):
+            if isinstance(node, tuple):
+                cut, end, right_size, right_least = waiting.pop()
+                first, _, left_size, left_least = waiting.pop()
+                joined = np.add.reduce(selectivity[first:cut, cut:end], axis=None)
+                size = left_size + right_size + float(joined)
+                least = min(left_least, right_least)
+            else:
+                first, end, size, least = met, met + 1, factor[node], bound[node]
+                met += 1
+            # Kept out of `size`, for these two of a node are not a product of its children's.
+            sizes.append(size + least + order_factor[end - first])
+            waiting.append((first, end, size, least))
+        return np.array(sizes)
 
     def rate(self, i: int) -> float:
         """Variable i's arrival rate, events per second (or tick), before any filter.
@@ -277,14 +310,14 @@ class PlanningProblem:
         Raises
         ------
         PlanGeneratorError
-            As :meth:`cardinality`, :meth:`partial_matches`, :meth:`order_cost` and
-            :meth:`tree_cost` do: if the number is too large for a float.
+            As :meth:`cardinality` and :meth:`partial_matches` do: if the number is too large for a
+            float.
         """
-        return _plain("rate", self.log_rate(i))
+        return plain("rate", self.log_rate(i))
 
     def cardinality(self, i: int) -> float:
         """Expected events of variable i per window, before any filter."""
-        return _plain("cardinality", float(self.log_cardinality[i]))
+        return plain("cardinality", float(self.log_cardinality[i]))
 
     def selectivity(self, i: int, j: int) -> float:
         """Selectivity between two variables, the order of neighbours included; the filter if i = j."""
@@ -292,15 +325,7 @@ class PlanningProblem:
 
     def partial_matches(self, subset: Iterable[int]) -> float:
         """Expected number of partial matches over a set of variables."""
-        return _plain("partial_matches", self.log_partial_matches(subset))
-
-    def order_cost(self, order: Sequence[int]) -> float:
-        """Cost of an order of indices; see :meth:`log_order_cost`."""
-        return _plain("order_cost", self.log_order_cost(order))
-
-    def tree_cost(self, tree: Any) -> float:
-        """Cost of nested pairs of indices; see :meth:`log_tree_cost`."""
-        return _plain("tree_cost", self.log_tree_cost(tree))
+        return plain("partial_matches", self.log_partial_matches(subset))
 
 
 def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:
@@ -357,8 +382,8 @@ def _last(order: TemporalOrder, wanted: str | None) -> int | None:
     return order.names.index(wanted)
 
 
-def _plain(what: str, logarithm: float) -> float:
-    """``exp(logarithm)``; never infinity, which a generator would compare without a warning."""
+def plain(what: str, logarithm: float) -> float:
+    """``exp(logarithm)`` of a number of a problem; never infinity, which a generator would compare without a warning."""
     try:
         return math.exp(logarithm)
     except OverflowError:

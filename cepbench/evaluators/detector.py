@@ -22,7 +22,7 @@ from cepbench.errors import (
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
-from cepbench.evaluators.protocol import CountsNodes, Evaluator, Given, Task
+from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import (
     read_snapshot,
@@ -294,7 +294,7 @@ class Detector:
 
     def node_table(self) -> NodeTable | None:
         """What :meth:`node_metrics` shows, as it is now; None if nothing is counted."""
-        return self._run.node_table() if isinstance(self._run, CountsNodes) else None
+        return self._run.node_table() if self._evaluator.node_times else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; :meth:`save` writes them to a file.

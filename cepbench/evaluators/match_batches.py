@@ -57,7 +57,7 @@ def match_batches(
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-    told: Callable[[int], object] | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
 ) -> MatchBatches:
     """All matches of ``pattern`` in ``stream``, batch by batch, however many there are.
 
@@ -77,8 +77,8 @@ def match_batches(
         gives all its matches before the first batch.
     partial_match_limit : int
         The same.
-    told : callable, optional
-        Called with the number of events taken in so far, after each step; for a progress bar.
+    on_progress : callable, optional
+        Called after each step with the number of events taken in so far, and of all events.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def match_batches(
         If ``rows`` is not positive; and whatever ``evaluate`` raises.
     """
     rows = whole(rows, "rows", EvaluationError, least=1)
-    told = callback(told, "told", EvaluationError)
+    on_progress = callback(on_progress, "on_progress", EvaluationError)
     pattern, stream = pattern_from(pattern), stream_from(stream)
     plan = None if plan is None else plan_from(plan)
     check_types(pattern, stream)
@@ -103,26 +103,26 @@ def match_batches(
     }
     if not asked["evaluator"].batches:
         result = evaluate(pattern, stream, plan, **asked)
-        if told is not None:
-            told(len(stream))
+        if on_progress is not None:
+            on_progress(len(stream), len(stream))
         return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
     detector = Detector(pattern, plan, **asked)
-    return MatchBatches(_batches(detector, stream, rows, told), detector.metrics)
+    return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
 
 
 def _batches(
     detector: Detector,
     stream: EventStream,
     rows: int,
-    told: Callable[[int], object] | None,
+    on_progress: Callable[[int, int], object] | None,
 ) -> Iterator[pa.Table]:
     events = min(_FIRST_EVENTS, rows)
     at = 0
     while at < len(stream):
         found = detector.push(stream[at : at + events])
         at += events
-        if told is not None:
-            told(detector.position)
+        if on_progress is not None:
+            on_progress(detector.position, len(stream))
         yield from _slices(found, rows)
         if found.num_rows > rows:
             events = max(1, events // 2)

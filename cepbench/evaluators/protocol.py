@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,6 @@ class Resumable(Run, Protocol):
         ...
 
 
-@runtime_checkable
 class CountsNodes(Protocol):
     """A run that counts what happens at each node of its plan."""
 

@@ -14,6 +14,7 @@ from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.patterns.model import STRATEGIES
+from cepbench.plans.kinds import PLAN_KINDS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -90,7 +91,7 @@ def plan_evaluator(
         return tuple(choice(one, f"{name}: each of {what}", known, EvaluationError) for one in its)
 
     declared: dict[str, Any] = {
-        "kinds": listed(kinds, "kinds", ("order", "tree")),
+        "kinds": listed(kinds, "kinds", PLAN_KINDS),
         "constructs": listed(constructs, "constructs", CONSTRUCTS),
         "strategies": listed(strategies, "strategies", STRATEGIES),
         "outputs": listed(outputs, "outputs", ("matches", "count")),

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from cepbench.arguments import choice, flag, kind_of, whole
 from cepbench.errors import (
     EvaluationError,
+    PlanError,
     UnsupportedPatternError,
     UnsupportedTaskError,
     did_you_mean,
@@ -90,14 +91,16 @@ def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) ->
     Raises
     ------
     EvaluationError
-        If there is none of that name, or neither a name nor a plan.
+        If there is none of that name.
+    PlanError
+        If there is neither a name nor a plan.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
     if plan is not None:
         return default_evaluator(plan.kind)
     able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
-    raise EvaluationError(
+    raise PlanError(
         "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
         + (f", and the evaluators {', '.join(able)} run without one" if able else "")
     )

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from cepbench.costs.branches import branch_problems
-from cepbench.costs.models import plan_notes
 from cepbench.costs.nodes import log_node_costs
 from cepbench.errors import UnsupportedPatternError
 from cepbench.explainer.nodes import ExplainedNode
@@ -81,7 +80,7 @@ def estimate(
     noted = _with_notes(
         plan,
         [
-            plan_notes(problem, part.kind, indices_of(part, problem.names))
+            problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
             for part, problem in zip(plan.parts, problems, strict=True)
         ],
     )

@@ -122,11 +122,13 @@ class Explanation:
             )
             for number, (part, table) in enumerate(zip(self.plan.parts, branches, strict=True))
         ]
-        return _PAGE(
-            captions=list(self._headlines()),
-            figures=figures,
-            told=[LEGEND, *self.sentences()] if ran else [],
-            table=as_table(branches, self._columns()),
+        return str(
+            _PAGE(
+                captions=list(self._headlines()),
+                figures=figures,
+                told=[LEGEND, *self.sentences()] if ran else [],
+                table=as_table(branches, self._columns()),
+            )
         )
 
 

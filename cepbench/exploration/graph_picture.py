@@ -44,7 +44,9 @@ def graphs_html(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
         (row["condition"], row["selectivity"]) for row in edges if row["kind"] == "condition"
     )
     lines = [(text, short(value)) for text, value in (*filters, *conditions)]
-    return _PAGE(pictures=list(zip(branches, pictures, strict=True)), legend=LEGEND, lines=lines)
+    return str(
+        _PAGE(pictures=list(zip(branches, pictures, strict=True)), legend=LEGEND, lines=lines)
+    )
 
 
 _PAGE = Html(

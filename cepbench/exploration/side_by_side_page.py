@@ -61,7 +61,7 @@ def panels_html(panels: Sequence[Panel]) -> str:
         (heading, [_shown(panel, rows, largest) for panel in panels if panel.kind == kind])
         for kind, heading in _HEADINGS.items()
     ]
-    return _PAGE(sections=sections, has_notes=any(panel.note for panel in panels))
+    return str(_PAGE(sections=sections, has_notes=any(panel.note for panel in panels)))
 
 
 def _shown(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> dict[str, object]:
@@ -72,6 +72,7 @@ def _shown(panel: Panel, rows: Mapping[int, Sequence[Row]], largest: float) -> d
         "dash": "solid" if panel.kind == "order" else "dashed",
         "colour": colour,
         "reason": panel.reason,
+        "pictures": [],
     }
     if panel.explanation is not None:
         parts = panel.explanation.plan.parts

@@ -12,8 +12,7 @@ import pandas as pd
 
 from cepbench.arguments import kind_of, number, shown
 from cepbench.costs.branches import branch_problems
-from cepbench.costs.models import plan_notes
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import StatisticsError, did_you_mean
 from cepbench.exploration.durations import window_of
 from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
@@ -202,7 +201,7 @@ def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
 
 
 def _against(
-    before: SideBySide, after: SideBySide, problems: Sequence[PlanningProblem]
+    before: SideBySide, after: SideBySide, problems: Sequence[CostedProblem]
 ) -> dict[str, list[Any]]:
     """The columns that hold the plans of before against those of after."""
     texts = before.table.set_index("generator")["plan"]
@@ -222,14 +221,14 @@ def _against(
     return found
 
 
-def _log_cost(plan: AnyPlan, problems: Sequence[PlanningProblem]) -> float:
+def _log_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
     """What a plan costs by other numbers than it was made with."""
     parts: list[Plan] = []
     for part, problem in zip(plan.parts, problems, strict=True):
-        notes = plan_notes(problem, part.kind, indices_of(part, problem.names))
+        notes = problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
         parts.append(replace(part, **{**notes, "log_bound": None}))
     total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
-    assert total is not None  # plan_notes has given each part its cost
+    assert total is not None  # the notes have given each part its cost
     return float(np.float64(total))
 
 

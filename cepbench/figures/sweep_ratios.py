@@ -20,7 +20,7 @@ from cepbench.figures.styles import style_of
 LEGEND = "filled: a real difference; lines: 95 % intervals; grey: what most runs have in common"
 
 #: Columns that tell runs of one generator apart, where there are several.
-_VARIANTS = ("evaluator", "strategy", "alpha")
+_VARIANTS = ("evaluator", "options", "stream", "window", "strategy", "alpha")
 
 
 def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
@@ -208,7 +208,7 @@ def _names(chosen: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """Label and panel of each row of a comparison."""
     label = chosen["generator"].astype(str)
     for name in _VARIANTS:
-        if (chosen.groupby("generator")[name].nunique() > 1).any():
+        if name in chosen and (chosen.groupby("generator")[name].nunique() > 1).any():
             shown = chosen[name].astype(str)
             if name == "alpha":
                 shown = chosen[name].map("α={:g}".format)

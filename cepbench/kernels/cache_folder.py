@@ -99,7 +99,7 @@ def private_folders() -> Iterator[Path]:
     Yields
     ------
     Path
-        Maybe not there yet; :func:`made_private` makes it, or says why it must not be used.
+        May not exist yet; :func:`made_private` makes it, or raises why it must not be used.
     """
     with suppress(RuntimeError):  # no home
         yield user_cache_path("cepbench", appauthor=False)

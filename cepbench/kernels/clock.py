@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 
 import numpy as np
@@ -16,27 +17,53 @@ BINS_PER_DOUBLING = 64
 #: From a nanosecond to 2^40 of them, 18 minutes; what takes longer is in the last bin.
 BINS = 40 * BINS_PER_DOUBLING + 1
 
-_MONOTONIC = time.CLOCK_MONOTONIC
-_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
+_ON_WINDOWS = sys.platform == "win32"
+if _ON_WINDOWS:
+    _TICK = round(time.get_clock_info("perf_counter").resolution * 1e9)
+    _count_ticks = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.voidptr))
+else:
+    _MONOTONIC = time.CLOCK_MONOTONIC
+    _clock_gettime = types.ExternalFunction(
+        "clock_gettime", types.int32(types.int32, types.voidptr)
+    )
 
 
 def now(clock: np.ndarray) -> int:
-    """Nanoseconds since some moment in the past; ``clock`` is room for two int64."""
+    """Nanoseconds since some moment in the past.
+
+    Parameters
+    ----------
+    clock : int64 array, shape (2,)
+        Room for what the operating system writes.
+    """
     return time.perf_counter_ns()
 
 
 @overload(now)
 def _now(clock):
-    def compiled(clock):
+    def on_windows(clock):
+        _count_ticks(clock.ctypes)
+        return clock[0] * _TICK
+
+    def on_posix(clock):
         _clock_gettime(_MONOTONIC, clock.ctypes)
         return clock[0] * 1_000_000_000 + clock[1]
 
-    return compiled
+    return on_windows if _ON_WINDOWS else on_posix
 
 
 @njit_in_place
 def record(arrived, found, scratch):
-    """Count ``found`` matches whose last event arrived at ``arrived`` as given out now."""
+    """Count matches that are given out now in the histogram ``scratch.latencies``.
+
+    Parameters
+    ----------
+    arrived : int
+        When their last event arrived, by :func:`now`.
+    found : int
+        How many matches.
+    scratch : Scratch
+    """
     nanoseconds = max(1, now(scratch.clock) - arrived)
     place = int(math.log2(nanoseconds) * BINS_PER_DOUBLING)
     scratch.latencies[min(place, BINS - 1)] += found

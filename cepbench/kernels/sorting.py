@@ -37,7 +37,7 @@ def rows_by_type(codes, ends, wanted, rows):
         Written in place; the last place is of no meaning.
     """
     for row in range(len(codes)):
-        # Those of types that nobody wants are written too: no branch to mispredict.
+        # Those of other types are written too: no branch to mispredict.
         kind = codes[row]
         rows[ends[kind]] = row
         ends[kind] += wanted[kind]

@@ -237,7 +237,9 @@ class Pattern:
         Each has this pattern's window and strategy, and the conditions all of whose variables it
         has; ``(self,)`` if there is no OR [kolchinsky2018]_, section 4.
         """
-        return tuple(dict.fromkeys(self.iter_branches()))
+        found = tuple(self.iter_branches())
+        # To compare patterns, all of one is hashed, which a single branch need not be.
+        return found if len(found) == 1 else tuple(dict.fromkeys(found))
 
     def iter_branches(self) -> Iterator[Pattern]:
         """The branches lazily; equal ones are repeated."""

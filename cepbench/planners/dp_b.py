@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.dp_b import cheapest_tree, cheapest_tree_in_logs
 from cepbench.kernels.planning.subset_sizes import log_subset_sizes
+from cepbench.kernels.planning.terms import CostTerms
+from cepbench.planners import any_cost
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.leaf_orders import improved
 from cepbench.planners.registry import plan_generator
 from cepbench.planners.zstream import tree_over
+from cepbench.plans.tree import Tree
 
 #: The known tree's cost is scaled to e to this power. What costs more is not looked at, and there
 #: is room for numbers 10^580 times smaller before anything underflows.
@@ -31,12 +33,13 @@ _ROUNDS = 40
     "DP-B",
     kind="tree",
     exact=True,
+    costs="joins",
     space="all bushy trees, cross products included",
     source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",
     max_size=24,
     anytime=True,
 )
-def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of least cost: bushy dynamic programming, bounded by a tree found beforehand.
 
     The left child of a node holds the earliest written variable below the node. Of equally good
@@ -56,27 +59,28 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
     Differs from [kolchinsky2018]_: the paper tries all splits, and took more than 50 hours for 22
     events (section 6.3). The plan is the same.
     """
+    if problem.cost.form != "sets":
+        return any_cost.cheapest_tree(problem, budget)
     n = problem.n
     deadline = budget.deadline()
     known = _known_tree(problem)
     if n <= 2:
         return Found(known, steps=0)
-    sizes = log_subset_sizes(
-        problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
-    )
+    terms = problem.terms
+    sizes = log_subset_sizes(terms)
     shared = float(np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]]))
-    log_limit = _log_inner_cost(problem, sizes, known)
+    log_limit = _log_inner_cost(terms, sizes, known)
     log_bound = -math.inf
     if log_limit - float(sizes[1:].min()) < _RANGE:
         scale = _TOP - log_limit
-        alone = sizes[1 << np.arange(n)] + (problem.log_alpha + scale)
+        alone = sizes[1 << np.arange(n)] + (terms.log_weight + scale)
         sizes += scale
         with np.errstate(over="ignore"):
             nodes, bound, steps = cheapest_tree(
                 np.exp(sizes, out=sizes),
                 np.exp(alone),
-                math.exp(min(problem.log_alpha, _TOP)),
-                problem.pivot,
+                math.exp(min(terms.log_weight, _TOP)),
+                terms.last,
                 math.exp(_TOP),
                 budget.most_steps,
                 deadline,
@@ -84,14 +88,14 @@ def dp_b(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> 
         log_bound = math.log(bound) - scale if bound > 0.0 else -math.inf
     else:
         nodes, steps = cheapest_tree_in_logs(
-            sizes, problem.log_alpha, problem.pivot, n, log_limit, budget.most_steps, deadline
+            sizes, terms.log_weight, terms.last, n, log_limit, budget.most_steps, deadline
         )
     if len(nodes):
         return Found(_as_tree(nodes, n), steps=steps)
     return Found(known, float(np.logaddexp(shared, log_bound)), complete=False, steps=steps)
 
 
-def _known_tree(problem: PlanningProblem) -> Any:
+def _known_tree(problem: CostedProblem) -> Tree[int]:
     """A tree that is cheap and found fast; the cheaper, the fewer splits are tried."""
     rng = np.random.default_rng(0)
     trees = [
@@ -103,17 +107,17 @@ def _known_tree(problem: PlanningProblem) -> Any:
     return improved(problem, tree, rng, _ROUNDS)[0] if problem.n >= _LARGE else tree
 
 
-def _log_inner_cost(problem: PlanningProblem, sizes: np.ndarray, tree: Any) -> float:
+def _log_inner_cost(terms: CostTerms, sizes: np.ndarray, tree: Tree[int]) -> float:
     """ln of what a tree costs beyond its leaves and its root."""
     costs: list[float] = []
 
-    def visit(node: Any) -> int:
+    def visit(node: Tree[int]) -> int:
         if not isinstance(node, tuple):
             return 1 << int(node)
         left, right = visit(node[0]), visit(node[1])
-        if problem.pivot >= 0 and (left | right) >> problem.pivot & 1:
-            sibling = right if left >> problem.pivot & 1 else left
-            costs.append(problem.log_alpha + sizes[sibling])
+        if terms.last >= 0 and (left | right) >> terms.last & 1:
+            sibling = right if left >> terms.last & 1 else left
+            costs.append(terms.log_weight + sizes[sibling])
         if (left | right) + 1 < len(sizes):
             costs.append(sizes[left | right])
         return left | right
@@ -122,10 +126,10 @@ def _log_inner_cost(problem: PlanningProblem, sizes: np.ndarray, tree: Any) -> f
     return float(np.logaddexp.reduce(costs))
 
 
-def _as_tree(nodes: np.ndarray, n: int) -> Any:
+def _as_tree(nodes: np.ndarray, n: int) -> Tree[int]:
     left_of = dict(nodes.tolist())
 
-    def build(mask: int) -> Any:
+    def build(mask: int) -> Tree[int]:
         if mask not in left_of:
             return mask.bit_length() - 1
         left = left_of[mask]

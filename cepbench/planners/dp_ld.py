@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.dp_ld import cheapest_order
 from cepbench.kernels.planning.log_sums import PLAIN_RANGE
 from cepbench.kernels.planning.subset_sizes import log_subset_sizes
+from cepbench.planners import any_cost
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.registry import plan_generator
@@ -17,12 +18,13 @@ from cepbench.planners.registry import plan_generator
     "DP-LD",
     kind="order",
     exact=True,
+    costs="joins",
     space="all orders, cross products included",
     source="[selinger1979]_ in [kolchinsky2018]_, section 6.1",
     max_size=24,
     anytime=True,
 )
-def dp_ld(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The order of least cost: left-deep dynamic programming, O(n·2^n) steps, 24·2^n bytes.
 
     Of equally good orders it takes one that keeps late written variables last: among the best
@@ -35,13 +37,14 @@ def dp_ld(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
     and there are no interesting orders.
     """
     deadline = budget.deadline()
-    sizes = log_subset_sizes(
-        problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
-    )
+    if problem.cost.form != "sets":
+        return any_cost.cheapest_order(problem, budget)
+    terms = problem.terms
+    sizes = log_subset_sizes(terms)
     # How many sets there are is known beforehand: what cannot end is not begun.
     if budget.most_steps >= len(sizes) - 1:
-        costs, delay, in_logs = _scaled(sizes, problem.log_delay, problem.pivot)
-        order = cheapest_order(costs, delay, problem.pivot, in_logs, deadline)
+        costs, delay, in_logs = _scaled(sizes, terms.log_delay, terms.last)
+        order = cheapest_order(costs, delay, terms.last, in_logs, deadline)
         if len(order):
             return Found(order.tolist(), steps=len(sizes) - 1)
     members = np.bitwise_count(np.arange(1, len(sizes)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.kernels.planning.dpccp import (
     cheapest_connected_tree,
@@ -30,13 +30,14 @@ MOST_PAIRS = 1 << 28
     "DPCCP",
     kind="tree",
     exact=True,
+    costs="sets",
     space="all bushy trees without cross products",
     source="[moerkotte2006]_, section 3",
     max_size=62,
     anytime=True,
     default=False,
 )
-def dpccp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of least cost none of whose joins lacks a condition, in a step each such join.
 
     Two variables are neighbours if there is a condition on both, the order in time among them. A
@@ -69,14 +70,7 @@ def dpccp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
             f"DPCCP takes at most {MOST_SETS:,} connected sets of variables, and the predicate "
             f"graph of these {n} has more; choose GOO, QUICKPICK or LINDP"
         )
-    sets, sizes = list_sets(
-        neighbours,
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-        count,
-    )
+    sets, sizes = list_sets(neighbours, problem.terms, count)
     if not budget.is_limited and count_pairs(neighbours, sets, MOST_PAIRS) > MOST_PAIRS:
         raise PlanningRefusedError(
             f"DPCCP without a budget takes at most {MOST_PAIRS:,} pairs of connected sets, and the "
@@ -84,7 +78,7 @@ def dpccp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
             "GOO or LINDP"
         )
     nodes, complete, steps = cheapest_connected_tree(
-        neighbours, sets, sizes, problem.log_alpha, problem.pivot, budget.most_steps, deadline
+        neighbours, sets, sizes, problem.terms, budget.most_steps, deadline
     )
     if complete:
         return Found(_as_tree(nodes), steps=steps)
@@ -94,7 +88,7 @@ def dpccp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) ->
     return Found(known, float(shared), complete=False, steps=steps)
 
 
-def _refuse_parts(problem: PlanningProblem, parts: list[list[int]]) -> None:
+def _refuse_parts(problem: CostedProblem, parts: list[list[int]]) -> None:
     if len(parts) > 1:
         one, other = (problem.names[part[0]] for part in parts[:2])
         raise PlanningRefusedError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.registry import plan_generator
 
 
@@ -14,7 +14,7 @@ from cepbench.planners.registry import plan_generator
     space="the order of arrival rates alone",
     source="[akdere2008]_ and [kolchinsky2015]_ in [kolchinsky2018]_, section 6.1",
 )
-def efreq(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+def efreq(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """Ascending arrival rates, before any filter.
 
     Of equal rates the earlier written variable comes first.

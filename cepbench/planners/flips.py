@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import greedy
 from cepbench.planners.leaf_orders import improved
@@ -18,12 +18,13 @@ _ROUNDS = 50
 @plan_generator(
     "FLIPS",
     kind="tree",
+    costs="joins",
     space="all trees, down to what random flips do not improve",
     source="a search of our own over the trees of [mei2009]_, Algorithm 5",
     anytime=True,
     default=False,
 )
-def flips(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def flips(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of ZSTREAM-ORD, improved by random flips of children, O(n³) each.
 
     A tree stays the same when the children of a node change places, but its leaves come in another

@@ -10,8 +10,10 @@ import numpy as np
 
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.branches import branch_problems
-from cepbench.costs.models import plan_notes
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.model import CostModel
 from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import (
     CepbenchError,
     PlanGeneratorError,
@@ -20,7 +22,7 @@ from cepbench.errors import (
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planners.budget import Budget, Found, budget_from
-from cepbench.planners.registry import PlanGenerator, find_generator
+from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.statistics.given import statistics_from
@@ -37,6 +39,7 @@ def plan(
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
     budget: Budget | float | None = None,
+    cost: str | CostModel = "throughput",
 ) -> AnyPlan:
     """Find an evaluation plan.
 
@@ -54,9 +57,10 @@ def plan(
         Of the randomized generators; the same seed gives the same plan.
     time_selectivity : {"adjacent", "exact"}
         How the order in time of a SEQ enters the estimates; see
-        :meth:`PlanningProblem.from_pattern`.
+        :meth:`CostedProblem.from_pattern`.
     alpha : float
-        Weight of latency: the cost is Costtrpt + α·Costlat [kolchinsky2018]_, section 5.1.
+        Weight of latency in ``cost="throughput"``: the cost is Costtrpt + α·Costlat
+        [kolchinsky2018]_, section 5.1.
     last : str or sequence of (str or None), optional
         The variable whose event is expected to arrive last, needed if ``alpha`` is not 0 and the
         pattern leaves it open, as a conjunction does; see
@@ -65,6 +69,9 @@ def plan(
     budget : Budget or float, optional
         What a search may spend, or the seconds of it; then it ends with the best plan so far.
         Branches share the seconds. Generators that are no searches take no notice.
+    cost : str or CostModel
+        What the plan should cost little of: a name in ``COST_MODELS``, in any case, or a cost
+        model. Only ``"throughput"`` has a weight of latency.
 
     Returns
     -------
@@ -77,9 +84,11 @@ def plan(
     Raises
     ------
     PlanGeneratorError
-        If there is no such generator, it fails or returns no plan, or ``seed`` is no seed.
+        If there is no such generator or cost, the generator fails or returns no plan, or ``seed``
+        is no seed.
     PlanningRefusedError
-        If the pattern is beyond the generator's limits or the machine's memory.
+        If the generator does not minimize this cost, or the pattern is beyond its limits or the
+        machine's memory.
     StatisticsError, UnsupportedPatternError
         If no planning problem can be made of the pattern and the statistics, or ``alpha`` or
         ``last`` makes no sense.
@@ -88,7 +97,7 @@ def plan(
     branches = pattern.branches()
     its_budget = budget_from(budget).share(len(branches))
     plans = []
-    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last)
+    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     for branch, problem in zip(branches, problems, strict=True):
         found = plan_problem(problem, generator, seed=seed, budget=its_budget)
         remarks = _remarks(branch)
@@ -103,8 +112,23 @@ def plan_problem(
     seed: int = 0,
     budget: Budget | float | None = None,
 ) -> Plan:
-    """Find a plan for a problem made before; parameters and errors as for :func:`plan`."""
+    """Find a plan for a problem made before; parameters and errors as for :func:`plan`.
+
+    The cost is that of a :class:`~cepbench.costs.costed.CostedProblem`, else throughput.
+    """
+    if not isinstance(problem, CostedProblem):
+        problem = CostedProblem.of(problem, Throughput())
     generator = generator if isinstance(generator, PlanGenerator) else find_generator(generator)
+    if not generator.takes(problem.cost):
+        able = [
+            its.name
+            for its in PLAN_GENERATORS.values()
+            if its.kind == generator.kind and its.takes(problem.cost)
+        ]
+        raise PlanningRefusedError(
+            f"{generator.name} does not minimize the cost {problem.cost.name}; "
+            f"{', '.join(able) or 'no generator of such plans'} can"
+        )
     if generator.max_size is not None and problem.n > generator.max_size:
         raise PlanningRefusedError(
             f"{generator.name} takes at most {generator.max_size} variables, and the pattern has "
@@ -137,7 +161,7 @@ def plan_problem(
         indices = kind.checked(found, problem.names, generator.name)
     except PlanGeneratorError as error:
         raise _with_advice(error, generator) from None
-    notes = plan_notes(problem, generator.kind, indices)
+    notes = problem.cost.notes(problem, generator.kind, indices)
     notes |= {"generator": generator.name, "seed": seed, "complete": search.complete}
     if search.log_bound is not None:
         # A bound and a cost are sums in different orders, so the one may be a rounding too high.

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.registry import plan_generator
 
 
 @plan_generator(
     "GOO",
     kind="tree",
+    costs="sets",
     space="all bushy trees, cross products included, one join at a time",
     source="[fegaras1998]_",
     default=False,
 )
-def goo(problem: PlanningProblem, rng: np.random.Generator) -> Any:
+def goo(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """Greedy operator ordering: of all pairs of trees join the one that adds least to the cost.
 
     It begins with a tree for each variable and ends with a single one, after O(n³) steps. Without
@@ -32,12 +33,12 @@ def goo(problem: PlanningProblem, rng: np.random.Generator) -> Any:
     return smallest_joins(problem, np.ones((problem.n, problem.n), dtype=bool))
 
 
-def smallest_joins(problem: PlanningProblem, adjacent: np.ndarray) -> Any:
+def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     """The tree of greedy operator ordering that joins adjacent trees only.
 
     Parameters
     ----------
-    problem : PlanningProblem
+    problem : CostedProblem
     adjacent : ndarray of bool, shape (n, n)
         Symmetric and connected; trees are adjacent if any of their variables are.
 
@@ -49,22 +50,23 @@ def smallest_joins(problem: PlanningProblem, adjacent: np.ndarray) -> Any:
     adjacent = adjacent & ~np.eye(n, dtype=bool)
     # A tree has the place of its earliest variable; a place without a tree is dead.
     trees: list[Any] = list(range(n))
-    products, least = problem.log_factor, problem.log_bound
+    terms = problem.terms
+    products, least = terms.log_factor.copy(), terms.log_bound.copy()
     members = np.ones(n, dtype=np.intp)
-    sizes = products + least + problem.log_order_factor[1]
-    between = problem.log_selectivity.copy()
-    holder = problem.pivot
+    sizes = products + least + terms.log_order_factor[1]
+    between = terms.log_selectivity.copy()
+    holder = terms.last
     dead = np.zeros(n, dtype=bool)
 
     def joined(i: int) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of the joins of tree i with each other one, and what these add to the cost."""
         counts = np.minimum(members[i] + members, n)
         new = products[i] + products + between[i] + np.minimum(least[i], least)
-        new += problem.log_order_factor[counts]
+        new += terms.log_order_factor[counts]
         added = new
         if holder >= 0:
             waiting = sizes if i == holder else np.where(np.arange(n) == holder, sizes[i], -np.inf)
-            added = np.logaddexp(new, problem.log_alpha + waiting)
+            added = np.logaddexp(new, terms.log_weight + waiting)
         return new, np.where(adjacent[i] & ~dead, added, np.inf)
 
     joins = np.array([joined(i)[0] for i in range(n)])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.planners import any_cost
 from cepbench.planners.registry import plan_generator
 
 
 @plan_generator(
     "GREEDY",
     kind="order",
+    costs="joins",
     space="all orders, one step at a time",
     source="[swami1989]_ in [kolchinsky2018]_, section 6.1",
 )
-def greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+def greedy(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """Append the variable that adds least to the cost, in O(n²).
 
     Without latency this is the one after which fewest partial matches are expected. Of equally
@@ -23,22 +25,33 @@ def greedy(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
     return extended(problem, [])
 
 
-def extended(problem: PlanningProblem, prefix: list[int]) -> list[int]:
+def first_order(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
+    """Where searches over orders begin: the order of GREEDY, or the written one.
+
+    The written one for costs of whole plans, which say nothing of the steps on the way.
+    """
+    return list(range(problem.n)) if problem.cost.form == "plans" else greedy(problem, rng)
+
+
+def extended(problem: CostedProblem, prefix: list[int]) -> list[int]:
     """Bring the first variables of an order to a whole one, step by step as GREEDY does."""
+    if problem.cost.form != "sets":
+        return any_cost.extended(problem, prefix)
+    terms = problem.terms
     # What each variable would multiply the present prefix by, and the least cardinality with it.
-    growth = problem.log_factor
-    least = problem.log_bound
+    growth = terms.log_factor.copy()
+    least = terms.log_bound
     size = 0.0
     order: list[int] = []
     for k in range(problem.n):
         after = growth + least
-        if problem.pivot in order:
+        if terms.last in order:
             # Now the numbers matter, not only which is smaller.
-            after = np.logaddexp(size + after + problem.log_order_factor[k + 1], problem.log_delay)
+            after = np.logaddexp(size + after + terms.log_order_factor[k + 1], terms.log_delay)
         chosen = prefix[k] if k < len(prefix) else int(np.argmin(after))
         order.append(chosen)
         size += float(growth[chosen])
-        growth += problem.log_selectivity[chosen]
+        growth += terms.log_selectivity[chosen]
         growth[order] = np.inf
         least = np.minimum(least, least[chosen])
     return order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.kernels.planning.ikkbz import cheapest_order_of_tree
@@ -14,12 +15,13 @@ from cepbench.planners.registry import plan_generator
     "IKKBZ",
     kind="order",
     exact=True,
-    space="orders without cross products; conditions over two variables that form a tree, the "
-    "paper's costs of throughput alone",
+    costs="sets",
+    space="orders without cross products, of conditions over two variables that form a tree; "
+    "throughput without latency",
     source="[ibaraki1984]_, [krishnamurthy1986]_; named in [kolchinsky2018]_, section 3.3",
     default=False,
 )
-def ikkbz(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+def ikkbz(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """The order of least cost in which each variable has a condition with an earlier one.
 
     Takes problems whose predicate graph is a tree: two variables are adjacent if their selectivity
@@ -59,7 +61,7 @@ def best_order(problem: PlanningProblem, edges: list[tuple[int, int]]) -> list[i
     return cheapest_order_of_tree(problem.log_factor, problem.log_selectivity, of_tree).tolist()
 
 
-def _edges_of_tree(problem: PlanningProblem) -> list[tuple[int, int]]:
+def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
     """The pairs with a condition, if they form a tree and the cost is a sum of products."""
     _check_cost(problem)
     part = list(range(problem.n))
@@ -82,7 +84,7 @@ def _edges_of_tree(problem: PlanningProblem) -> list[tuple[int, int]]:
     return edges
 
 
-def _check_cost(problem: PlanningProblem) -> None:
+def _check_cost(problem: CostedProblem) -> None:
     if problem.consuming:
         why = f"under {problem.strategy} the rarest variable counts, not the product of all"
     elif problem.alpha:

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.iterative_dp import cheapest_block
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import extended
@@ -21,12 +21,13 @@ _MOST_SETS = 1 << 24
 @plan_generator(
     "IDP",
     kind="order",
+    costs="sets",
     space="all orders, in blocks: each is the cheapest next one",
     source="IDP1 of [kossmann2000]_",
     anytime=True,
     default=False,
 )
-def iterative_dp(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative dynamic programming over prefixes, the first of the two kinds of the paper, IDP1.
 
     The cheapest order of k variables that can come next is found as DP-LD finds a whole one, kept,
@@ -50,12 +51,7 @@ def iterative_dp(problem: PlanningProblem, rng: np.random.Generator, budget: Bud
             np.array(order, dtype=np.int64),
             np.array(left, dtype=np.int64),
             min(k, len(left)),
-            problem.log_factor,
-            problem.log_bound,
-            problem.log_selectivity,
-            problem.log_order_factor,
-            problem.log_delay,
-            problem.pivot,
+            problem.terms,
             deadline,
         ).tolist()
         if not block:

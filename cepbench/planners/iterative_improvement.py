@@ -6,10 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.iterative_improvement import descend
+from cepbench.planners import any_cost
 from cepbench.planners.budget import Budget, Found
-from cepbench.planners.greedy import greedy
+from cepbench.planners.greedy import first_order
 from cepbench.planners.registry import plan_generator
 
 #: With more 3-cycles than this (from 33 variables on), so many are drawn by chance instead.
@@ -19,7 +20,7 @@ _SOURCE = "[swami1988]_, [swami1989]_ in [kolchinsky2018]_, section 6.1"
 
 
 @plan_generator("II-RANDOM", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
-def ii_random(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def ii_random(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement that starts from a random order.
 
     The neighbours of an order differ from it by a swap of two positions or by a cyclic shift of
@@ -43,17 +44,17 @@ def ii_random(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
 
 
 @plan_generator("II-GREEDY", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
-def ii_greedy(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def ii_greedy(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement that starts from the order of GREEDY; else as II-RANDOM.
 
     It ends at the first local minimum, whatever is left of its budget.
     """
-    start = np.array(greedy(problem, rng))
+    start = np.array(first_order(problem, rng))
     return descent(problem, start, rng, budget.most_steps, budget.deadline())
 
 
 def descent(
-    problem: PlanningProblem,
+    problem: CostedProblem,
     start: np.ndarray,
     rng: np.random.Generator,
     most_steps: int,
@@ -61,22 +62,15 @@ def descent(
 ) -> Found:
     """From an order down to a local minimum, or as far as the budget lets it come."""
     order = start.astype(np.int64)
-    steps, complete = descend(
-        order,
-        rng.permutation(_moves(problem.n, rng)),
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-        problem.log_delay,
-        problem.pivot,
-        most_steps,
-        deadline,
-    )
+    moves = rng.permutation(_moves(problem.n, rng))
+    if problem.cost.form == "sets":
+        steps, complete = descend(order, moves, problem.terms, most_steps, deadline)
+    else:
+        steps, complete = any_cost.descend(problem, order, moves, most_steps, deadline)
     return Found(order.tolist(), complete=complete, steps=steps)
 
 
-def better(problem: PlanningProblem, first: Found, second: Found) -> Found:
+def better(problem: CostedProblem, first: Found, second: Found) -> Found:
     """The order of less cost, the first of equally good ones, and the steps of both."""
     costs = [problem.log_order_cost(found.plan) for found in (first, second)]
     plan = second.plan if costs[1] < costs[0] else first.plan

@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.zstream import tree_over
 from cepbench.plans.tree import Tree, leaves
 
 
 def improved(
-    problem: PlanningProblem,
+    problem: CostedProblem,
     tree: Tree[int],
     rng: np.random.Generator,
     rounds: int,

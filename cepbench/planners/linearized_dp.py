@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import PlanningProblem
 from cepbench.planners.ikkbz import best_order
 from cepbench.planners.predicate_graph import adjacency, components
@@ -16,11 +17,12 @@ from cepbench.planners.zstream import tree_over
 @plan_generator(
     "LINDP",
     kind="tree",
+    costs="joins",
     space="all trees whose leaves stand in the order of IKKBZ",
     source="[neumann2018]_, section 3",
     default=False,
 )
-def linearized_dp(problem: PlanningProblem, rng: np.random.Generator) -> Any:
+def linearized_dp(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """ZSTREAM over the leaf order that IKKBZ finds; for patterns of hundreds of events.
 
     Where the conditions have cycles, IKKBZ goes along a minimum spanning tree, that of the most

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.quickpick import best_random_tree
+from cepbench.planners import any_cost
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.predicate_graph import adjacency
 from cepbench.planners.registry import plan_generator
@@ -24,7 +25,7 @@ TREES = 100
     anytime=True,
     default=False,
 )
-def quickpick(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def quickpick(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The cheapest of 100·n trees, each made by taking conditions in random order.
 
     It begins with a tree for each variable. A condition, the order in time of two variables
@@ -39,14 +40,11 @@ def quickpick(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
     heuristic beforehand, and conditions are drawn without replacement.
     """
     most = TREES * problem.n
+    if problem.cost.form != "sets":
+        return any_cost.best_random_tree(problem, rng, most, budget)
     joins, trees = best_random_tree(
         np.ascontiguousarray(np.argwhere(np.triu(adjacency(problem))), dtype=np.int64),
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-        problem.log_alpha,
-        problem.pivot,
+        problem.terms,
         rng,
         min(most, budget.most_steps),
         budget.deadline(),

@@ -1,19 +1,20 @@
 """The plan generators by name, the project's own and the users'.
 
-A plan generator is a function ``f(problem, rng)``: it sees the numbers of a
-:class:`~cepbench.costs.problem.PlanningProblem` and a seeded NumPy generator, and returns either
-an order, a list of the indices 0 … n−1, or a tree, nested pairs of them. One that can be stopped
-is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
+A plan generator is a function ``f(problem, rng)``: it sees the numbers and the cost of a
+:class:`~cepbench.costs.costed.CostedProblem` and a seeded NumPy generator, and returns a plan of
+its kind: an order is a list of the indices 0 … n−1, a tree nested pairs of them. One that can be
+stopped is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.arguments import elements, flag, shown, whole
+from cepbench.arguments import elements, flag, folded, shown, whole
+from cepbench.costs.model import FORMS, CostModel
 from cepbench.errors import PlanGeneratorError, suggest
 from cepbench.plans.kinds import PLAN_KINDS
 
@@ -35,7 +36,7 @@ class PlanGenerator:
     function : callable
         (problem, rng) → order, tree or other shape of that kind over indices.
     exact : bool
-        Whether its plan is always of least cost over its space.
+        Whether its plan is always of least cost over its space, for each cost that it takes.
     space : str
         The plans that it chooses from, in words.
     description : str
@@ -47,6 +48,9 @@ class PlanGenerator:
         Whether it is a search that takes a budget as its third argument.
     default : bool
         Whether it is compared where nothing else is said.
+    costs : tuple of str
+        The costs that it takes: names of cost models, or of forms in which a cost is known, see
+        :mod:`cepbench.costs.model`; of a form, also those of the more special ones.
     """
 
     name: str
@@ -59,6 +63,12 @@ class PlanGenerator:
     max_size: int | None = None
     anytime: bool = False
     default: bool = True
+    costs: tuple[str, ...] = ("plans",)
+
+    def takes(self, cost: CostModel) -> bool:
+        """Whether it looks for plans of least such cost, exactly or not."""
+        special = FORMS[FORMS.index(cost.form) :]
+        return cost.name in self.costs or any(form in self.costs for form in special)
 
     @property
     def is_builtin(self) -> bool:
@@ -95,6 +105,7 @@ def plan_generator(
     max_size: int | None = None,
     anytime: bool = False,
     default: bool = True,
+    costs: str | Sequence[str] = "plans",
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
@@ -104,12 +115,12 @@ def plan_generator(
     Parameters
     ----------
     name : str
-        Compared without regard to case.
+        Compared without regard to case, ``-`` and ``_``.
     kind : str
         A name in :data:`~cepbench.plans.kinds.PLAN_KINDS`: what the function returns, for
         ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
     exact : bool
-        Whether its plan is always of least cost over its space.
+        Whether its plan is always of least cost over its space, for each cost that it takes.
     space : str
         The plans that it chooses from, in words.
     description : str, optional
@@ -124,6 +135,12 @@ def plan_generator(
         to say of it, in a :class:`~cepbench.planners.budget.Found`.
     default : bool
         Whether it is compared where nothing else is said, see :func:`default_generators`.
+    costs : str or sequence of str
+        The costs that it takes, others are refused: names of cost models, or forms in which a cost
+        is known. ``"plans"`` is any cost, for a function that asks ``problem.log_order_cost`` or
+        ``log_tree_cost`` or none at all; ``"joins"`` those that ``problem.cost`` knows join by
+        join; ``"sets"`` those of ``problem.terms``, sums of sizes of sets. See
+        :mod:`cepbench.costs.model`.
 
     Raises
     ------
@@ -151,6 +168,7 @@ def plan_generator(
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
     anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
     default = flag(default, f"{name}: default", PlanGeneratorError)
+    taken_costs = (costs,) if isinstance(costs, str) else tuple(costs)
 
     def register(function: _F) -> _F:
         if not callable(function):
@@ -170,9 +188,10 @@ def plan_generator(
             max_size,
             anytime,
             default,
+            taken_costs,
         )
         for taken in list(_GENERATORS.values()):
-            if taken.name.casefold() != name.casefold():
+            if folded(taken.name) != folded(name):
                 continue
             if taken.is_builtin and taken.qualified_name != entry.qualified_name:
                 raise PlanGeneratorError(
@@ -208,15 +227,15 @@ def default_generators(*, own: bool = True) -> list[str]:
 
 
 def find_generator(name: str) -> PlanGenerator:
-    """The plan generator of that name, in any case.
+    """The plan generator of that name, in any case, with ``-``, ``_`` or neither.
 
     Raises
     ------
     PlanGeneratorError
         If there is none; the message suggests the nearest.
     """
-    by_name = {known.casefold(): entry for known, entry in _GENERATORS.items()}
-    wanted = name.casefold() if isinstance(name, str) else ""
+    by_name = {folded(known): entry for known, entry in _GENERATORS.items()}
+    wanted = folded(name) if isinstance(name, str) else ""
     if wanted in by_name:
         return by_name[wanted]
     near = suggest(wanted, by_name, cutoff=0.5)

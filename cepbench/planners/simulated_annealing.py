@@ -6,11 +6,12 @@ import time
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.order_moves import log_cost, state_of
 from cepbench.kernels.planning.simulated_annealing import anneal
+from cepbench.planners import any_cost
 from cepbench.planners.budget import Budget, Found
-from cepbench.planners.greedy import greedy
+from cepbench.planners.greedy import first_order
 from cepbench.planners.iterative_improvement import descent, random_cycles
 from cepbench.planners.registry import plan_generator
 
@@ -34,9 +35,7 @@ _IDLE = 4
     anytime=True,
     default=False,
 )
-def simulated_annealing(
-    problem: PlanningProblem, rng: np.random.Generator, budget: Budget
-) -> Found:
+def simulated_annealing(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Simulated annealing that starts from the order of GREEDY and is never worse than it.
 
     At each temperature 16·n random neighbours are tried, 1,600 at most, swaps and 3-cycles of
@@ -54,12 +53,12 @@ def simulated_annealing(
 
     A step of its budget is a neighbour that is tried.
     """
-    start = np.array(greedy(problem, rng))
+    start = np.array(first_order(problem, rng))
     return annealed(problem, start, _HOT, rng, budget.most_steps, budget.deadline())
 
 
 def annealed(
-    problem: PlanningProblem,
+    problem: CostedProblem,
     start: np.ndarray,
     temperature: float,
     rng: np.random.Generator,
@@ -68,16 +67,13 @@ def annealed(
 ) -> Found:
     """Anneal from a temperature on, and improve the best order that is met to a local minimum."""
     best = start.astype(np.int64)
-    state = state_of(
-        best.copy(),
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-        problem.log_delay,
-        problem.pivot,
-    )
-    log_best = log_cost(state)
+    tried = best.copy()
+    compiled = problem.cost.form == "sets"
+    if compiled:
+        state = state_of(tried, problem.terms)
+        log_best = log_cost(state)
+    else:
+        log_best = problem.log_order_cost(tried.tolist())
     steps = idle = 0
     while problem.n > 1 and (temperature > _COLD or idle < _IDLE):
         count = min(_STAGE * problem.n, _LONGEST_STAGE, most_steps - steps)
@@ -86,7 +82,10 @@ def annealed(
         moves = _random_moves(problem.n, count, rng)
         before = log_best
         allowances = _log_allowances(temperature, rng.random(count))
-        log_best = anneal(state, moves, allowances, best, log_best)
+        if compiled:
+            log_best = anneal(state, moves, allowances, best, log_best)
+        else:
+            log_best = any_cost.anneal(problem, tried, moves, allowances, best, log_best)
         steps += count
         idle = 0 if log_best < before else idle + 1
         temperature *= _COOLING

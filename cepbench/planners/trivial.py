@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.registry import plan_generator
 
 
@@ -14,6 +14,6 @@ from cepbench.planners.registry import plan_generator
     space="the written order alone",
     source="[kolchinsky2018]_, section 6.1; the order of SASE and Cayuga",
 )
-def trivial(problem: PlanningProblem, rng: np.random.Generator) -> list[int]:
+def trivial(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """The order in which the pattern was written."""
     return list(range(problem.n))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.budget import Budget, Found
-from cepbench.planners.greedy import greedy
+from cepbench.planners.greedy import first_order
 from cepbench.planners.iterative_improvement import better, descent
 from cepbench.planners.registry import plan_generator
 from cepbench.planners.simulated_annealing import annealed
@@ -26,7 +26,7 @@ _LUKEWARM = 0.1
     anytime=True,
     default=False,
 )
-def two_phase(problem: PlanningProblem, rng: np.random.Generator, budget: Budget) -> Found:
+def two_phase(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """Iterative improvement from several orders, then simulated annealing from the best.
 
     The first phase descends from the order of GREEDY, exactly as II-GREEDY with the same seed, and
@@ -40,7 +40,7 @@ def two_phase(problem: PlanningProblem, rng: np.random.Generator, budget: Budget
     Differs from [ioannidis1990]_: all starts are random there; and see SA.
     """
     deadline = budget.deadline()
-    found = descent(problem, np.array(greedy(problem, rng)), rng, budget.most_steps, deadline)
+    found = descent(problem, np.array(first_order(problem, rng)), rng, budget.most_steps, deadline)
     for _ in range(_STARTS - 1):
         steps = found.steps or 0
         if not found.complete or steps >= _MOST_STEPS:

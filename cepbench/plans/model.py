@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from markupsafe import Markup
+
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
@@ -76,7 +78,7 @@ class Plan(PlanNotes):
         _check_against(self.names, names)
 
     def _repr_html_(self) -> str:
-        return _as_html(self, self._headline(self.kind))
+        return str(_as_html(self, self._headline(self.kind)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -368,7 +370,7 @@ class UnionPlan:
             _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
             for number, plan in enumerate(self.plans)
         ]
-        return _UNION(headline=self._headline(), drawings=drawings)
+        return str(_UNION(headline=self._headline(), drawings=drawings))
 
 
 AnyPlan = Plan | UnionPlan
@@ -383,7 +385,7 @@ _UNION = Html(
 )
 
 
-def _as_html(plan: Plan, caption: str) -> str:
+def _as_html(plan: Plan, caption: str) -> Markup:
     return _FIGURE(
         caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
     )

@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any
+
+from jupyter_core.utils import ensure_event_loop
 
 from cepbench.errors import ReportError, did_you_mean
 from cepbench.reporting.notebooks import kill_kernels, quiet_kernels
@@ -91,7 +94,7 @@ def run_side_by_side(
                 while task := _next(pending, list(running.values()), workers):
                     pending.remove(task)
                     say(f"{task.stem}: running")
-                    running[pool.submit(run, task.stem)] = task
+                    running[pool.submit(_in_own_loop, run, task.stem)] = task
                 if not running:
                     names = ", ".join(task.stem for task in pending)
                     raise ReportError(f"each of these notebooks is to run after another: {names}")
@@ -105,6 +108,18 @@ def run_side_by_side(
         except BaseException:  # the user ends it: so do the kernels, and the threads with them
             kill_kernels()
             raise
+
+
+def _in_own_loop(run: Callable[[str], float], stem: str) -> float:
+    """Run a notebook in a thread whose event loop, which papermill makes, is closed in the end."""
+
+    def call() -> float:
+        try:
+            return run(stem)
+        finally:
+            ensure_event_loop().close()
+
+    return Context().run(call)
 
 
 def _next(pending: Sequence[Task], running: Sequence[Task], workers: int) -> Task | None:

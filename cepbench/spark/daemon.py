@@ -1,12 +1,11 @@
-"""The process that Spark forks its Python workers from, with Numba loaded before the first fork.
+"""The daemon from which Spark forks its Python workers, with Numba preloaded.
 
-Loading Numba takes a worker some three seconds of a core and 150 MB. Spark starts workers anew
-whenever a job was interrupted, a task failed or a minute went by without work; forked from here
-they find it loaded, in memory that they share.
+Importing Numba costs a worker about three CPU seconds and 150 MB. Spark starts new workers after a
+cancelled job, a failed task or a minute without work; forked from here, they share the import.
 
-Threads do not survive a fork, so only what starts none may be loaded: pandas and pyarrow must not.
-Modules of cepbench are left to the workers too, so that all of them are of one age when somebody
-edits them under a running session.
+Threads do not survive a fork, so modules that start threads, such as pandas and pyarrow, must not
+be loaded here. Nor are modules of cepbench, so that all workers have the same version of them when
+they are edited during a session.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from pyspark.daemon import manager
 
 
 def load() -> None:
-    """Import Numba and let it set itself up, which it does on first use."""
-    # OpenBLAS would start a thread a core; Spark itself asks for one in most settings.
+    """Import Numba and trigger its lazy initialization."""
+    # OpenBLAS would start a thread per core; Spark itself sets 1 in most configurations.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numba
 

@@ -1,4 +1,4 @@
-"""Generating the NASDAQ-style stream as a Spark job, straight into Parquet."""
+"""Generating the NASDAQ-style stream as a Spark job that writes Parquet."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def generate_nasdaq_style(
     ----------
     spark : SparkSession
     path : path
-        Folder for the data set, on a file system that all workers share.
+        Folder of the data set, on a file system that all workers share.
     partitions : int, optional
-        Number of Spark tasks; the events are the same, however many make them.
+        Number of Spark tasks; the events do not depend on it.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
     **parameters
         Of :class:`cepbench.streams.nasdaq_style.NasdaqStyle`: ``identifiers``, ``days``, ``seed``,
         bounds of the rates, drift.
@@ -40,19 +40,19 @@ def generate_nasdaq_style(
     Returns
     -------
     Declaration
-        Of the data set, with the number of events of each identifier. If it is there already it
-        is left as it is; one that was not finished is made anew.
+        With the number of events of each identifier. A complete data set with the same parameters
+        is kept; an incomplete one is generated again.
 
     Raises
     ------
     DatasetError
-        If a number is out of range, or the folder holds something else.
+        If a parameter is out of range, or the folder holds something else.
 
     Notes
     -----
     Arrival rates are 1 to 45 events per *20 minutes*, 7.8 on average over identifiers, where the
-    paper prints "per second"; see :mod:`cepbench.streams.nasdaq_style` for the reason and for how
-    prices move. Columns: ``symbol``, ``ts`` (UTC, 09:30 to 16:00 on weekdays), ``price``,
+    paper prints "per second"; see :mod:`cepbench.streams.nasdaq_style` for the reason and for the
+    price model. Columns: ``symbol``, ``ts`` (UTC, 09:30 to 16:00 on weekdays), ``price``,
     ``difference`` (to the identifier's previous price), ``sector``, ``sequence``.
     Source: [kolchinsky2018]_, section 6.2.
     """

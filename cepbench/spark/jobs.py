@@ -1,4 +1,4 @@
-"""Running work that writes its own files as a Spark job, and following it on a bar."""
+"""Spark jobs over a list of items, with a progress bar and short errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cepbench.errors import CepbenchError, DatasetError
 
 _POLL_SECONDS = 0.2
 _LONGEST_POLL_SECONDS = 5.0
-#: A job that is done before so many seconds shows no bar.
+#: Delay before a progress bar appears.
 _SHORT_SECONDS = 3.0
 
 Item = TypeVar("Item")
@@ -38,22 +38,22 @@ def run_job(
     finished: Callable[[], int] | None = None,
     progress: bool = True,
 ) -> list[Result]:
-    """Apply a function of the installed package to every item, in Spark tasks.
+    """Apply a function to every item, in Spark tasks.
 
     Parameters
     ----------
     spark : SparkSession
     function : callable
-        Runs in the workers.
+        Runs in the workers, which import it from the installed package.
     items : sequence
     name, unit : str
-        Shown on the bar: what is done, and what it counts.
+        Of the bar: the name of the job and what it counts.
     partitions : int, optional
-        Number of tasks; the results do not depend on it. By default a few a core.
+        Number of tasks, by default a few per core; the results do not depend on it.
     finished : callable, optional
-        How many items are done so far, for the bar.
+        Returns how many items are finished so far, for the bar.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def run_job(
     Raises
     ------
     CepbenchError
-        What a task raised, if it was one; else a DatasetError with the cause and its place.
+        The error of a task, if it is a CepbenchError; otherwise a DatasetError with the cause and
+        its location.
     """
     if not items:
         return []
@@ -78,7 +79,7 @@ def run_job(
             context.setJobGroup(group, f"cepbench {name}", interruptOnCancel=True)
             spread = context.parallelize(list(items), min(tasks, len(items)))
             outcome.extend(spread.map(lambda item: _outcome(function, item)).collect())
-        except BaseException as error:  # handed to the caller's thread
+        except BaseException as error:  # re-raised in the caller's thread
             broken.append(error)
 
     thread = InheritableThread(target=run)
@@ -90,7 +91,7 @@ def run_job(
         with bar:
             began = time.monotonic()
             while thread.is_alive():
-                # Less often in a job of many hours: looking costs time as well.
+                # Polling costs time too, so less often in long jobs.
                 elapsed = time.monotonic() - began
                 thread.join(min(_LONGEST_POLL_SECONDS, max(_POLL_SECONDS, elapsed / 50)))
                 _advance(bar, finished() if finished else 0)
@@ -100,7 +101,7 @@ def run_job(
         thread.join()
         raise
     if broken:
-        with told_briefly(name):
+        with short_errors(name):
             raise broken[0]
     for kind, value in outcome:
         if kind == "error":
@@ -109,18 +110,18 @@ def run_job(
 
 
 @contextmanager
-def told_briefly(name: str) -> Iterator[None]:
-    """Turn Spark's pages of two languages' stacks into an error that names the job and the cause.
+def short_errors(name: str) -> Iterator[None]:
+    """Replace the Java and Python stack traces of Spark by an error with job and cause.
 
     Parameters
     ----------
     name : str
-        Of the job.
+        Name of the job.
 
     Raises
     ------
     DatasetError
-        From the error of Spark, whose whole text thus stays at hand.
+        Raised from Spark's error, which has the full text.
     """
     try:
         yield
@@ -129,7 +130,7 @@ def told_briefly(name: str) -> Iterator[None]:
 
 
 def _cause(text: str) -> str:
-    """The end of the last Python traceback in Spark's text and its place; else Spark's own cause."""
+    """The last Python error in Spark's text and its location; otherwise Spark's own cause."""
     *_, last = ("", *re.split(r"Traceback \(most recent call last\):\n", text)[1:])
     place, cause = "", ""
     for line in last.splitlines():
@@ -141,23 +142,23 @@ def _cause(text: str) -> str:
     found = re.search(r'"(.+)", line (\d+), in (\S+)', place)
     if cause and found:
         return f"{cause} (in {found[3]}, {Path(found[1]).name} line {found[2]})"
-    # Without one, Java failed by itself, or a worker died: the first line of Java's stack tells,
-    # after the names of the exceptions that others were wrapped in.
+    # Otherwise Java failed, or a worker died: the first line of Java's stack trace, without the
+    # names of wrapping exceptions.
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = next((line for line in lines if "Exception: " in line), "".join(lines[:1]))
-    cause = told.rsplit("Exception: ", 1)[-1]
+    first = next((line for line in lines if "Exception: " in line), "".join(lines[:1]))
+    cause = first.rsplit("Exception: ", 1)[-1]
     if "worker exited" in cause:
-        cause += "; most often the system had no memory left for it: use fewer cores or less data"
+        cause += "; most often the system ran out of memory: use fewer cores or less data"
     return cause
 
 
 def _advance(bar: Any, done: int) -> None:
-    if done > bar.n:  # an update by nothing would draw the bar again
+    if done > bar.n:  # an update by 0 would redraw the bar
         bar.update(done - bar.n)
 
 
 def _outcome(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
-    """A result, or an error of ours, which would otherwise drown in Spark's own messages."""
+    """A result, or a CepbenchError as a value, to keep it out of Spark's messages."""
     try:
         return "result", function(item)
     except CepbenchError as error:

@@ -1,4 +1,4 @@
-"""One way to a Spark session: quick to start, quiet in notebooks, leaving no litter behind."""
+"""The Spark session: fast to start, silent in notebooks, and cleaned up at exit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from cepbench.errors import SparkSetupError
 from cepbench.spark.java import find_java
 
-#: Environment variable that names the Spark master, e.g. ``spark://host:7077``.
+#: Environment variable with the Spark master, such as ``spark://host:7077``.
 MASTER_VARIABLE = "CEPBENCH_SPARK_MASTER"
 
 _LOCALHOST = "127.0.0.1"
@@ -40,7 +40,7 @@ logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
 
-#: The part of Spark's log that an error message quotes, in characters.
+#: How many characters of Spark's log an error message quotes.
 _LOG_TAIL = 2000
 
 
@@ -56,39 +56,38 @@ def spark_session(
     Parameters
     ----------
     master : str, optional
-        Where Spark runs. By default what the environment variable ``CEPBENCH_SPARK_MASTER`` says,
-        else ``local[*]``: in this machine, a thread a core.
+        Where Spark runs; by default the environment variable ``CEPBENCH_SPARK_MASTER``, or
+        ``local[*]``: this machine, one thread per core.
     memory : str
-        Heap of the driver, which under ``local`` is all of Spark; Python's memory comes on top.
+        Heap of the driver, which under ``local`` is all of Spark; Python's memory is additional.
     java_options : str
-        More options for the driver's Java.
+        Further options of the driver's Java.
     settings : mapping of str to str, optional
-        Further Spark settings; they win over the ones made here.
+        Further Spark settings, which override those made here.
 
     Returns
     -------
     SparkSession
-        In UTC, using Arrow between Java and Python. A session that is running already is returned
-        as it is.
+        In UTC, with Arrow between Java and Python. A running session is returned unchanged.
 
     Raises
     ------
     SparkSetupError
-        If there is no usable Java, Spark does not start, or ``master`` is given but a session is
-        running under another one.
+        If there is no usable Java, Spark does not start, or a session is running under another
+        ``master``.
 
     Notes
     -----
-    What Spark would print while it starts and runs goes to a log file below the temporary folder,
-    which lives as long as this Python process; so do Spark's own scratch folders.
+    Spark's output goes to a log file in a temporary folder, which is removed with Spark's scratch
+    folders when this Python process ends.
     """
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext._jsc is not None:
         have = running.sparkContext.master
         if master is not None and master != have:
             raise SparkSetupError(
-                f"a Spark session is running under master {have!r}, so there can be none under "
-                f"{master!r}; call spark.stop() first, or leave master= out to use it"
+                f"a Spark session is running under master {have!r}, not {master!r}; call "
+                "spark.stop() first, or omit master= to use it"
             )
         return running
     master = master or os.environ.get(MASTER_VARIABLE) or "local[*]"
@@ -145,7 +144,7 @@ def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) 
         "spark.python.daemon.module": "cepbench.spark.daemon",
     }
     if is_local:
-        # Few fat partitions: a Python task costs some 40 ms before it does anything.
+        # Few large partitions: a Python task has an overhead of about 40 ms.
         made |= {
             "spark.driver.host": _LOCALHOST,
             "spark.driver.bindAddress": _LOCALHOST,
@@ -157,10 +156,10 @@ def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) 
 
 @contextmanager
 def _environment(*, is_local: bool) -> Iterator[None]:
-    """The environment in which Spark must start; restored afterwards."""
+    """Set the environment variables for starting Spark; restored afterwards."""
     wanted = {"JAVA_HOME": str(find_java().home)}
     if is_local:
-        # Workers on this machine are this Python with this Spark, whatever else is installed.
+        # Local workers must use this Python and this Spark.
         wanted |= {
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -182,17 +181,17 @@ def _environment(*, is_local: bool) -> Iterator[None]:
 
 
 def _launch(conf: SparkConf, log: Path) -> None:
-    """Start the Java process with its output in a file; at most once in a Python process."""
+    """Start the Java process with its output in a file; at most once per Python process."""
     if SparkContext._gateway is None:
         with log.open("ab") as file:
             gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
-        # A stopped session leaves its Java process behind, which the next one uses again.
+        # A stopped session keeps its Java process, which the next one reuses.
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         atexit.register(_end, gateway.proc)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let Java go and wait for it, so that it writes nothing more into the scratch folder."""
+    """Stop Java and wait for it, so that it writes nothing more to the scratch folder."""
     try:
         if SparkContext._active_spark_context is not None:
             SparkContext._active_spark_context.stop()
@@ -200,13 +199,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.stdin.close()
         process.wait(timeout=10)
     except (OSError, Py4JError, subprocess.TimeoutExpired):
-        pass  # it ends by itself when this process has ended
+        pass  # it ends with this process
 
 
 def _scratch_folder() -> Path:
-    """A folder for everything that Spark writes on the side; gone when Python ends."""
+    """A scratch folder for Spark, removed when Python ends."""
     folder = Path(tempfile.mkdtemp(prefix="cepbench-spark-"))
-    # Registered before the end of Java is, and so run after it.
+    # Registered before the exit handler of Java, hence run after it.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -1,4 +1,4 @@
-"""Arrival rates and selectivities of a data set as Spark jobs, with their standard errors."""
+"""Arrival rates and selectivities of a data set, with standard errors, as Spark jobs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset_folder import MONTH, read_declaration
 from cepbench.streams.event_stream import EventStream
 
-#: Patterns measured on one reading of the data.
+#: Patterns measured in one scan of the data.
 GROUP = 25
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Some patterns on one month of the data (on all of it, if it is not cut into months)."""
+    """Some patterns on one month of the data (on all of it, if it is not partitioned)."""
 
     month: str | None
     patterns: tuple[tuple[str, Pattern], ...]
@@ -43,36 +43,36 @@ def measure_statistics(
     partitions: int | None = None,
     progress: bool = True,
 ) -> dict[str, Statistics]:
-    """Arrival rates and selectivities of many patterns, measured on the data they will run on.
+    """Measure arrival rates and selectivities of many patterns on a data set.
 
     Parameters
     ----------
     spark : SparkSession
     data_path : path
-        A data set as :mod:`cepbench.spark.generate` and :mod:`cepbench.spark.ingest` write them.
+        A data set written by :mod:`cepbench.spark.generate` or :mod:`cepbench.spark.ingest`.
     patterns : mapping of str to Pattern
-        By any names.
+        Name → pattern.
     seed : int
-        Of the sampled pairs; the same seed gives the same numbers, however many tasks there are.
+        Of the sampled pairs; the results do not depend on the number of tasks.
     pairs : int
-        Most candidates looked at for each pair of variables in each month.
+        Maximum number of candidates per pair of variables and month.
     partitions : int, optional
         Number of Spark tasks.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
     dict of str to Statistics
-        By the same names; see :func:`cepbench.statistics.measure.measure_statistics`. Pairs that
-        reach from one month into the next are not seen.
+        By the same names; see :func:`cepbench.statistics.measure.measure_statistics`. Pairs across
+        months are not sampled.
 
     Raises
     ------
     DatasetError
-        If the data cannot be read or has no events of a pattern's type at all.
+        If the data cannot be read or lacks a pattern's event type.
     StatisticsError
-        If there are no events of any of a pattern's types.
+        If there are no events of a pattern.
 
     Notes
     -----
@@ -104,7 +104,7 @@ def arrival_rates(
     partitions: int | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """How often events of each type arrive.
+    """Measure the arrival rate of each event type.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, S
     """The samples of a task's patterns; in a Spark worker."""
     types = {v.type for _, pattern in task.patterns for v in pattern.variables}
     attributes = {name for _, pattern in task.patterns for name in _attributes(pattern)}
-    # How large partitions are depends on events of all types.
+    # The sizes of partitions depend on events of all types.
     whole = any(pattern.strategy.attribute for _, pattern in task.patterns)
     first = None if task.month is None else pd.Period(task.month, "M")
     stream = EventStream.from_parquet(
@@ -170,7 +170,7 @@ def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, S
             name,
             sample_statistics(
                 pattern,
-                # Of its own types only, so that the numbers do not depend on the group.
+                # Restricted to its types, so that results do not depend on the group.
                 stream
                 if pattern.strategy.attribute
                 else stream.of_types(variable.type for variable in pattern.variables),
@@ -195,6 +195,6 @@ def _statistics(name: str, slices: Sequence[StatisticsSample], path: Path) -> St
     merged = merge_samples(slices)
     if not any(merged.events.values()):
         raise StatisticsError(
-            f"{path} has no events of any type of pattern {name!r}, so nothing can be measured"
+            f"{path} has no events of any type of pattern {name!r}; measure on other data"
         )
     return merged.to_statistics()

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cepbench.arguments import MOST, callback, choice, number, texts, whole
+from cepbench.arguments import MOST, callback, choice, kind_of, number, texts, whole
 from cepbench.arguments import seed as seed_from
+from cepbench.costs.model import CostModel
+from cepbench.costs.models import cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import evaluator_for
@@ -102,6 +104,7 @@ def compare(
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
+    cost: str | CostModel = "throughput",
     on_progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
@@ -136,6 +139,9 @@ def compare(
         A run that stores more partial matches stops, and its row says so.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
+    cost : str or CostModel
+        What plans should cost little of, see :func:`cepbench.planners.generate.plan`; generators
+        that cannot minimize it are rows with status ``refused``.
     on_progress : callable, optional
         Called with how many runs are finished and of how many, first with 0; for a progress bar.
         Runs beyond the repetitions are counted as they come.
@@ -152,7 +158,7 @@ def compare(
     Raises
     ------
     PlanGeneratorError
-        If a generator is unknown.
+        If a generator or the cost is unknown.
     ExperimentError
         If a number or word makes no sense, or two runs found different numbers of matches.
     EvaluationError
@@ -169,6 +175,11 @@ def compare(
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
     on_progress = callback(on_progress, "on_progress", ExperimentError)
+    given = {} if options is None else options
+    if not isinstance(given, Mapping):
+        raise ExperimentError(
+            f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
+        )
     statistics = None if statistics is None else statistics_from(statistics)
     if statistics is None:
         statistics = measure_statistics(pattern, stream, seed=seed)
@@ -177,8 +188,7 @@ def compare(
         generators=chosen,
         evaluators=evaluators,
         options={
-            name: (json.dumps(options_of(evaluator_for(name), given)),)
-            for name, given in (options or {}).items()
+            name: (json.dumps(options_of(evaluator_for(name), its)),) for name, its in given.items()
         },
         repetitions=repetitions,
         share_equal_plans=True,
@@ -187,6 +197,7 @@ def compare(
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
         output=output,
+        cost=cost_from(cost),
     )
     runs = measure_pattern(spec, stream, statistics, grid)
     if on_progress is not None:

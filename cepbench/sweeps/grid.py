@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
@@ -57,6 +58,8 @@ class Grid:
         A run that stores more partial matches ends as a row with status ``partial_match_limit``.
     output : str
         ``count`` or ``matches``.
+    cost : str or CostModel
+        What plans should cost little of, see :func:`cepbench.planners.generate.plan`.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -73,6 +76,7 @@ class Grid:
     time_selectivity: str = "adjacent"
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
     output: str = "count"
+    cost: str | CostModel = "throughput"
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.

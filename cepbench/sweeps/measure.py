@@ -240,7 +240,7 @@ class Plans:
                 self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
                     generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
                     seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
-                    last=last.get(cell.window),
+                    last=last.get(cell.window), cost=grid.cost,
                 )  # fmt: skip
 
     def of(self, cell: Cell) -> Planned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics as plain
 
@@ -11,6 +12,7 @@ import pytest
 
 from cepbench.analysis.averages import bootstrap
 from cepbench.analysis.summary import paired_ratios, per_pattern, summarize
+from cepbench.analysis.sweep_comparison import compare_sweeps
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import ERROR, LIMIT, OK, results_frame
 
@@ -332,6 +334,41 @@ def test_ratios_grouped_by_strategy_and_weight() -> None:
     )
     assert list(across["strategy"].unique()) == ["consuming", "any"]
     np.testing.assert_allclose(across["value"], 7.0)
+
+
+def test_streams_and_windows_are_apart_where_they_vary() -> None:
+    parts = []
+    for factor, (stream, window) in enumerate(
+        itertools.product(("slow", "fast"), ("1 h", "2 h")), 1
+    ):
+        part = made_up_results(seed=factor).assign(stream=stream, window=window, options="{}")
+        parts.append(part)
+    both = pd.concat(parts, ignore_index=True)
+    table = summarize(both, ["events_per_second"], resamples=20)
+    assert "options" not in table
+    apart = ["stream", "window"]
+    ratios = paired_ratios(
+        both, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set", *apart]
+    )
+
+    def of(found: pd.DataFrame, key: tuple[str, str]) -> pd.DataFrame:
+        its = (found["stream"] == key[0]) & (found["window"] == key[1])
+        return found[its].drop(columns=apart).reset_index(drop=True)
+
+    for key, part in both.groupby(apart, sort=False):
+        alone = summarize(part, ["events_per_second"], resamples=20)
+        assert not {*apart} & {*alone.columns}
+        pd.testing.assert_frame_equal(of(table, key), alone)
+        expected = paired_ratios(part, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set"])
+        assert of(ratios, key)["value"].tolist() == expected["value"].tolist()
+    with pytest.raises(
+        ExperimentError, match="GREEDY ran with more than one stream; name 'stream'"
+    ):
+        paired_ratios(both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
+    # One sweep against itself: a pair is of one stream and window.
+    compared = compare_sweeps(both, both, metrics=["events_per_second"])
+    assert len(compared.ratios) == 3 * 4 and (compared.ratios["value"] == 1).all()
+    assert "fast 2 h" in compared.describe()
 
 
 def test_no_pattern_ended_well() -> None:

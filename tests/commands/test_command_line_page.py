@@ -60,6 +60,6 @@ def test_the_keys_of_json_are_told(told) -> None:
         own = [] if command in ("generators", "evaluators") else [*named, *few]
         document = told([command, *own])
         keys = list(document[0]) if isinstance(document, list) else list(document)
-        for part in ("plan_kind", "rows"):
+        for part in ("plans", "rows"):
             keys += list(document[part][0]) if part in keys else []
         assert re.findall(r"`(\w+)`", told_keys) == keys, command

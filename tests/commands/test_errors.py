@@ -19,9 +19,9 @@ GOOD = "PATTERN SEQ(A a, B b) WITHIN 10 units"
 MISTAKES = {
     "no pattern": ("plan --data {data}", 2, ["PATTERN", "--pattern-name"]),
     "two patterns": (f"plan '{GOOD}' --pattern-name x --data {{data}}", 2, ["not both"]),
-    "no data": (f"run '{GOOD}'", 2, ["--data", "say where the events are"]),
+    "no data": (f"run '{GOOD}'", 2, ["--data", "it is required"]),
     "a name without data": (
-        "plan --pattern-name x --statistics s.json", 2, ["--pattern-name", "needs --data"],
+        "plan --pattern-name x --statistics s.json", 2, ["--pattern-name", "requires --data"],
     ),
     "an unknown command": ("expalin", 2, ["Did you mean", "explain"]),
     "an unknown option": (f"plan '{GOOD}' --dta x", 2, ["--dta", "--data"]),
@@ -35,9 +35,9 @@ MISTAKES = {
         "plan 'PATTERN SQE(A a) WITHIN 5 units' --data {data}", 1, ["did you mean 'SEQ'", "^^^"],
     ),
     "no such file of a pattern": (
-        "plan nowhere.txt --data {data}", 1, ["'nowhere.txt' is no pattern", "PATTERN SEQ("],
+        "plan nowhere.txt --data {data}", 1, ["'nowhere.txt' is neither a pattern", "PATTERN SEQ("],
     ),
-    "a folder as a pattern": ("plan {folder} --data {data}", 1, ["is no pattern", "directory"]),
+    "a folder as a pattern": ("plan {folder} --data {data}", 1, ["neither a pattern nor", "directory"]),
     "an unknown type": (
         "plan 'PATTERN SEQ(AA a) WITHIN 5 units' --data {data}", 1, ["'AA'", "did you mean 'A'"],
     ),
@@ -47,10 +47,10 @@ MISTAKES = {
         "plan --pattern-name four-stock --data nasdaq-style/sample", 1, ["'four-stocks'"],
     ),
     "no library": ("plan --pattern-name x --data {data}", 1, ["without a library"]),
-    "a text as data": (f"plan '{GOOD}' --data {{folder}}/events.csv", 1, ["is no Parquet", "data ingest", "to_parquet"]),
-    "a text's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["is no Parquet"]),
+    "a text as data": (f"plan '{GOOD}' --data {{folder}}/events.csv", 1, ["is not Parquet", "data ingest", "to_parquet"]),
+    "a text's library": ("plan --pattern-name x --data {folder}/events.csv", 1, ["is not Parquet"]),
     "a folder without Parquet": (
-        "plan --pattern-name x --data {folder}/nothing", 1, ["no Parquet below"],
+        "plan --pattern-name x --data {folder}/nothing", 1, ["has neither Parquet"],
     ),
     "other columns": (f"plan '{GOOD}' --data {{data}} --columns s,t", 1, ["no column 's'"]),
     "a column misspelled": (
@@ -63,7 +63,7 @@ MISTAKES = {
         f"run '{GOOD}' --data {{data}} -o {{folder}}/folder.csv", 2, ["is a folder"],
     ),
     "matches below a file": (
-        f"run '{GOOD}' --data {{data}} -o {{data}}/matches.csv", 1, ["events.parquet; something else of that name"],
+        f"run '{GOOD}' --data {{data}} -o {{data}}/matches.csv", 1, ["events.parquet; it already exists"],
     ),
     "a name that is too long": (
         f"run '{GOOD}' --data {{data}} -o {'x' * 300}.csv", 1, ["choose a shorter name"],
@@ -75,7 +75,7 @@ MISTAKES = {
     "statistics that are not UTF-8": (
         f"plan '{GOOD}' --statistics {{folder}}/latin.toml", 1, ["JSON", "rates"],
     ),
-    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["is no pattern"]),
+    "a pattern that is not UTF-8": ("plan {folder}/latin.toml --data {data}", 1, ["neither a pattern nor"]),
     "a plugin that is not UTF-8": (
         f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/latin.py", 1, ["latin.py", "line 1"],
     ),
@@ -111,10 +111,10 @@ MISTAKES = {
         "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],
     ),
     "a page where it cannot be": (
-        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html; is the path"],
+        f"explain '{GOOD}' --data {{data}} --html nowhere/x.html", 1, ["nowhere/x.html; check the path"],
     ),
     "a page that is a folder": (
-        f"explain '{GOOD}' --data {{data}} --html {{folder}}", 1, ["it is a folder; name a file"],
+        f"explain '{GOOD}' --data {{data}} --html {{folder}}", 1, ["it is a folder; give a file"],
     ),
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_ctrl_c(run, data, monkeypatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cepbench.commands.plan.read_statistics", interrupted)
-    assert run(["plan", GOOD, "--data", data], code=130).stderr == "stopped\n"
+    assert run(["plan", GOOD, "--data", data], code=130).stderr == "interrupted\n"
 
 
 def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert (process.returncode, out, err) == (130, "", "stopped\n")
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
 def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from cepbench.errors import (
     UnsupportedTaskError,
 )
 from cepbench.evaluators import registry
+from cepbench.evaluators.protocol import CONSTRUCTS
 from tests.naive.matcher import naive_matches
 
 check_evaluator = cep.check_evaluator
@@ -126,8 +127,11 @@ def test_what_the_check_finds() -> None:
         assert message in "".join(ET.fromstring(report._repr_html_()).itertext())
     registry._EVALUATORS.pop("mine")
     report = check_evaluator(registered(picky))
+    assert not report.passed and "mine runs no OR (it is declared" in report.describe()
+    report = check_evaluator(registered(picky, constructs=set(CONSTRUCTS) - {"OR"}))
     assert report.passed
-    assert "refused  disjunction        mine runs no OR" in report.describe()
+    refused = "refused  disjunction        the evaluator mine cannot run OR; lazy-nfa, tree can"
+    assert refused in report.describe()
     assert not check_evaluator("mine", patterns=["disjunction"]).passed
 
 

@@ -19,7 +19,7 @@ from cepbench.conformance.generator_problems import (
     check_problem,
     check_problems,
 )
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
 from cepbench.planners import registry
 from cepbench.planners.generate import plan_problem
@@ -152,11 +152,11 @@ def test_an_anytime_generator_comes_to_an_end_without_a_budget() -> None:
 # --- costs against the least cost -----------------------------------------------------------------
 
 
-def worst_order(problem: PlanningProblem, rng) -> list[int]:
+def worst_order(problem: CostedProblem, rng) -> list[int]:
     return list(max(itertools.permutations(range(problem.n)), key=problem.log_order_cost))
 
 
-def best_order(problem: PlanningProblem, rng) -> list[int]:
+def best_order(problem: CostedProblem, rng) -> list[int]:
     return list(min(itertools.permutations(range(problem.n)), key=problem.log_order_cost))
 
 
@@ -189,7 +189,7 @@ def test_a_claim_to_the_least_cost_is_held_to() -> None:
     assert report.passed and "exact" in report.checks
     report = report_on(by_log_rate, options={"exact": True})
     assert {finding.check for finding in report.findings} == {"exact"}
-    assert "times the least cost, that of DP-LD; mend it, or leave out exact=True" in (
+    assert "times the least cost, that of DP-LD; repair it, or leave out exact=True" in (
         report.describe()
     )
     # Of a smaller space the least cost is not known here.

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.costs.comparisons import log_pairs
+from cepbench.costs.costed import CostedProblem
 from cepbench.costs.models import COST_MODELS
-from cepbench.costs.problem import PlanningProblem
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
@@ -41,7 +41,7 @@ def added_up(case: Case, tree) -> Fraction:
 def test_against_adding_up(reading: tuple[str, str], seed: int, n: int) -> None:
     case = random_case(seed, n, *reading)
     for tree in all_trees(list(range(n))):
-        found = COST_MODELS["tree-comparisons"].log_cost(case.problem, tree)
+        found = COST_MODELS["comparisons"].log_cost(case.problem, "tree", tree)
         assert found == pytest.approx(ln(added_up(case, tree)), abs=1e-9)
 
 
@@ -52,14 +52,14 @@ def test_an_order_is_a_tree(seed: int, n: int) -> None:
     tree = order[0]
     for variable in order[1:]:
         tree = (tree, variable)
-    by_order = COST_MODELS["order-comparisons"].log_cost(problem, order)
-    assert by_order == COST_MODELS["tree-comparisons"].log_cost(problem, tree)
+    by_order = COST_MODELS["comparisons"].log_cost(problem, "order", order)
+    assert by_order == COST_MODELS["comparisons"].log_cost(problem, "tree", tree)
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 5))
 def test_without_conditions_all_that_is_compared_is_found(seed: int, n: int) -> None:
     problem = random_case(seed, n, "SEQ", "exact").problem
-    free = PlanningProblem(
+    free = CostedProblem(
         problem.names,
         problem.log_cardinality,
         np.zeros((n, n)),
@@ -85,7 +85,7 @@ def test_pairs_are_those_that_an_evaluator_compares() -> None:
     for operator in ("SEQ", "AND"):
         pattern = parse(f"PATTERN {operator}(A a, B b) WHERE a.x + 0.8 < b.x WITHIN 5000 units")
         statistics = measure_statistics(pattern, stream)
-        problem = PlanningProblem.from_pattern(pattern, statistics, "exact")
+        problem = CostedProblem.from_pattern(pattern, statistics, "exact")
         metrics = evaluate(pattern, stream, TreePlan(("a", "b")), output="count").metrics
         # Twice as many pairs come up in a window's time as are alive.
         expected = 2 * math.exp(log_pairs(problem, [0], [1])) * 10_000_000 / 5000

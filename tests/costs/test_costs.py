@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.models import COST_MODELS
-from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.latency import Latency
+from cepbench.costs.problem import SMALLEST
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import (
     ANY,
@@ -68,13 +70,13 @@ def test_node_sizes_are_those_of_prefixes_and_of_nodes_in_post_order(
     tree = random_tree(rng, order)
     sums = [case.order_cost(order[:k]) for k in range(n + 1)]
     prefixes = [ln(after - before) for before, after in itertools.pairwise(sums)]
-    found = COST_MODELS["order-throughput"].log_node_sizes(case.problem, order)
+    found = case.problem.log_node_sizes("order", order)
     assert found == pytest.approx(prefixes, abs=1e-10)
     # Any set has one size, whatever the plan that reaches it.
     assert [case.problem.log_partial_matches(order[:k]) for k in range(1, n + 1)] == pytest.approx(
         prefixes, abs=1e-10
     )
-    nodes = COST_MODELS["tree-throughput"].log_node_sizes(case.problem, tree)
+    nodes = case.problem.log_node_sizes("tree", tree)
     assert nodes == pytest.approx([ln(size) for size in case.tree_sizes(tree)], abs=1e-10)
 
 
@@ -88,7 +90,7 @@ def test_a_small_example_by_hand() -> None:
     statistics = Statistics(
         cardinalities={"a": 2, "b": 1, "c": 4}, selectivities={("c", "a"): 0.25, ("b", "b"): 0.5}
     )
-    problem = PlanningProblem.from_pattern(pattern, statistics)
+    problem = CostedProblem.from_pattern(pattern, statistics)
     # c: 4; c, a: 4·2/4 = 2 (not neighbours); c, a, b: 2 · 1/2 · 1/2 · 1/2 = 1/4.
     assert problem.order_cost([2, 0, 1]) == pytest.approx(4 + 2 + 0.25)
     # leaves 2 + 1/2 + 4, (a, b): 2 · 1/2 · 1/2 = 1/2, root: 1/4.
@@ -100,7 +102,7 @@ def test_a_small_example_by_hand() -> None:
     assert problem.selectivity(1, 1) == pytest.approx(0.5)
     assert problem.partial_matches([0, 2]) == pytest.approx(2)
     assert np.exp(problem.log_filtered) == pytest.approx([2, 0.5, 4])
-    exact = PlanningProblem.from_pattern(pattern, statistics, "exact")
+    exact = CostedProblem.from_pattern(pattern, statistics, "exact")
     # c: 4; c, a: 2 / 2!; all: 4 · 2 · 1 · 1/4 · 1/2 / 3!.
     assert exact.order_cost([2, 0, 1]) == pytest.approx(4 + 1 + 1 / 6)
     assert exact.selectivity(0, 1) == pytest.approx(1)
@@ -154,7 +156,7 @@ def test_zero_rates_and_selectivities_count_as_the_smallest_float() -> None:
 
 
 def test_a_number_too_large_for_a_float_is_an_error_never_infinity() -> None:
-    problem = PlanningProblem(("a", "b"), np.array([600.0, 900.0]), np.zeros((2, 2)))
+    problem = CostedProblem(("a", "b"), np.array([600.0, 900.0]), np.zeros((2, 2)))
     assert problem.cardinality(0) == pytest.approx(math.exp(600))
     for method, argument in (
         ("rate", 1),
@@ -174,14 +176,14 @@ def test_scaling_the_window_scales_every_prefix(seed, n, factor) -> None:
     case = random_case(seed, n, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)
     order = list(range(n))
-    sizes = COST_MODELS["order-throughput"].log_node_sizes
-    grown = sizes(wider.problem, order) - sizes(case.problem, order)
+    grown = wider.problem.log_node_sizes("order", order)
+    grown -= case.problem.log_node_sizes("order", order)
     assert grown == pytest.approx(np.arange(1, n + 1) * math.log(factor), abs=1e-10)
     # With cardinalities given, the length of the window says nothing any more.
     fixed = Statistics(cardinalities=dict.fromkeys(case.names, 3.0))
-    assert PlanningProblem.from_pattern(case.pattern, fixed).log_order_cost(
+    assert CostedProblem.from_pattern(case.pattern, fixed).log_order_cost(
         order
-    ) == PlanningProblem.from_pattern(wider.pattern, fixed).log_order_cost(order)
+    ) == CostedProblem.from_pattern(wider.pattern, fixed).log_order_cost(order)
 
 
 def test_an_unconditioned_variable_of_one_event_leaves_the_other_prefixes_alone() -> None:
@@ -190,39 +192,36 @@ def test_an_unconditioned_variable_of_one_event_leaves_the_other_prefixes_alone(
     extra = dataclasses.replace(
         case, rates=(*case.rates, Fraction(1, 20)), selectivities=tuple(map(tuple, rows))
     )
-    sizes = COST_MODELS["order-throughput"].log_node_sizes
-    assert sizes(extra.problem, [0, 1, 2, 3, 4])[:4] == pytest.approx(
-        sizes(case.problem, [0, 1, 2, 3])
-    )
-    assert sizes(extra.problem, [0, 1, 2, 3, 4])[4] == pytest.approx(
-        sizes(case.problem, [0, 1, 2, 3])[3]
-    )
+    before = case.problem.log_node_sizes("order", [0, 1, 2, 3])
+    after = extra.problem.log_node_sizes("order", [0, 1, 2, 3, 4])
+    assert after[:4] == pytest.approx(before)
+    assert after[4] == pytest.approx(before[3])
 
 
 def test_problems_that_make_no_sense_are_refused() -> None:
     one = np.zeros(1)
     with pytest.raises(StatisticsError, match="at least one"):
-        PlanningProblem((), np.zeros(0), np.zeros((0, 0)))
+        CostedProblem((), np.zeros(0), np.zeros((0, 0)))
     with pytest.raises(StatisticsError, match="log_cardinality has shape"):
-        PlanningProblem(("a", "b"), one, np.zeros((2, 2)))
+        CostedProblem(("a", "b"), one, np.zeros((2, 2)))
     with pytest.raises(StatisticsError, match="log_selectivity has shape"):
-        PlanningProblem(("a",), one, np.zeros((2, 2)))
+        CostedProblem(("a",), one, np.zeros((2, 2)))
     with pytest.raises(StatisticsError, match="log_order_factor has shape"):
-        PlanningProblem(("a",), one, np.zeros((1, 1)), np.zeros(5))
+        CostedProblem(("a",), one, np.zeros((1, 1)), np.zeros(5))
     for wrong in (math.inf, -math.inf, math.nan):
         with pytest.raises(StatisticsError, match="not finite"):
-            PlanningProblem(("a",), np.array([wrong]), np.zeros((1, 1)))
+            CostedProblem(("a",), np.array([wrong]), np.zeros((1, 1)))
     with pytest.raises(StatisticsError, match="not symmetric"):
-        PlanningProblem(("a", "b"), np.zeros(2), np.array([[0.0, 1.0], [0.0, 0.0]]))
+        CostedProblem(("a", "b"), np.zeros(2), np.array([[0.0, 1.0], [0.0, 0.0]]))
     case = random_case(0, 2)
     with pytest.raises(
         StatisticsError, match=r"time_selectivity is one of adjacent, exact, not 'typo'"
     ):
-        PlanningProblem.from_pattern(case.pattern, case.statistics, "typo")
+        CostedProblem.from_pattern(case.pattern, case.statistics, "typo")
     with pytest.raises(StatisticsError, match=r"no rate .*'v1'"):
-        PlanningProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1.0}))
+        CostedProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1.0}))
     with pytest.raises(StatisticsError, match="too large for a float"):
-        PlanningProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1e308, "v1": 1}))
+        CostedProblem.from_pattern(case.pattern, Statistics(rates={"v0": 1e308, "v1": 1}))
     three = random_case(0, 3)
     nested = Pattern(
         Structure(
@@ -233,12 +232,12 @@ def test_problems_that_make_no_sense_are_refused() -> None:
         Window(1, "units"),
     )
     with pytest.raises(UnsupportedPatternError, match="nests"):
-        PlanningProblem.from_pattern(nested, three.statistics, "exact")
+        CostedProblem.from_pattern(nested, three.statistics, "exact")
 
 
 def test_a_problem_is_a_read_only_copy() -> None:
     cardinality = np.zeros(2)
-    problem = PlanningProblem(("a", "b"), cardinality, np.zeros((2, 2)))
+    problem = CostedProblem(("a", "b"), cardinality, np.zeros((2, 2)))
     cardinality[0] = 5
     assert problem.log_cardinality[0] == 0
     with pytest.raises(ValueError, match="read-only"):
@@ -254,7 +253,7 @@ def nested_pattern(strategy: Strategy = ANY) -> Pattern:
 
 def test_nested_patterns_have_a_condition_for_each_covering_pair() -> None:
     statistics = Statistics(cardinalities=dict.fromkeys("abcdn", 2.0))
-    problem = PlanningProblem.from_pattern(nested_pattern(), statistics)
+    problem = CostedProblem.from_pattern(nested_pattern(), statistics)
     assert problem.names == tuple("abcd") and problem.last == 3
     halves = np.ones((4, 4))
     for i, j in ((0, 1), (0, 2), (1, 3), (2, 3)):
@@ -271,13 +270,13 @@ def test_contiguity_by_hand() -> None:
         stream_rate=3,
         partitions=5,
     )
-    strict = PlanningProblem.from_pattern(nested_pattern(Strategy("strict_contiguity")), statistics)
+    strict = CostedProblem.from_pattern(nested_pattern(Strategy("strict_contiguity")), statistics)
     # Two that have an order, and two that have none but may be neighbours.
     assert strict.selectivity(0, 1) == pytest.approx(0.2 * 0.5 / 30)
     assert strict.selectivity(1, 2) == pytest.approx(1 / 30)
     assert strict.selectivity(0, 3) == pytest.approx(0.3)
     assert strict.partial_matches([1, 2]) == pytest.approx(2 / 30)
-    inner = PlanningProblem.from_pattern(
+    inner = CostedProblem.from_pattern(
         nested_pattern(Strategy("partition_contiguity", "x")), statistics
     )
     # What is given has equal partitions in it; 6 events of a partition arrive in a window.
@@ -285,7 +284,7 @@ def test_contiguity_by_hand() -> None:
     assert inner.selectivity(1, 2) == pytest.approx(1 / 5 / 6)
     assert inner.selectivity(0, 3) == pytest.approx(0.3)
     rare = Statistics(cardinalities=dict.fromkeys("abcd", 2.0), stream_rate=0.01, partitions=1)
-    assert PlanningProblem.from_pattern(
+    assert CostedProblem.from_pattern(
         nested_pattern(Strategy("strict_contiguity")), rare
     ).selectivity(1, 2) == pytest.approx(1)
 
@@ -294,30 +293,28 @@ def test_a_kleene_variable_has_the_rate_of_the_paper() -> None:
     # Section 4: 5 events per second, 10 seconds: r' = 2^50 / 10.
     items = (Variable("a", "A"), Variable("b", "B", Kind.KLEENE), Variable("c", "C"))
     pattern = Pattern(Structure(Operator.AND, items), (), Window(10, "seconds"))
-    problem = PlanningProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 5.0)))
+    problem = CostedProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 5.0)))
     assert problem.rate(1) == pytest.approx(2.0**50 / 10)
     assert problem.cardinality(1) == pytest.approx(2.0**50)
     assert problem.rate(0) == pytest.approx(5)
-    many = PlanningProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 2000.0)))
+    many = CostedProblem.from_pattern(pattern, Statistics(rates=dict.fromkeys("abc", 2000.0)))
     assert many.log_cardinality[1] == pytest.approx(20_000 * math.log(2))
     with pytest.raises(PlanGeneratorError, match="log_cardinality"):
         many.cardinality(1)
     sets = tuple(Variable(name, "B", Kind.KLEENE) for name in "ab")
     both = Pattern(Structure(Operator.AND, sets), (), Window(1, "units"))
     with pytest.raises(StatisticsError, match="not finite"):
-        PlanningProblem.from_pattern(both, Statistics(cardinalities=dict.fromkeys("ab", 1.7e308)))
+        CostedProblem.from_pattern(both, Statistics(cardinalities=dict.fromkeys("ab", 1.7e308)))
 
 
 def test_strategies_that_lack_a_number_say_which() -> None:
     bare = Statistics(cardinalities=dict.fromkeys("abcd", 2.0))
     for strategy in (Strategy("strict_contiguity"), Strategy("partition_contiguity", "x")):
         with pytest.raises(StatisticsError, match=r"Statistics\((stream_rate|partitions)=...\)"):
-            PlanningProblem.from_pattern(nested_pattern(strategy), bare)
+            CostedProblem.from_pattern(nested_pattern(strategy), bare)
     with_rate = Statistics(cardinalities=dict.fromkeys("abcd", 2.0), stream_rate=3)
     with pytest.raises(StatisticsError, match=r"Statistics\(partitions=...\)"):
-        PlanningProblem.from_pattern(
-            nested_pattern(Strategy("partition_contiguity", "x")), with_rate
-        )
+        CostedProblem.from_pattern(nested_pattern(Strategy("partition_contiguity", "x")), with_rate)
 
 
 def test_latency_by_hand() -> None:
@@ -325,8 +322,8 @@ def test_latency_by_hand() -> None:
     items = tuple(Variable(name, name.upper()) for name in "acb")
     pattern = Pattern(Structure(Operator.SEQ, items), (), Window(10, "seconds"))
     statistics = Statistics(cardinalities={"a": 2, "b": 1, "c": 4}, selectivities={("b", "b"): 0.5})
-    problem = PlanningProblem.from_pattern(pattern, statistics, alpha=10)
-    assert problem.last == 2 and problem.pivot == 2
+    problem = CostedProblem.from_pattern(pattern, statistics, cost=Throughput(10))
+    assert problem.last == 2 and problem.terms.last == 2
     # Indices: a 0, c 1, b 2. b: 1/2, b a: 1, b a c: 1; a (2) and c (4) come after b.
     assert problem.order_cost([2, 0, 1]) == pytest.approx(0.5 + 1 + 1 + 10 * (2 + 4))
     assert problem.order_cost([0, 1, 2]) == pytest.approx(2 + 4 + 1)
@@ -334,11 +331,11 @@ def test_latency_by_hand() -> None:
     assert problem.tree_cost((0, (1, 2))) == pytest.approx(6.5 + 1 + 1 + 10 * (4 + 2))
     # (a, c): 4 beside b alone.
     assert problem.tree_cost(((0, 1), 2)) == pytest.approx(6.5 + 4 + 1 + 10 * 4)
-    without = PlanningProblem.from_pattern(pattern, statistics)
-    assert without.pivot == -1 and without.log_alpha == -math.inf
-    for name, plan in (("order-latency", [2, 0, 1]), ("tree-latency", (0, (1, 2)))):
-        assert COST_MODELS[name].log_cost(problem, plan) == pytest.approx(math.log(6))
-    alone = PlanningProblem(("a",), np.zeros(1), np.zeros((1, 1)), alpha=1, last=0)
+    without = CostedProblem.from_pattern(pattern, statistics)
+    assert without.terms.last == -1 and without.terms.log_weight == -math.inf
+    for kind, plan in (("order", [2, 0, 1]), ("tree", (0, (1, 2)))):
+        assert Latency().log_cost(problem, kind, plan) == pytest.approx(math.log(6))
+    alone = CostedProblem(("a",), np.zeros(1), np.zeros((1, 1)), cost=Throughput(1), last=0)
     assert alone.log_order_cost([0]) == alone.log_tree_cost(0) == 0
 
 
@@ -346,20 +343,20 @@ def test_latency_that_makes_no_sense() -> None:
     case = random_case(1, 3)
     for alpha in (-1, math.nan, math.inf, "much"):
         with pytest.raises(StatisticsError, match="alpha must be"):
-            PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=alpha)
+            CostedProblem.from_pattern(case.pattern, case.statistics, cost=Throughput(alpha))
     with pytest.raises(StatisticsError, match="OutputProfiler"):
-        PlanningProblem.from_pattern(case.pattern, case.statistics, alpha=1)
+        CostedProblem.from_pattern(case.pattern, case.statistics, cost=Throughput(1))
     with pytest.raises(StatisticsError, match=r"last = 'z', but no such one; .*v0, v1, v2"):
-        PlanningProblem.from_pattern(case.pattern, case.statistics, last="z")
+        CostedProblem.from_pattern(case.pattern, case.statistics, last="z")
     sequence = dataclasses.replace(case, operator="SEQ")
     with pytest.raises(StatisticsError, match=r"puts another one after it; .* be of v2"):
-        PlanningProblem.from_pattern(sequence.pattern, case.statistics, last="v0")
+        CostedProblem.from_pattern(sequence.pattern, case.statistics, last="v0")
     with pytest.raises(StatisticsError, match="none of the indices"):
-        PlanningProblem(("a",), np.zeros(1), np.zeros((1, 1)), last=1)
+        CostedProblem(("a",), np.zeros(1), np.zeros((1, 1)), last=1)
 
 
 def test_a_pattern_with_or_is_several_problems() -> None:
     case = random_case(1, 3)
     either = Structure(Operator.OR, case.pattern.variables)
     with pytest.raises(UnsupportedPatternError, match=r"pattern.branches\(\)"):
-        PlanningProblem.from_pattern(Pattern(either, (), Window(1, "units")), case.statistics)
+        CostedProblem.from_pattern(Pattern(either, (), Window(1, "units")), case.statistics)

@@ -80,7 +80,7 @@ def test_stats_of_a_pattern(catalogue: Path, pattern: str) -> None:
 def test_make_keeps_what_is_there(catalogue: Path) -> None:
     first = answer("make", "ten-symbols/mine", "--events", "300")
     again = run("make", "ten-symbols/mine", "--events", "300")
-    assert again.exit_code == 0 and "is there already" in again.stderr
+    assert again.exit_code == 0 and "already exists" in again.stderr
     assert "300" in again.stdout and first["parameters"] == {"events": 300, "seed": 0}
     other = run("make", "ten-symbols/mine", "--events", "301")
     assert other.exit_code == 1 and "events 300 found, 301 requested" in other.stderr
@@ -99,7 +99,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["make", "ten-symbols/mine"], 2, "needs --events"),
         (["make", "nasdaq-style/quick", "--seed", "1"], 2, "such as nasdaq-style/mine"),
         (["ingest", "bars", "x.txt", "--name", "x"], 2, "unknown kind 'bars'"),
-        (["ingest", "lobster", "x.csv"], 2, "by --name, or by --output"),
+        (["ingest", "lobster", "x.csv"], 2, "give one of --name and --output"),
         (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),
         (["ingest", "minute-bars", "x", "--name", "x", "--date", "2026-01-05"], 2, "for lobster"),

@@ -180,12 +180,14 @@ def test_batches_tell_how_far_they_are_and_what_that_took(monkeypatch) -> None:
     monkeypatch.setattr(batching, "_FIRST_EVENTS", 2)
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
-    told: list[int] = []
-    batches = cep.match_batches(pattern, stream, plan, rows=2, told=told.append)
-    assert (told, batches.metrics().events) == ([], 0)
+    progress: list[tuple[int, int]] = []
+    batches = cep.match_batches(
+        pattern, stream, plan, rows=2, on_progress=lambda *at: progress.append(at)
+    )
+    assert (progress, batches.metrics().events) == ([], 0)
     found = sum(batch.num_rows for batch in batches)
-    assert told == sorted(set(told))
-    assert (told[0], told[-1]) == (2, len(stream))
+    assert progress == sorted(set(progress))
+    assert progress[0] == (2, len(stream)) and progress[-1] == (len(stream), len(stream))
     metrics, whole = batches.metrics(), cep.evaluate(pattern, stream, plan).metrics
     assert metrics.matches == whole.matches == found > 0
     assert (metrics.events, metrics.seconds > 0) == (whole.events, True)

@@ -180,7 +180,7 @@ def test_snapshot_is_plain_arrays_without_objects() -> None:
     for name, array in snapshot.items():
         assert isinstance(array, np.ndarray), name
         assert not array.dtype.hasobject, name
-    assert len(snapshot["0/ints"])
+    assert len(snapshot["run/0/ints"])
     # And a copy: what the detector does later leaves it alone.
     detector = Detector(PATTERN, PLAN)
     stream = stream_of(random_events(60))
@@ -293,8 +293,8 @@ def test_partial_match_limit_bounds_memory() -> None:
         detector.push(stream_of(events))
     assert detector.node_metrics()["peak_stored"].max() <= 9000
     # Leaves of 3 x 3000 events, and rows of at most 1000 partial matches in doubled arrays.
-    kept = detector._run._engines[0].kept
-    assert kept.ints.nbytes + kept.floats.nbytes < 2_000_000
+    state = detector._run._engines[0].state
+    assert state.ints.nbytes + state.floats.nbytes < 2_000_000
 
 
 def test_partial_matches_may_be_many_over_time_under_the_limit() -> None:

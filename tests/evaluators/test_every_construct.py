@@ -23,7 +23,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 @each_family
 @given(data=st.data())
-@examples(30)
+@examples(20)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -33,7 +33,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @each_family
 @given(data=st.data())
-@examples(15)
+@examples(10)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)

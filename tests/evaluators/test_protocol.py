@@ -232,7 +232,7 @@ def test_what_the_check_finds_in_declarations() -> None:
     ],
 )
 def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
-    with pytest.raises(EvaluationError) as caught:
+    with pytest.raises(CepbenchError) as caught:
         run()
     assert message in str(caught.value)
 

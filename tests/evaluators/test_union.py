@@ -17,6 +17,7 @@ from cepbench.evaluators.matches import BranchMatches, SetColumn, matches_of_row
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, UnionPlan
+from tests.budgets import examples
 from tests.evaluators.checks import check, check_in_batches
 from tests.evaluators.constructs import branch_plans
 from tests.evaluators.strategies import Case, batches_of, event_frames, stream_of
@@ -58,6 +59,7 @@ WAITING = {
 @pytest.mark.kernel
 @pytest.mark.parametrize("shape", WAITING)
 @given(data=st.data())
+@examples(30)
 def test_twins_that_wait(shape: str, data: st.DataObject) -> None:
     """What is held back, reported before, cut off by a batch's end, put away and taken up again."""
     window = data.draw(st.sampled_from([3, 1, 2, 8]))
@@ -91,6 +93,7 @@ CONSUMING = {
 @pytest.mark.kernel
 @pytest.mark.parametrize("shape", CONSUMING)
 @given(data=st.data())
+@examples(30)
 def test_branches_that_consume_run_as_one_plan(shape: str, data: st.DataObject) -> None:
     pattern = parse(f"PATTERN {CONSUMING[shape]} STRATEGY consuming WITHIN 5 units")
     case = Case(pattern, data.draw(event_frames(("A", "B", "C"), most=12)))

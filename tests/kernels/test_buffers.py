@@ -1,4 +1,4 @@
-"""Room for rows: whatever is stored, moved and forgotten, against lists of rows."""
+"""Room for rows: whatever is stored, moved and evicted, against lists of rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import expire, has_room, make_room
+from tests.kernels.plans import a_plan, a_state
 
 pytestmark = pytest.mark.kernel
 
@@ -22,47 +23,48 @@ class Stored:
     """The arenas beside the naive lists that they should equal."""
 
     def __init__(self) -> None:
-        self.nodes = np.full((len(SHAPES) + 1, tables.NODE_COLUMNS), -1, np.int64)
+        nodes = np.full((len(SHAPES) + 1, tables.NODE_COLUMNS), -1, np.int64)
         for node, (ints, floats, single) in enumerate(SHAPES):
-            self.nodes[node, tables.INTS], self.nodes[node, tables.FLOATS] = ints, floats
-            self.nodes[node, tables.EARLIEST] = 0
-            self.nodes[node, tables.LATEST] = 0 if single else 1
+            nodes[node, tables.INTS], nodes[node, tables.FLOATS] = ints, floats
+            nodes[node, tables.EARLIEST] = 0
+            nodes[node, tables.LATEST] = 0 if single else 1
         # The root, which stores nothing in the arenas.
-        self.nodes[-1, tables.INTS] = self.nodes[-1, tables.FLOATS] = 5
-        self.state = np.zeros((len(self.nodes), tables.STATE_COLUMNS), np.int64)
-        self.ints, self.floats = np.empty(0, np.int64), np.empty(0, np.float64)
+        nodes[-1, tables.INTS] = nodes[-1, tables.FLOATS] = 5
+        self.plan = a_plan(nodes=nodes, stored=False)
+        self.state = a_state(self.plan)
         self.rows: list[list[Row]] = [[] for _ in SHAPES]
         self.serial = 0
 
     def read(self, node: int) -> list[Row]:
-        state, found = self.state[node], []
+        state, found = self.state.rows[node], []
         for row in range(state[tables.START], state[tables.END]):
             places = [
                 [
                     state[offset] + column * state[tables.CAPACITY] + row
-                    for column in range(self.nodes[node, width])
+                    for column in range(self.plan.nodes[node, width])
                 ]
                 for offset, width in (
                     (tables.INT_OFFSET, tables.INTS),
                     (tables.FLOAT_OFFSET, tables.FLOATS),
                 )
             ]
-            found.append((tuple(self.ints[places[0]].tolist()), tuple(self.floats[places[1]])))
+            ints, floats = self.state.ints[places[0]], self.state.floats[places[1]]
+            found.append((tuple(ints.tolist()), tuple(floats)))
         return found
 
     def add(self, node: int, spans: list[tuple[int, int]]) -> None:
         """Rows by (time since the first, latest time)."""
         ints, floats, single = SHAPES[node]
-        others = {n: (self.read(n), self.state[n, tables.START]) for n in range(len(SHAPES))}
-        fresh = self.state[node, tables.END] - self.state[node, tables.FRESH]
-        arguments = (node, len(spans), self.nodes, self.state, self.ints, self.floats)
-        if not has_room(*arguments):
-            self.ints, self.floats = make_room(*arguments)
+        starts = self.state.rows[:, tables.START].copy()
+        others = {n: (self.read(n), starts[n]) for n in range(len(SHAPES))}
+        fresh = self.state.rows[node, tables.END] - self.state.rows[node, tables.FRESH]
+        if not has_room(node, len(spans), self.plan, self.state):
+            self.state = make_room(node, len(spans), self.plan, self.state)
         for other, (rows, start) in others.items():
             assert self.read(other) == rows
             if other != node:
-                assert self.state[other, tables.START] == start
-        state = self.state[node]
+                assert self.state.rows[other, tables.START] == start
+        state = self.state.rows[node]
         assert state[tables.END] + len(spans) <= state[tables.CAPACITY]
         assert state[tables.END] - state[tables.FRESH] == fresh
         for age, latest in spans:
@@ -74,22 +76,23 @@ class Stored:
             )
             at = state[tables.END]
             for column, value in enumerate(row[0]):
-                self.ints[state[tables.INT_OFFSET] + column * state[tables.CAPACITY] + at] = value
+                place = state[tables.INT_OFFSET] + column * state[tables.CAPACITY] + at
+                self.state.ints[place] = value
             for column, value in enumerate(row[1]):
                 place = state[tables.FLOAT_OFFSET] + column * state[tables.CAPACITY] + at
-                self.floats[place] = value
+                self.state.floats[place] = value
             state[tables.END] += 1
             self.rows[node].append(row)
 
     def expire(self, node: int, oldest: int) -> None:
         self.rows[node] = [row for row in self.rows[node] if row[0][0] >= oldest]
-        live = expire(node, oldest, self.nodes, self.state, self.ints, self.floats)
+        live = expire(node, oldest, self.plan, self.state)
         assert live == len(self.rows[node])
         stored = self.read(node)
         assert [row for row in stored if row[0][0] >= oldest] == self.rows[node]
         # Not much more is stored than lives, and nothing at all that is known to be sorted.
         assert len(stored) <= (live if SHAPES[node][2] else 2 * live)
-        assert self.state[node, tables.FRESH] == self.state[node, tables.END]
+        assert self.state.rows[node, tables.FRESH] == self.state.rows[node, tables.END]
 
 
 @given(
@@ -136,6 +139,6 @@ def test_memory_stays_where_rows_come_and_go() -> None:
         for node in range(len(SHAPES)):
             stored.add(node, [(5, tick), (0, tick)])
             stored.expire(node, tick - 10)
-        sizes.append(len(stored.ints))
+        sizes.append(len(stored.state.ints))
     assert sizes[-1] == sizes[30]
     assert sizes[-1] < 12 * sum(len(rows) * SHAPES[n][0] for n, rows in enumerate(stored.rows))

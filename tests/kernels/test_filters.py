@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.kernels.joins import filters
-from cepbench.kernels.joins.tables import Plan
+from tests.kernels.plans import a_plan
 
 pytestmark = pytest.mark.kernel
 
@@ -199,19 +199,7 @@ def test_programs(
     siblings = np.array(data.draw(columns(FLOATS, np.float64, 3 * size))).reshape(3, size)
     rules, constants = compiled(clauses)
     before = np.full((skipped, rules.shape[1]), -9, np.int64)
-    plan = Plan(
-        nodes=np.zeros((1, 1), np.int64),
-        spans=np.zeros((1, 1), np.int64),
-        rules=np.concatenate([before, rules, before]),
-        constants=constants,
-        window=0,
-        inner=0,
-        stored=False,
-        waits=0,
-        late_first=0,
-        late_last=0,
-        consuming=False,
-    )
+    plan = a_plan(rules=np.concatenate([before, rules, before]), constants=constants)
     # Both nodes have room for more rows than they hold, and other rows before those asked for.
     wide = size + 2
     arena = np.full(skipped + 3 * 4 + 3 * wide, 77.0)

@@ -15,34 +15,23 @@ from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.consume import choose_disjoint
 from cepbench.kernels.joins.pool import compacted
 from cepbench.kernels.joins.sets import _count_sets
-from cepbench.kernels.joins.tables import Plan
+from tests.kernels.plans import a_plan, a_state
 
 pytestmark = pytest.mark.kernel
 
 TIMES = st.lists(st.integers(0, 12), min_size=1, max_size=9).map(sorted)
 
 
-def plan_of(nodes: np.ndarray, rules: list[list[tuple[int, ...]]], window: int = 0) -> Plan:
+def plan_of(nodes: np.ndarray, own: list[list[tuple[int, ...]]], window: int = 0) -> tables.Plan:
     """A plan of which each node has only rules about positions."""
     spans = np.zeros((len(nodes), tables.RULE_KINDS + 1), np.int64)
     written: list[tuple[int, ...]] = []
-    for node, own in enumerate(rules):
+    for node, rules_of_node in enumerate(own):
         spans[node, : tables.POSITIONS + 1] = len(written)
-        written += own
+        written += rules_of_node
         spans[node, tables.POSITIONS + 1 :] = len(written)
-    return Plan(
-        nodes=nodes,
-        spans=spans,
-        rules=np.array(written, np.int64).reshape(-1, tables.RULE_COLUMNS),
-        constants=np.empty(0),
-        window=window,
-        inner=0,
-        stored=True,
-        waits=tables.WAITS_NOT,
-        late_first=0,
-        late_last=0,
-        consuming=True,
-    )
+    rules = np.array(written, np.int64).reshape(-1, tables.RULE_COLUMNS)
+    return a_plan(nodes=nodes, spans=spans, rules=rules, window=window, consuming=True)
 
 
 @given(times=TIMES, fresh=st.integers(0, 9), window=st.integers(0, 12), is_new=st.booleans())
@@ -62,14 +51,13 @@ def test_sets_are_counted_as_if_each_were_made(
     # Node 0 is the row's, node 1 the leaf's, node 2 makes the sets.
     nodes = np.zeros((3, tables.NODE_COLUMNS), np.int64)
     nodes[2, tables.LEFT], nodes[2, tables.RIGHT] = 0, 1
-    state = np.zeros((3, tables.STATE_COLUMNS), np.int64)
-    state[0, tables.CAPACITY] = 1
-    state[1, [tables.INT_OFFSET, tables.CAPACITY, tables.END]] = 1, number, number
-    state[1, tables.FRESH] = fresh
-    members = np.arange(number)[np.newaxis].repeat(2, axis=0)
-    ints = np.array([earliest, *fitting], np.int64)
     plan = plan_of(nodes, [[], [], []], window)
-    assert _count_sets(2, 0, is_new, 0, number, plan, state, ints, members) == expected
+    members = np.arange(number)[np.newaxis].repeat(2, axis=0)
+    state = a_state(plan, ints=np.array([earliest, *fitting], np.int64), members=members)
+    state.rows[0, tables.CAPACITY] = 1
+    state.rows[1, [tables.INT_OFFSET, tables.CAPACITY, tables.END]] = 1, number, number
+    state.rows[1, tables.FRESH] = fresh
+    assert _count_sets(2, 0, is_new, 0, number, plan, state) == expected
 
 
 @given(
@@ -91,17 +79,16 @@ def test_disjoint_rows_are_chosen_in_order(rows: list[tuple[list[int], int]]) ->
             expected.append(events)
     nodes = np.zeros((1, tables.NODE_COLUMNS), np.int64)
     nodes[0, [tables.INTS, tables.IS_ROOT]] = 3, 1
-    state = np.zeros((1, tables.STATE_COLUMNS), np.int64)
-    state[0, [tables.CAPACITY, tables.DUE]] = len(rows)
     sizes = [len(chosen) for chosen, _ in rows]
     begin = np.cumsum([0, *sizes])[:-1].tolist()
     pool = [position for chosen, _ in rows for position in chosen]
     members = np.array([[-1] * len(pool), pool], np.int64)
     ints = np.array([*begin, *sizes, *(other for _, other in rows)], np.int64)
     plan = plan_of(nodes, [[(0, 1, 0, 0), (2, 0, 0, 0)]])
-    floats = np.empty(0)
-    choose_disjoint(plan, state, ints, floats, members)
-    chosen = state[0, tables.GIVEN]
+    state = a_state(plan, ints=ints, members=members)
+    state.rows[0, [tables.CAPACITY, tables.DUE]] = len(rows)
+    choose_disjoint(plan, state)
+    chosen = state.rows[0, tables.GIVEN]
     columns = ints.reshape(3, -1)
     found = [
         [*members[1, start : start + size].tolist(), other]
@@ -117,24 +104,23 @@ def test_disjoint_rows_are_chosen_in_order(rows: list[tuple[list[int], int]]) ->
     st.lists(st.integers(0, 5), max_size=9),
     st.integers(0, 20),
 )
-def test_the_pool_keeps_what_is_mentioned(
+def test_the_pool_keeps_what_rows_refer_to(
     sets: list[list[int]], mentions: list[int], more: int
 ) -> None:
-    """Rows may share a set, and sets that no row mentions make room."""
+    """Rows may share a set, and sets that no row refers to make room."""
     rows = [number % len(sets) for number in mentions]
     begin = np.cumsum([0, *map(len, sets)])[:-1]
     pool = np.array([position for one in sets for position in one], np.int64)
     members = np.array([pool + 1000, pool])
     nodes = np.zeros((1, tables.NODE_COLUMNS), np.int64)
-    state = np.zeros((1, tables.STATE_COLUMNS), np.int64)
-    state[0, tables.CAPACITY] = state[0, tables.END] = len(rows)
     sizes = [len(sets[row]) for row in rows]
     ints = np.array([*begin[rows], *sizes], np.int64) if rows else np.empty(0, np.int64)
-    used = np.array([len(pool)])
     plan = plan_of(nodes, [[(0, 1, 0, 0)]])
-    after = compacted(members, used, more, plan, state, ints, [])
-    assert used[0] == sum(len(sets[row]) for row in set(rows))
-    assert after.shape[1] >= used[0] + more
+    state = a_state(plan, ints=ints, members=members, used=np.array([len(pool)]))
+    state.rows[0, tables.CAPACITY] = state.rows[0, tables.END] = len(rows)
+    after = compacted(more, plan, state, []).members
+    assert state.used[0] == sum(len(sets[row]) for row in set(rows))
+    assert after.shape[1] >= state.used[0] + more
     for number, row in enumerate(rows):
         start, size = ints[number], ints[len(rows) + number]
         assert after[1, start : start + size].tolist() == sets[row]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.generate import plan, plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
 from cepbench.plans.model import OrderPlan, Plan
@@ -178,15 +178,15 @@ def test_costs_equal_the_papers_formulas(kind, strategy, alpha) -> None:
 
 @every_strategy
 def test_a_generator_of_the_user_sees_the_same_costs(strategy) -> None:
-    def by_order(problem: PlanningProblem, rng):
+    def by_order(problem: CostedProblem, rng):
         return min(itertools.permutations(range(problem.n)), key=problem.log_order_cost)
 
-    def by_size(problem: PlanningProblem, rng):
+    def by_size(problem: CostedProblem, rng):
         """Only from sizes and delays, as dynamic programming does."""
 
         def cost(order):
             sizes = [problem.log_partial_matches(order[: k + 1]) for k in range(problem.n)]
-            delays = problem.log_delay[list(order[order.index(problem.last) + 1 :])]
+            delays = problem.terms.log_delay[list(order[order.index(problem.last) + 1 :])]
             return np.logaddexp.reduce([*sizes, *delays])
 
         return min(itertools.permutations(range(problem.n)), key=cost)

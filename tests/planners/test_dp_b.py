@@ -8,28 +8,24 @@ import numpy as np
 import pytest
 
 from benchmarks.bench_planning import random_problem
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.kernels.planning.subset_sizes import log_subset_sizes
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from tests.naive.plans import plain_bushy_cost
 
 
-def plain_cost(problem: PlanningProblem) -> float:
-    sizes = np.exp(
-        log_subset_sizes(
-            problem.log_factor, problem.log_bound, problem.log_selectivity, problem.log_order_factor
-        )
-    )
-    return plain_bushy_cost(sizes, problem.n, problem.alpha, problem.pivot)
+def plain_cost(problem: CostedProblem) -> float:
+    sizes = np.exp(log_subset_sizes(problem.terms))
+    return plain_bushy_cost(sizes, problem.n, problem.alpha, problem.terms.last)
 
 
-def alike(n: int, rate: float, selectivity: float) -> PlanningProblem:
+def alike(n: int, rate: float, selectivity: float) -> CostedProblem:
     """All rates and selectivities equal, so that nothing can be left out."""
     log_selectivity = np.full((n, n), math.log(selectivity))
     np.fill_diagonal(log_selectivity, 0.0)
     names = tuple(f"v{i}" for i in range(n))
-    return PlanningProblem(names, np.full(n, math.log(rate)), log_selectivity)
+    return CostedProblem(names, np.full(n, math.log(rate)), log_selectivity)
 
 
 @pytest.mark.parametrize("strategy", ["any", "consuming"])

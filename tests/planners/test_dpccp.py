@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.kernels.planning.dpccp import _place, _slots, count_pairs, count_sets, list_sets
 from cepbench.planners import dpccp as dpccp_module
@@ -137,15 +137,6 @@ def test_kleene_sets_without_end(alpha) -> None:
         assert_best_without_cross_products(modelled(case, STRATEGIES[0], alpha))
 
 
-def numbers(problem: PlanningProblem) -> tuple[np.ndarray, ...]:
-    return (
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-    )
-
-
 @pytest.mark.parametrize("of_shape", SHAPES)
 @pytest.mark.parametrize("n", [1, 2, 5, 7])
 def test_connected_sets_and_their_pairs_are_listed_once(of_shape, n) -> None:
@@ -160,7 +151,7 @@ def test_connected_sets_and_their_pairs_are_listed_once(of_shape, n) -> None:
         if len(components(adjacent[np.ix_(one, one)])) == 1
     }
     assert count_sets(neighbours, 10_000) == len(connected)
-    sets, sizes = list_sets(neighbours, *numbers(problem), len(connected))
+    sets, sizes = list_sets(neighbours, problem.terms, len(connected))
     assert sorted(sets.tolist()) == sorted(connected)
     place = {mask: k for k, mask in enumerate(sets.tolist())}
     for mask, size in zip(sets.tolist(), sizes, strict=True):
@@ -179,7 +170,7 @@ def test_connected_sets_and_their_pairs_are_listed_once(of_shape, n) -> None:
         assert len(pairs) == plan_problem_steps(problem)
 
 
-def plan_problem_steps(problem: PlanningProblem) -> int | None:
+def plan_problem_steps(problem: CostedProblem) -> int | None:
     return dpccp_module.dpccp(problem, np.random.default_rng(0), Budget()).steps
 
 

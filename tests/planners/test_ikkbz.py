@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.planners.generate import plan, plan_problem
 from cepbench.planners.ikkbz import best_order
@@ -99,7 +99,7 @@ def test_ranks_above_a_half_where_most_variables_multiply(n, seeds) -> None:
         for i, j in edges:
             pairs[i, j] = pairs[j, i] = rng.uniform(-2, 0)
         names = tuple(f"v{i}" for i in range(n))
-        problem = PlanningProblem(names, rng.uniform(0, 5, n), pairs)
+        problem = CostedProblem(names, rng.uniform(0, 5, n), pairs)
         space = naive.connected_orders(n, lambda i, j, edges=edges: tuple(sorted((i, j))) in edges)
         least = min(problem.log_order_cost(order) for order in space)
         found = problem.log_order_cost(best_order(problem, edges))
@@ -155,10 +155,10 @@ def test_the_order_along_a_chosen_tree_counts_its_edges_alone() -> None:
     for i, j in edges:
         chosen[i, j] = chosen[j, i] = whole.log_selectivity[i, j] - 0.5
     chosen[np.diag_indices(7)] = np.diagonal(whole.log_selectivity)
-    alone = PlanningProblem(whole.names, whole.log_cardinality, chosen)
+    alone = CostedProblem(whole.names, whole.log_cardinality, chosen)
     with_others = np.where(chosen == 0, -7.0, chosen)
     with_others[np.diag_indices(7)] = np.diagonal(chosen)
-    others = PlanningProblem(whole.names, whole.log_cardinality, with_others)
+    others = CostedProblem(whole.names, whole.log_cardinality, with_others)
     order = best_order(others, edges)
     assert [whole.names[i] for i in order] == plan_problem(alone, "IKKBZ").order
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan
@@ -51,7 +51,7 @@ def case_for(name: str, seed: int, n: int, operator: str = "AND", **about) -> Ca
     return dataclasses.replace(case, selectivities=tuple(map(tuple, rows)))
 
 
-def moved(problem: PlanningProblem, order: list[int]) -> PlanningProblem:
+def moved(problem: CostedProblem, order: list[int]) -> CostedProblem:
     """The same problem with its variables written in another order."""
     return dataclasses.replace(
         problem,
@@ -71,7 +71,7 @@ def indices(made: Plan):
     return [index(one) for one in made.order] if isinstance(made, OrderPlan) else index(made.tree)
 
 
-def log_cost(problem: PlanningProblem, content) -> float:
+def log_cost(problem: CostedProblem, content) -> float:
     if isinstance(content, list):
         return problem.log_order_cost(content)
     return problem.log_tree_cost(content)
@@ -135,7 +135,7 @@ def test_a_sequence_written_backwards_costs_the_same(name, seed, n) -> None:
 def test_one_more_event_without_conditions_costs_little(name, seed, n, operator) -> None:
     # It is expected once a window, so that a set of variables has the size that it has without it.
     problem = case_for(name, seed, n).problem
-    more = PlanningProblem(
+    more = CostedProblem(
         (*problem.names, f"v{n}"),
         np.append(problem.log_cardinality, 0.0),
         np.pad(problem.log_selectivity, (0, 1)),

@@ -33,9 +33,9 @@ def joining_adds(case: Case) -> Callable[[list[int], list[int]], Fraction]:
 
     def added(left: list[int], right: list[int]) -> Fraction:
         cost = case.partial_matches(left + right)
-        if problem.pivot in left:
+        if problem.terms.last in left:
             cost += case.alpha * case.partial_matches(right)
-        if problem.pivot in right:
+        if problem.terms.last in right:
             cost += case.alpha * case.partial_matches(left)
         return cost
 

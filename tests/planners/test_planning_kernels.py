@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.kernels.planning.dp_b import cheapest_tree, cheapest_tree_in_logs
 from cepbench.kernels.planning.dp_ld import cheapest_order
 from cepbench.kernels.planning.iterative_improvement import descend
@@ -28,15 +29,6 @@ pytestmark = pytest.mark.kernel
 readings = pytest.mark.parametrize(
     ("operator", "time_selectivity"), READINGS, ids=["AND", "SEQ-adjacent", "SEQ-exact"]
 )
-
-
-def numbers(problem: PlanningProblem) -> tuple[np.ndarray, ...]:
-    return (
-        problem.log_factor,
-        problem.log_bound,
-        problem.log_selectivity,
-        problem.log_order_factor,
-    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +52,7 @@ def test_log_add(a, b, expected) -> None:
 @pytest.mark.parametrize("n", range(1, 8))
 def test_every_set_has_its_size(operator, time_selectivity, n) -> None:
     problem = random_case(n, n, operator, time_selectivity).problem
-    sizes = log_subset_sizes(*numbers(problem))
+    sizes = log_subset_sizes(problem.terms)
     assert sizes.shape == (2**n,)
     assert sizes[0] == problem.log_order_factor[0]
     for mask in range(1, 2**n):
@@ -131,8 +123,8 @@ def test_plain_numbers_and_logarithms_find_the_same_plan(name, n) -> None:
     rng = np.random.default_rng(n)
     pairs = np.triu(rng.uniform(-4, 0, size=(n, n)), 1)
     names = tuple(f"v{i}" for i in range(n))
-    near = PlanningProblem(names, rng.uniform(0, 4, size=n), pairs + pairs.T)
-    far = PlanningProblem(
+    near = CostedProblem(names, rng.uniform(0, 4, size=n), pairs + pairs.T)
+    far = CostedProblem(
         (*near.names, "more"),
         np.append(near.log_cardinality, 8 * PLAIN_RANGE),
         np.pad(near.log_selectivity, (0, 1)),
@@ -151,7 +143,9 @@ def test_plain_numbers_and_logarithms_find_the_same_plan(name, n) -> None:
 def test_an_ended_search_says_how_far_it_is_from_the_best(name, alpha, seeds) -> None:
     for seed in seeds(6):
         case = random_case(seed, 7, "SEQ" if seed % 2 else "AND").in_floats()
-        problem = dataclasses.replace(case.problem, alpha=alpha, last=6 if alpha else None)
+        problem = dataclasses.replace(
+            case.problem, cost=Throughput(alpha), last=6 if alpha else None
+        )
         best = plan_problem(problem, name)
         ended = plan_problem(problem, name, budget=Budget(steps=1))
         assert best.complete and best.gap == 0
@@ -165,7 +159,7 @@ def test_an_ended_search_says_how_far_it_is_from_the_best(name, alpha, seeds) ->
 @readings
 def test_cuts_lie_inside_their_interval(operator, time_selectivity) -> None:
     problem = random_case(3, 9, operator, time_selectivity).problem
-    cuts = cheapest_cuts(*numbers(problem), problem.log_alpha, problem.pivot)
+    cuts = cheapest_cuts(problem.terms)
     for i, j in itertools.combinations(range(9), 2):
         assert i < cuts[i, j] <= j
 
@@ -175,8 +169,8 @@ def test_of_equally_good_cuts_the_leftmost_is_taken() -> None:
     for ends, middle in ((1.5, 1.5), (0.25, 2.0), (2.0, -1.0)):
         log_factor = np.array([ends, middle, ends])
         pairs = np.array([[0, -0.5, -0.25], [-0.5, 0, -0.5], [-0.25, -0.5, 0]])
-        problem = PlanningProblem(("a", "b", "c"), log_factor, pairs)
-        cuts = cheapest_cuts(*numbers(problem), problem.log_alpha, problem.pivot)
+        problem = CostedProblem(("a", "b", "c"), log_factor, pairs)
+        cuts = cheapest_cuts(problem.terms)
         assert cuts[0, 2] == 1
         assert plan_problem(problem, "ZSTREAM").tree == ("a", ("b", "c"))
 
@@ -194,9 +188,7 @@ def test_the_descent_takes_the_moves_that_a_naive_one_takes(
         moves = rng.permutation(_moves(n, rng))
         order = start.copy()
         problem = case.problem
-        steps, complete = descend(
-            order, moves, *numbers(problem), problem.log_delay, problem.pivot, UNLIMITED, UNLIMITED
-        )
+        steps, complete = descend(order, moves, problem.terms, UNLIMITED, UNLIMITED)
         assert complete and steps >= len(moves)
         assert order.tolist() == naive.descent(start.tolist(), moves.tolist(), case.order_cost)
 
@@ -233,5 +225,5 @@ def test_numbers_near_each_other_may_be_far_from_one(name, log_cardinality) -> N
         names = tuple(f"v{i}" for i in range(n))
         cardinalities = np.full(n, log_cardinality)
         cardinalities[1:] = 0.0
-        problem = PlanningProblem(names, cardinalities, np.zeros((n, n)))
+        problem = CostedProblem(names, cardinalities, np.zeros((n, n)))
         assert plan_problem(problem, name).log_cost >= log_cardinality

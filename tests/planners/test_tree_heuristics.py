@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.goo import smallest_joins
@@ -19,13 +20,13 @@ from tests.planning_cases import random_case
 pytestmark = pytest.mark.kernel
 
 
-def problem_of(cardinalities, conditions: dict[tuple[int, int], float]) -> PlanningProblem:
+def problem_of(cardinalities, conditions: dict[tuple[int, int], float]) -> CostedProblem:
     n = len(cardinalities)
     selectivity = np.zeros((n, n))
     for (i, j), value in conditions.items():
         selectivity[i, j] = selectivity[j, i] = np.log(value)
     names = tuple(f"v{i}" for i in range(n))
-    return PlanningProblem(names, np.log(np.array(cardinalities, dtype=float)), selectivity)
+    return CostedProblem(names, np.log(np.array(cardinalities, dtype=float)), selectivity)
 
 
 def test_goo_joins_pairs_before_it_joins_their_trees() -> None:
@@ -66,7 +67,10 @@ def test_goo_waits_for_the_last_event_where_that_is_dear() -> None:
         case.problem, log_cardinality=np.log([2.0, 3.0, 4.0]), log_selectivity=np.zeros((3, 3))
     )
     assert plan_problem(problem, "GOO").tree == ("v0", ("v1", "v2"))
-    assert plan_problem(dataclasses.replace(problem, alpha=0.0), "GOO").tree == (("v0", "v1"), "v2")
+    assert plan_problem(dataclasses.replace(problem, cost=Throughput()), "GOO").tree == (
+        ("v0", "v1"),
+        "v2",
+    )
 
 
 def test_more_random_trees_are_never_worse() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import cepbench as cep
+from cepbench.arguments import whole
 from cepbench.errors import DatasetError, ExperimentError
+from cepbench.evaluators.protocol import Option
+from cepbench.evaluators.registry import plan_evaluator
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
     _GENERATORS,
@@ -380,6 +384,30 @@ def test_users_generators_travel_from_a_notebook_and_from_a_file(
     plans = results.groupby(["generator", "pattern_id"], sort=False)["plan"].first()
     pd.testing.assert_series_equal(plans["NOTEBOOK"], plans["EFREQ"])
     assert set(plans["FILE"]) == {"c, b, a"}
+
+
+def test_users_evaluators_travel_with_their_options(
+    spark: SparkSession, data: Path, tmp_path: Path
+) -> None:
+    engine: dict[str, Any] = {"__name__": "__main__", "cep": cep}
+    exec(
+        "def halves(pattern, stream, plan, *, parts):\n"
+        "    return cep.evaluate(pattern, stream, plan, evaluator='tree').matches",
+        engine,
+    )
+    options = {"parts": Option(1, partial(whole, least=1))}
+    plan_evaluator("halves", options=options)(engine["halves"])
+    config = small(
+        data, sizes=[3], patterns=1, repetitions=1, generators=["EFREQ"],
+        evaluators=["tree", "halves"], options={"halves": {"parts": [1, 2]}},
+    )  # fmt: skip
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == OK).all(), results["reason"].dropna().iloc[0]
+    runs = results.groupby(["evaluator", "options"]).size()
+    assert runs.to_dict() == {
+        ("tree", "{}"): 2, ("halves", '{"parts": 1}'): 2, ("halves", '{"parts": 2}'): 2,
+    }  # fmt: skip
+    assert list(read_kept(tmp_path / "out", "sweep")["user_evaluators"]) == ["halves"]
 
 
 def test_a_generator_may_fail_or_refuse_in_some_patterns(

@@ -14,7 +14,8 @@ import numpy as np
 
 import cepbench as cep
 from cepbench import kernels
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import PlanningRefusedError
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.planners.budget import Budget
@@ -45,9 +46,9 @@ for n in (1, 2, 5, 9):
         chain = np.where(np.eye(n, k=1) > 0, every, 0.0)
         for some in (every, chain):
             for strategy, alpha in (("any", 0.0), ("any", 0.5), ("consuming", 0.0)):
-                problem = PlanningProblem(
+                problem = CostedProblem(
                     tuple(f"v{i}" for i in range(n)), rng.uniform(0, 4, n) * spread, some + some.T,
-                    strategy=strategy, alpha=alpha, last=n - 1 if alpha else None,
+                    strategy=strategy, cost=Throughput(alpha), last=n - 1 if alpha else None,
                 )
                 for name in PLAN_GENERATORS:
                     for budget in (None, Budget(steps=3)):

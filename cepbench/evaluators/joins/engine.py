@@ -15,11 +15,11 @@ from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.programs import new_stack
-from cepbench.evaluators.joins.snapshot import NodeState
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.advance import advance
+from cepbench.kernels.joins.buffers import empty_state
 from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.joins.clauses import SLOT_COLUMNS
 from cepbench.kernels.joins.equality import INDEXED
@@ -99,7 +99,7 @@ class Engine:
             self._layouts[0] if len(branches) == 1 else forest_layout(self._layouts, written)
         )
         strategy = branches[0].strategy
-        self.kept = NodeState.empty(self.layout.plan)
+        self.state = empty_state(self.layout.plan)
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, timed)
         self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
@@ -108,7 +108,7 @@ class Engine:
     def node_counts(self) -> list[NodeCounts]:
         """What has been counted at the nodes of each branch's plan."""
         return [
-            NodeCounts(layout, self.kept.counts[place])
+            NodeCounts(layout, self.state.counts[place])
             for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)
         ]
 
@@ -149,31 +149,24 @@ class Engine:
         """
         if batch is None:
             leaves = len(self.layout.leaves)
-            events = np.empty((3 if self.layout.ranks else 2, 0), np.int64)
-            starts, value_starts = np.zeros(leaves + 1, np.int64), np.zeros(leaves, np.int64)
-            values = np.empty(0)
+            taken = tables.Batch(
+                events=np.empty((3 if self.layout.ranks else 2, 0), np.int64),
+                starts=np.zeros(leaves + 1, np.int64),
+                values=np.empty(0),
+                value_starts=np.zeros(leaves, np.int64),
+            )
         else:
-            events, starts, values, value_starts = self._leaf_events(batch, first_position)
+            taken = self._leaf_events(batch, first_position)
         until = NEVER if batch is None or ended else int(batch.timestamps[-1])
-        kept = self.kept
-        # Divisions by zero are part of a condition's value, not a mistake.
+        # Divisions by zero are part of a condition's value, not a bug.
         with np.errstate(all="ignore"):
-            kept.ints, kept.floats, kept.members, chunks, found, outcome = advance(
+            self.state, chunks, found, outcome = advance(
                 self.layout.plan,
                 self._pace,
                 self.limit,
-                kept.state,
-                kept.counts,
-                kept.peaks,
-                kept.ints,
-                kept.floats,
-                kept.members,
-                kept.used,
+                self.state,
                 self._scratch,
-                events,
-                starts,
-                values,
-                value_starts,
+                taken,
                 self.layout.columns,
                 until,
             )
@@ -206,7 +199,7 @@ class Engine:
         at = 0
         for variable in branch.positive:
             if variable.kind is Kind.KLEENE:
-                yield SetColumn.of(found[at], found[at + 1], self.kept.members[1])
+                yield SetColumn.of(found[at], found[at + 1], self.state.members[1])
                 at += 2
             else:
                 yield found[at]
@@ -214,7 +207,7 @@ class Engine:
 
     def _too_many(self) -> str:
         first = self.layout.plan.inner
-        rows = self.kept.state[first:, tables.END] - self.kept.state[first:, tables.START]
+        rows = self.state.rows[first:, tables.END] - self.state.rows[first:, tables.START]
         names = ", ".join(self.layout.nodes[first + int(rows.argmax())])
         return (
             f"more than {self.limit:,} partial matches have to be stored, most of "
@@ -235,9 +228,7 @@ class Engine:
     def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
         return lambda attribute: self._reader.read(batch, attribute.name, rows)
 
-    def _leaf_events(
-        self, batch: EventStream, first_position: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
         """Events that may be bound to each leaf, as the kernels take them."""
         chosen: list[np.ndarray] = []
         columns: list[np.ndarray] = []
@@ -263,11 +254,11 @@ class Engine:
         np.add(all_rows, first_position, out=integers[1])
         if ranks is not None:
             integers[2] = ranks[all_rows]
-        return (
-            integers,
-            np.concatenate(([0], np.cumsum(counts))),
-            np.concatenate([np.empty(0), *columns]),
-            np.cumsum(counts * widths) - counts * widths,
+        return tables.Batch(
+            events=integers,
+            starts=np.concatenate(([0], np.cumsum(counts))),
+            values=np.concatenate([np.empty(0), *columns]),
+            value_starts=np.cumsum(counts * widths) - counts * widths,
         )
 
 
@@ -361,23 +352,19 @@ def warm_up() -> None:
     layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
     events = pd.DataFrame({"type": ["A"], "time": [0]})
     _rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
-    kept = NodeState.empty(layout.plan)
+    batch = tables.Batch(
+        events=np.zeros((2, 2), np.int64),
+        starts=np.array([0, 1, 2]),
+        values=np.empty(0),
+        value_starts=np.zeros(2, np.int64),
+    )
     advance(
         layout.plan,
         _pace(layout.plan, timed=False, watched=False),
         1,
-        kept.state,
-        kept.counts,
-        kept.peaks,
-        kept.ints,
-        kept.floats,
-        kept.members,
-        kept.used,
+        empty_state(layout.plan),
         _scratch(layout, timed=False),
-        np.zeros((2, 2), np.int64),
-        np.array([0, 1, 2]),
-        np.empty(0),
-        np.zeros(2, np.int64),
+        batch,
         layout.columns,
         NEVER,
     )

@@ -52,7 +52,7 @@ class JoinRun:
             )
         self._task = task
         self._reader = NumericReader()
-        self._union = Union(task.pattern)
+        self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._engines = [
             Engine(
@@ -97,14 +97,14 @@ class JoinRun:
         created, lifetime, comparisons = 0, 0, 0
         peaks = np.zeros(tables.PEAKS, np.int64)
         for engine in self._engines:
-            counts = engine.kept.counts
+            counts = engine.state.counts
             nodes = engine.layout.plan.nodes
             is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
             inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
             created += int(inner[:, tables.CREATED].sum())
             lifetime += int(inner[:, tables.LIFETIME].sum())
             comparisons += int(counts[:, tables.COMPARED].sum())
-            peaks += engine.kept.peaks
+            peaks += engine.state.peaks
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
@@ -144,7 +144,7 @@ class JoinRun:
             "union": self._union.packed(),
         }
         for number, engine in enumerate(self._engines):
-            packed = pack(engine.layout.plan.nodes, engine.kept)
+            packed = pack(engine.layout.plan.nodes, engine.state)
             packed["latencies"] = engine.latencies.copy()
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
         return arrays
@@ -160,11 +160,11 @@ class JoinRun:
                 for name, array in state.items()
                 if name.startswith(f"{number}/")
             }
-            engine.kept = unpack(own, engine.layout.plan)
+            engine.state = unpack(own, engine.layout.plan)
             engine.restore_latencies(own)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
-        self._union.restore(self._task.pattern, state)
+        self._union.restore(state)
         self._first, self._last = known["first"], known["last"]
         for text in known["texts"]:
             self._reader.code(text)

@@ -127,14 +127,15 @@ class Union:
 
     Parameters
     ----------
-    pattern : Pattern
+    branches : sequence of Pattern
+        Those of a pattern.
     """
 
-    def __init__(self, pattern: Pattern) -> None:
-        branches = pattern.branches()
+    def __init__(self, branches: Sequence[Pattern]) -> None:
+        self._branches = branches
         self._window = branches[0].window.length
         alike: dict[frozenset[str], list[int]] = {}
-        if pattern.strategy.name == "consuming":
+        if branches[0].strategy.name == "consuming":
             branches = ()  # what one match has used up is in no other one
         for number, branch in enumerate(branches):
             alike.setdefault(frozenset(branch.positive_names), []).append(number)
@@ -199,7 +200,7 @@ class Union:
         ]
         return np.array(json.dumps({"times": self._times.tolist(), "pending": pending}))
 
-    def restore(self, pattern: Pattern, snapshot: Mapping[str, np.ndarray]) -> None:
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on where a snapshot was taken.
 
         Raises
@@ -207,14 +208,13 @@ class Union:
         SnapshotError
             If it does not say what was known.
         """
-        branches = pattern.branches()
         try:
             known = json.loads(str(snapshot["union"]))
             self._times = np.array(known["times"], np.int64)
             for twins, kept in zip(self._twins, known["pending"], strict=True):
                 twins.pending = {
                     number: _Pending(
-                        matches_of_rows(branches[number].positive, rows),
+                        matches_of_rows(self._branches[number].positive, rows),
                         np.array(deadlines, np.int64),
                         np.array(reported, bool),
                     )

@@ -37,6 +37,8 @@ from cepbench.kernels.joins.tables import (
     TOO_MANY,
     TURN,
     WAITS_NOT,
+    Batch,
+    NodeState,
     Pace,
     Plan,
     Scratch,
@@ -60,26 +62,17 @@ def advance(
     plan: Plan,
     pace: Pace,
     limit: int,
-    state: np.ndarray,
-    counts: np.ndarray,
-    peaks: np.ndarray,
-    ints: np.ndarray,
-    floats: np.ndarray,
-    members: np.ndarray,
-    used: np.ndarray,
+    state: NodeState,
     scratch: Scratch,
-    events: np.ndarray,
-    starts: np.ndarray,
-    values: np.ndarray,
-    value_starts: np.ndarray,
+    batch: Batch,
     columns: int,
     until: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray], int, int]:
+) -> tuple[NodeState, list[np.ndarray], int, int]:
     """Take in a batch of events and find the matches that they complete.
 
     Within a step every node joins all that is new before its parent does, and each pair of rows
-    meets once. The length of the step does not change what is found, only how soon rows are
-    forgotten, and so how many are still looked at in vain.
+    meets once. The length of a step does not change what is found, only how soon rows are evicted,
+    and so how many are tested in vain.
 
     Parameters
     ----------
@@ -87,22 +80,10 @@ def advance(
     pace : Pace
     limit : int
         How many partial matches may be stored.
-    state, counts, peaks : int64 arrays
+    state : NodeState
         Written in place.
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
-        The pool of members of sets.
-    used : int64 array, shape (1,)
-        How much of it is taken.
     scratch : Scratch
-    events : int64 array, shape (2 or 3, m)
-        Timestamps, positions and maybe ranks, leaf after leaf, in order of arrival within a leaf.
-    starts : int64 array, shape (leaves + 1,)
-        Where each leaf's events start.
-    values : 1-d float64 array
-        Column ``c`` of leaf ``l`` starts at ``value_starts[l] + c * (number of its events)``.
-    value_starts : int64 array, shape (leaves,)
+    batch : Batch
     columns : int
         Columns of a match; 0 to count matches only.
     until : int
@@ -111,18 +92,18 @@ def advance(
 
     Returns
     -------
-    ints, floats, members : arrays
-        The arenas and the pool, maybe new ones.
+    state : NodeState
+        With new arenas or a new pool where there was no room; the state given is of no use then.
     matches : list of int64 arrays, each of shape (columns, some)
-        Positions of the events of each match, and for a set where it lies in ``members`` and its
-        size, of several roots behind the number of the branch; at least one array, in the order in
-        which they were found.
+        Positions of the events of each match, and for a set where it lies in ``state.members`` and
+        its size, of several roots behind the number of the branch; at least one array, in the order
+        in which they were found.
     found : int
     outcome : int
         ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
     """
     root = len(plan.nodes) - 1
-    taken = starts.copy()
+    taken = batch.starts.copy()
     matches = np.empty((columns, _FIRST_CHUNK if columns else 0), np.int64)
     chunks: list[np.ndarray] = []
     found = 0
@@ -131,39 +112,33 @@ def advance(
     scratch.rectangle[TURN] = -1
     outcome = NO_ROOM
     while outcome in (NO_ROOM, NO_MEMBERS):
-        outcome = _run(
-            plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events,
-            starts, taken, values, value_starts, columns > 0, until, matches,
-        )  # fmt: skip
+        outcome = _run(plan, pace, limit, state, scratch, batch, taken, columns > 0, until, matches)
         node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
         if outcome == NO_MEMBERS:
             known = [*chunks, matches[:, : at[_REPORTED]]]
-            members = compacted(members, used, more, plan, state, ints, known)
+            state = compacted(more, plan, state, known)
         elif outcome == NO_ROOM and (node > root or (node == root and not plan.stored)):
             # Chunks are never copied: a large result would be moved again and again.
             chunks.append(matches[:, : at[_REPORTED]])
             found += int(at[_REPORTED])
             at[_REPORTED] = 0
             if not plan.stored:
-                state[root, END] = 0
+                state.rows[root, END] = 0
             size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
             matches = np.empty((columns, size), np.int64)
         elif outcome == NO_ROOM:
-            ints, floats = make_room(node, more, plan.nodes, state, ints, floats)
+            state = make_room(node, more, plan, state)
     if not plan.stored:
-        state[root, END] = 0
+        state.rows[root, END] = 0
     reported = int(at[_REPORTED])
     chunks.append(matches[:, : reported if columns else 0])
-    return ints, floats, members, chunks, found + reported, int(outcome)
+    return state, chunks, found + reported, int(outcome)
 
 
 @njit_in_place
-def _run(
-    plan, pace, limit, state, counts, peaks, ints, floats, members, used, scratch, events, starts,
-    taken, values, value_starts, positions, until, matches,
-):  # fmt: skip
+def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matches):
     """Take step after step until the batch ends, or some node has no room left."""
-    leaves = len(starts) - 1
+    leaves = len(batch.starts) - 1
     root = len(plan.nodes) - 1
     at = scratch.progress
     timed = len(scratch.latencies) > 0
@@ -172,11 +147,11 @@ def _run(
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
-            at[_MOMENTS] = lay_out_step(pace, at[_MOST], events, starts, taken, scratch)
+            at[_MOMENTS] = lay_out_step(pace, at[_MOST], batch, taken, scratch)
             if at[_MOMENTS] > 0:
                 at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
                 if at[_MOMENTS] > 1:
-                    copy_counts(counts, scratch.before)
+                    copy_counts(state.counts, scratch.before)
             elif plan.waits == WAITS_NOT or at[_NOW] >= until:
                 return OK
             else:
@@ -188,109 +163,101 @@ def _run(
         while at[_NODE] < leaves:
             leaf = at[_NODE]
             first, last = taken[leaf], scratch.ahead[leaf]
-            if not has_room(leaf, last - first, plan.nodes, state, ints, floats):
+            if not has_room(leaf, last - first, plan, state):
                 scratch.rectangle[FOUND] = last - first
                 return NO_ROOM
-            state[leaf, FRESH] = state[leaf, END]
+            state.rows[leaf, FRESH] = state.rows[leaf, END]
             if first < last:
-                source = value_starts[leaf] + first - starts[leaf]
-                _take(
-                    leaf, first, last, events, values, source, starts[leaf + 1] - starts[leaf],
-                    plan, state, counts, ints, floats,
-                )  # fmt: skip
+                _take(leaf, first, last, batch, plan, state)
                 taken[leaf] = last
                 if pace.watched:
-                    since = _watch(leaf, since, counts, scratch)
+                    since = _watch(leaf, since, state, scratch)
             at[_NODE] += 1
         at[_NODE] = max(at[_NODE], plan.inner)
         while at[_NODE] <= root:
             node = at[_NODE]
             if not has_drivers(node, plan, state):
-                state[node, FRESH] = state[node, END]
+                state.rows[node, FRESH] = state.rows[node, END]
                 at[_NODE] += 1
                 continue
             is_root = plan.nodes[node, IS_ROOT] == 1
             free = limit
             for other in range(plan.inner, root + 1):
                 if other != node and (withheld or plan.nodes[other, IS_ROOT] == 0):
-                    free -= state[other, END] - state[other, START]
+                    free -= state.rows[other, END] - state.rows[other, START]
             if is_root and not withheld:
                 free = NEVER
             counting = node == root and not positions and not plan.stored
-            before = counts[node, CREATED]
+            before = state.counts[node, CREATED]
             if plan.nodes[node, KIND] == JOINS:
-                outcome = join_node(
-                    node, counting, free, plan, state, counts, ints, floats, scratch, matches
-                )
+                outcome = join_node(node, counting, free, plan, state, scratch, matches)
             else:
-                outcome = join_sets(
-                    node, counting, free, plan, state, counts, ints, floats, members, used, scratch,
-                    matches,
-                )  # fmt: skip
+                outcome = join_sets(node, counting, free, plan, state, scratch, matches)
             if node == root and not plan.stored:
-                at[_REPORTED] += counts[node, CREATED] - before
-                if timed and counts[node, CREATED] > before:
-                    record(at[_ARRIVED], counts[node, CREATED] - before, scratch)
+                at[_REPORTED] += state.counts[node, CREATED] - before
+                if timed and state.counts[node, CREATED] > before:
+                    record(at[_ARRIVED], state.counts[node, CREATED] - before, scratch)
             if outcome == TOO_MANY and at[_MOMENTS] > 1:
                 # Some may have expired before others came into being: moment by moment, then.
-                take_back(node, leaves, plan, state, counts, taken, scratch)
+                take_back(node, leaves, plan, state, taken, scratch)
                 scratch.rectangle[TURN] = -1
                 at[_MOST] = 1
                 break
             if outcome != OK:
                 if pace.watched:
-                    _watch(node, since, counts, scratch)
+                    _watch(node, since, state, scratch)
                 return outcome
             if has_checks(node, plan):
-                sift(node, plan, state, counts, ints, floats, members, scratch)
+                sift(node, plan, state, scratch)
             if not is_root:
-                created = state[node, END] - state[node, FRESH]
-                spans = spans_of_fresh(node, plan, state, ints)
-                counts[node, LIFETIME] += plan.window * created - spans
+                created = state.rows[node, END] - state.rows[node, FRESH]
+                spans = spans_of_fresh(node, plan, state)
+                state.counts[node, LIFETIME] += plan.window * created - spans
             if pace.watched:
-                since = _watch(node, since, counts, scratch)
+                since = _watch(node, since, state, scratch)
             at[_NODE] += 1
         if at[_NODE] <= root:
             at[_NODE] = -1
             continue
         if plan.stored:
             outcome, given = give_out(
-                at[_NOW], at[_REPORTED], positions, plan, state, counts, ints, floats, members,
-                scratch, matches,
-            )  # fmt: skip
+                at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches
+            )
             if outcome != OK:
                 return outcome
             at[_REPORTED] += given
             if timed and given > 0:
                 record(at[_ARRIVED], given, scratch)
             if pace.watched:
-                since = _watch(root, since, counts, scratch)
+                since = _watch(root, since, state, scratch)
         if at[_NOW] < NEVER:
-            finish_step(at[_MOMENTS], leaves, plan, state, counts, peaks, ints, floats, scratch)
+            finish_step(at[_MOMENTS], leaves, plan, state, scratch)
             at[_MOST] = pace.most
         at[_NODE] = -1
 
 
 @njit_in_place
-def _watch(node, since, counts, scratch):
+def _watch(node, since, state, scratch):
     """Count the time from ``since`` on for a node; gives the present time."""
     now = now_ns(scratch.clock)
-    counts[node, NANOSECONDS] += now - since
+    state.counts[node, NANOSECONDS] += now - since
     return now
 
 
 @njit_in_place
-def _take(leaf, first, last, events, values, source, stride, plan, state, counts, ints, floats):
+def _take(leaf, first, last, batch, plan, state):
     """Store the events ``first..last`` of a leaf."""
     more = last - first
-    end, capacity = state[leaf, END], state[leaf, CAPACITY]
+    end, capacity = state.rows[leaf, END], state.rows[leaf, CAPACITY]
     for column in range(plan.nodes[leaf, INTS]):
-        begin = state[leaf, INT_OFFSET] + column * capacity + end
+        begin = state.rows[leaf, INT_OFFSET] + column * capacity + end
         for row in range(more):
-            ints[begin + row] = events[column, first + row]
+            state.ints[begin + row] = batch.events[column, first + row]
+    source = batch.value_starts[leaf] + first - batch.starts[leaf]
+    stride = batch.starts[leaf + 1] - batch.starts[leaf]
     for column in range(plan.nodes[leaf, FLOATS]):
-        begin = state[leaf, FLOAT_OFFSET] + column * capacity + end
+        begin = state.rows[leaf, FLOAT_OFFSET] + column * capacity + end
         for row in range(more):
-            floats[begin + row] = values[source + column * stride + row]
-    state[leaf, END] = end + more
-    counts[leaf, CREATED] += more
+            state.floats[begin + row] = batch.values[source + column * stride + row]
+    state.rows[leaf, END] = end + more
+    state.counts[leaf, CREATED] += more

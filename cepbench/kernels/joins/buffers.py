@@ -1,4 +1,4 @@
-"""Room for rows: one growing arena of columns for all nodes, and the removal of expired rows."""
+"""Room for rows: growing arenas of columns for all nodes, and the eviction of expired rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins.tables import (
     CAPACITY,
+    COUNT_COLUMNS,
     EARLIEST,
     END,
     FLOAT_OFFSET,
@@ -15,88 +16,110 @@ from cepbench.kernels.joins.tables import (
     INT_OFFSET,
     INTS,
     LATEST,
+    PEAKS,
     SHIFT,
     START,
+    STATE_COLUMNS,
+    NodeState,
+    Plan,
 )
+
+#: Rows that each node has room for at first.
+_FIRST_ROOM = 1024
 
 
 @njit_in_place
-def has_room(node, extra, nodes, state, ints, floats):
-    """See that ``extra`` more rows fit at ``node``; False if they do not.
+def has_room(node, extra, plan, state):
+    """Whether more rows fit at a node, which are moved to the front of its columns if that helps.
 
-    Row numbers of ``node`` may change (START, END and FRESH move together).
+    Row numbers of the node may change (``START``, ``END`` and ``FRESH`` move together).
+
+    Parameters
+    ----------
+    node, extra : int
+        The node, and how many more rows.
+    plan, state : Plan, NodeState
     """
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
     if end + extra <= capacity:
         return True
     if 2 * (end - start + extra) > capacity:
         return False
-    _move_to_front(node, nodes, state, ints, floats)
+    _move_to_front(node, plan, state)
     return True
 
 
 @njit_in_place
-def _move_to_front(node, nodes, state, ints, floats):
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    for column in range(nodes[node, INTS]):
-        base = state[node, INT_OFFSET] + column * capacity
+def _move_to_front(node, plan, state):
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    for column in range(plan.nodes[node, INTS]):
+        base = rows[INT_OFFSET] + column * capacity
         for row in range(end - start):
-            ints[base + row] = ints[base + start + row]
-    for column in range(nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
+            state.ints[base + row] = state.ints[base + start + row]
+    for column in range(plan.nodes[node, FLOATS]):
+        base = rows[FLOAT_OFFSET] + column * capacity
         for row in range(end - start):
-            floats[base + row] = floats[base + start + row]
-    state[node, START] = 0
-    state[node, END] = end - start
-    state[node, FRESH] -= start
-    state[node, SHIFT] += start
+            state.floats[base + row] = state.floats[base + start + row]
+    rows[START] = 0
+    rows[END] = end - start
+    rows[FRESH] -= start
+    rows[SHIFT] += start
 
 
 @njit_in_place
-def expire(node, oldest, nodes, state, ints, floats):
-    """Forget rows whose earliest timestamp is before ``oldest``; gives how many live on.
+def expire(node, oldest, plan, state):
+    """Evict rows whose earliest timestamp is before ``oldest``; gives how many are left.
 
-    Expired rows may lie between others. They are squeezed out once they are more than the living,
+    Expired rows may lie between others. They are compacted once they are more than the live ones,
     which keeps the cost per row constant and the memory within twice of what is needed.
+
+    Parameters
+    ----------
+    node, oldest : int
+    plan, state : Plan, NodeState
     """
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    base = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
-    while start < end and ints[base + start] < oldest:
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    base = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    while start < end and state.ints[base + start] < oldest:
         start += 1
-    state[node, START] = start
-    if nodes[node, EARLIEST] == nodes[node, LATEST]:
+    rows[START] = start
+    if plan.nodes[node, EARLIEST] == plan.nodes[node, LATEST]:
         # Events expire in the order in which they came.
-        state[node, FRESH] = end
+        rows[FRESH] = end
         return end - start
     live = 0
-    earliest = ints[base + start : base + end]
+    earliest = state.ints[base + start : base + end]
     for row in range(end - start):
         live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
-        _squeeze(node, oldest, live, nodes, state, ints, floats)
-    state[node, FRESH] = state[node, END]
+        _compact(node, oldest, live, plan, state)
+    rows[FRESH] = rows[END]
     return live
 
 
 @njit_in_place
-def _squeeze(node, oldest, live, nodes, state, ints, floats):
-    start, end, capacity = state[node, START], state[node, END], state[node, CAPACITY]
-    earliest = state[node, INT_OFFSET] + nodes[node, EARLIEST] * capacity
-    for column in range(nodes[node, INTS]):
-        if column != nodes[node, EARLIEST]:
-            base = state[node, INT_OFFSET] + column * capacity
-            _squeeze_column(ints, base, ints, earliest, start, end, oldest)
-    for column in range(nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
-        _squeeze_column(floats, base, ints, earliest, start, end, oldest)
-    # Last of all, as it tells for the other columns which rows are kept.
-    _squeeze_column(ints, earliest, ints, earliest, start, end, oldest)
-    state[node, START] = 0
-    state[node, END] = live
+def _compact(node, oldest, live, plan, state):
+    rows = state.rows[node]
+    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    earliest = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    for column in range(plan.nodes[node, INTS]):
+        if column != plan.nodes[node, EARLIEST]:
+            base = rows[INT_OFFSET] + column * capacity
+            _compact_column(state.ints, base, state.ints, earliest, start, end, oldest)
+    for column in range(plan.nodes[node, FLOATS]):
+        base = rows[FLOAT_OFFSET] + column * capacity
+        _compact_column(state.floats, base, state.ints, earliest, start, end, oldest)
+    # Last of all, since it decides for the other columns which rows are kept.
+    _compact_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
+    rows[START] = 0
+    rows[END] = live
 
 
 @njit_in_place
-def _squeeze_column(column, base, ints, earliest, start, end, oldest):
+def _compact_column(column, base, ints, earliest, start, end, oldest):
     kept = base
     for row in range(start, end):
         # Always written, kept only if it lives: no branch to mispredict.
@@ -104,42 +127,78 @@ def _squeeze_column(column, base, ints, earliest, start, end, oldest):
         kept += int(ints[earliest + row] >= oldest)
 
 
-def place_columns(nodes: np.ndarray, state: np.ndarray, offset: int, width: int) -> int:
-    """Place all nodes' columns in an arena by their capacities; gives how large that must be."""
-    sizes = state[:, CAPACITY] * nodes[:, width]
-    state[:, offset] = np.cumsum(sizes) - sizes
+def empty_state(plan: Plan) -> NodeState:
+    """Nothing stored, nothing counted, and some room for the rows of each node of a plan."""
+    nodes = plan.nodes
+    rows = np.zeros((len(nodes), STATE_COLUMNS), np.int64)
+    # Checks have no rows; rows of a root that is not stored are matches, which lie elsewhere.
+    has_rows = (nodes[:, INTS] > 0) & (plan.stored | (np.arange(len(nodes)) < len(nodes) - 1))
+    rows[has_rows, CAPACITY] = _FIRST_ROOM
+    return NodeState(
+        rows=rows,
+        counts=np.zeros((len(nodes), COUNT_COLUMNS), np.int64),
+        peaks=np.zeros(PEAKS, np.int64),
+        ints=np.empty(place_columns(nodes, rows, INT_OFFSET, INTS), np.int64),
+        floats=np.empty(place_columns(nodes, rows, FLOAT_OFFSET, FLOATS), np.float64),
+        members=np.empty((2, 64), np.int64),
+        used=np.zeros(1, np.int64),
+    )
+
+
+def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) -> int:
+    """Place all nodes' columns in an arena by their capacities; gives how large that must be.
+
+    Parameters
+    ----------
+    nodes : int64 array, shape (nodes, NODE_COLUMNS)
+    rows : int64 array, shape (nodes, STATE_COLUMNS)
+        Its column ``offset`` is written.
+    offset, width : int
+        ``INT_OFFSET`` and ``INTS``, or ``FLOAT_OFFSET`` and ``FLOATS``.
+    """
+    sizes = rows[:, CAPACITY] * nodes[:, width]
+    rows[:, offset] = np.cumsum(sizes) - sizes
     return int(sizes.sum())
 
 
-def make_room(
-    grown: int,
-    extra: int,
-    nodes: np.ndarray,
-    state: np.ndarray,
-    ints: np.ndarray,
-    floats: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Both arenas laid out anew, with room for ``extra`` more rows at one node.
+def make_room(grown: int, extra: int, plan: Plan, state: NodeState) -> NodeState:
+    """Both arenas laid out anew, with room for more rows at one node.
 
     Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
     of the node, and no others, move to the front.
+
+    Parameters
+    ----------
+    grown, extra : int
+        The node, and how many more rows.
+    plan, state : Plan, NodeState
+        ``state.rows`` is written in place.
+
+    Returns
+    -------
+    NodeState
+        With the new arenas.
     """
-    old = state.copy()
+    nodes, rows, old = plan.nodes, state.rows, state.rows.copy()
     live = old[grown, END] - old[grown, START]
-    state[grown, CAPACITY] = 2 * (live + extra)
-    state[grown, [START, END, FRESH]] -= old[grown, START]
-    state[grown, SHIFT] += old[grown, START]
-    arenas = []
-    for arena, offset, width in ((ints, INT_OFFSET, INTS), (floats, FLOAT_OFFSET, FLOATS)):
-        larger = np.empty(place_columns(nodes, state, offset, width), arena.dtype)
+    rows[grown, CAPACITY] = 2 * (live + extra)
+    rows[grown, [START, END, FRESH]] -= old[grown, START]
+    rows[grown, SHIFT] += old[grown, START]
+
+    def laid_out(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
+        larger = np.empty(place_columns(nodes, rows, offset, width), arena.dtype)
         for node in range(len(nodes)):
             if old[node, CAPACITY] == 0:
                 continue  # no rows, or matches, which lie elsewhere
             for column in range(nodes[node, width]):
                 source = old[node, offset] + column * old[node, CAPACITY]
-                target = state[node, offset] + column * state[node, CAPACITY]
-                larger[target + state[node, START] : target + state[node, END]] = arena[
+                target = rows[node, offset] + column * rows[node, CAPACITY]
+                larger[target + rows[node, START] : target + rows[node, END]] = arena[
                     source + old[node, START] : source + old[node, END]
                 ]
-        arenas.append(larger)
-    return arenas[0], arenas[1]
+        return larger
+
+    return state._replace(
+        ints=laid_out(state.ints, INT_OFFSET, INTS),
+        floats=laid_out(state.floats, FLOAT_OFFSET, FLOATS),
+    )

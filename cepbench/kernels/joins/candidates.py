@@ -1,7 +1,7 @@
 """Which inner rows may join an outer row: a range of them by time, then tests column by column.
 
-Shared by joins, sets and checks. Outer rows are looked at in blocks, so that what is found of many
-of them at once lies in columns too.
+Shared by joins, sets and checks. Outer rows are taken in blocks, so that their bounds and ranges lie
+in columns too.
 """
 
 from __future__ import annotations
@@ -41,24 +41,38 @@ from cepbench.kernels.joins.tables import (
 #: Outer rows whose bounds are found together.
 OUTER_BLOCK = 256
 
-#: Parts of time that a guide to a sorted column tells apart.
+#: Parts of time in a guide to a sorted column.
 GUIDE = 1024
 
 
 @njit_in_place
 def is_exact(node, side, plan):
-    """Whether all inner rows in the range join an outer row of ``side``: none needs a test."""
+    """Whether every inner row in the range of an outer row joins it: none needs a test.
+
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    plan : Plan
+    """
     spans = plan.spans
     tested = spans[node, TESTED_LEFT + side + 1] - spans[node, TESTED_LEFT + side]
     return tested == 0 and spans[node, DISTINCT] == spans[node, PROGRAM + 1]
 
 
 @njit_in_place
-def set_bounds(node, side, first, outers, plan, state, ints, low, high):
-    """What outer rows say about timestamps of inner rows: ``low[column] <= t < high[column]``.
+def set_bounds(node, side, first, outers, plan, state, scratch):
+    """Bound the timestamps of inner rows: ``low[column] <= t < high[column]`` of ``scratch``.
 
-    For ``outers`` rows from ``first`` on.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    first, outers : int
+        The first outer row, and how many there are, at most ``OUTER_BLOCK``.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
+    low, high = scratch.low, scratch.high
     x = plan.nodes[node, LEFT + side]
     rules = range(plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1])
     for rule in rules:
@@ -66,8 +80,8 @@ def set_bounds(node, side, first, outers, plan, state, ints, low, high):
         high[plan.rules[rule, 1], :outers] = HIGHEST
     for rule in rules:
         bounded, shift = plan.rules[rule, 1], plan.rules[rule, 3]
-        begin = state[x, INT_OFFSET] + plan.rules[rule, 2] * state[x, CAPACITY] + first
-        column = ints[begin : begin + outers]
+        begin = state.rows[x, INT_OFFSET] + plan.rules[rule, 2] * state.rows[x, CAPACITY] + first
+        column = state.ints[begin : begin + outers]
         lowest, highest = low[bounded, :outers], high[bounded, :outers]
         if plan.rules[rule, 0] == LOWER:
             for row in range(outers):
@@ -79,13 +93,29 @@ def set_bounds(node, side, first, outers, plan, state, ints, low, high):
 
 @njit_in_place
 def inner_range(rectangle, first, last):
-    """Let :func:`find_ranges` look at the inner rows from ``first`` to before ``last``."""
+    """Let :func:`find_ranges` search the inner rows from ``first`` to before ``last``.
+
+    Parameters
+    ----------
+    rectangle : int64 array, shape (RECTANGLE,)
+        Written in place.
+    first, last : int
+    """
     rectangle[INNER_FIRST], rectangle[INNER_LAST] = first, last
 
 
 @njit_in_place
-def find_ranges(node, side, outers, plan, state, ints, scratch):
-    """For each outer row the inner rows that may join it, as far as they are sorted by time."""
+def find_ranges(node, side, outers, plan, state, scratch):
+    """For each outer row the inner rows that may join it, as far as they are sorted by time.
+
+    Parameters
+    ----------
+    node, side, outers : int
+        The node, the side of the outer rows, and how many there are, whose bounds are set.
+    plan, state : Plan, NodeState
+    scratch : Scratch
+        ``starts`` and ``stops`` are written.
+    """
     starts, stops = scratch.starts, scratch.stops
     first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
     y = plan.nodes[node, RIGHT - side]
@@ -94,22 +124,33 @@ def find_ranges(node, side, outers, plan, state, ints, scratch):
         stops[:outers] = last
         return
     latest = plan.nodes[y, LATEST]
-    base = state[y, INT_OFFSET] + latest * state[y, CAPACITY]
-    column = ints[base + first : base + last]
+    base = state.rows[y, INT_OFFSET] + latest * state.rows[y, CAPACITY]
+    column = state.ints[base + first : base + last]
     first_at_least(column, first, scratch.low[latest], starts, outers, scratch.guide)
     first_at_least(column, first, scratch.high[latest], stops, outers, scratch.guide)
 
 
 @njit_in_place
 def first_at_least(column, offset, values, found, count, guide):
-    """For each of ``count`` values the first row of a sorted column that is not smaller.
+    """For each of some values the first row of a sorted column that is not smaller.
 
-    ``offset`` is added to the numbers of rows that are ``found``; it is ``offset + len(column)``
-    where all are smaller.
+    Where there are enough values, rising ones are found by a merge scan of both columns. For others
+    the time that the column spans is cut into parts of equal length, and ``guide`` holds the first
+    row of each of them, which leaves a row or two to search.
 
-    Where there are enough values for it, those that rise are found in one walk along the column.
-    For others the time that the column spans is cut into parts of equal length, and ``guide`` tells
-    which rows each of them has: the search is left with a row or two.
+    Parameters
+    ----------
+    column : int64 array, shape (rows,)
+        Ascending.
+    offset : int
+        Added to what is found; ``offset + rows`` is found where all rows are smaller.
+    values : int64 array, shape (at least count,)
+    found : int64 array, shape (at least count,)
+        Written in place.
+    count : int
+        How many values.
+    guide : int64 array, shape (GUIDE + 1,)
+        Working space.
     """
     rows = len(column)
     if rows == 0 or count == 0:
@@ -165,7 +206,13 @@ def _never_falls(values):
 
 @njit_in_place
 def total_length(starts, stops, outers):
-    """How many rows lie in all ranges together."""
+    """How many rows lie in all ranges together.
+
+    Parameters
+    ----------
+    starts, stops : int64 arrays, shape (at least outers,)
+    outers : int
+    """
     total = 0
     for row in range(outers):
         total += max(0, stops[row] - starts[row])
@@ -173,46 +220,68 @@ def total_length(starts, stops, outers):
 
 
 @njit_in_place
-def test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch):
-    """Leave in ``scratch.mask`` which of ``size`` inner rows from ``begin`` on join.
+def test(node, side, outer, row, begin, size, plan, state, scratch):
+    """Leave in ``scratch.mask`` which of a block of inner rows join an outer row.
 
-    ``row`` is the outer row's place in its block.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer row.
+    outer, row : int
+        The outer row, and its place in its block.
+    begin, size : int
+        The first inner row, and how many there are, at most ``BLOCK``.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
-    x_capacity, y_capacity = state[x, CAPACITY], state[y, CAPACITY]
-    x_ints, y_ints = state[x, INT_OFFSET] + outer, state[y, INT_OFFSET] + begin
-    x_floats, y_floats = state[x, FLOAT_OFFSET] + outer, state[y, FLOAT_OFFSET] + begin
+    x_capacity, y_capacity = state.rows[x, CAPACITY], state.rows[y, CAPACITY]
+    x_ints, y_ints = state.rows[x, INT_OFFSET] + outer, state.rows[y, INT_OFFSET] + begin
+    x_floats, y_floats = state.rows[x, FLOAT_OFFSET] + outer, state.rows[y, FLOAT_OFFSET] + begin
     mask[:] = 1
     for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
         column = rules[rule, 0]
         first = y_ints + column * y_capacity
         low, high = scratch.low[column, row], scratch.high[column, row]
-        keep_between(mask, ints[first : first + size], low, high)
+        keep_between(mask, state.ints[first : first + size], low, high)
     for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
         mine, its = rules[rule, side], rules[rule, 1 - side]
         first = y_ints + its * y_capacity
-        keep_other(mask, ints[first : first + size], ints[x_ints + mine * x_capacity])
+        keep_other(mask, state.ints[first : first + size], state.ints[x_ints + mine * x_capacity])
     for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
         mine, its, operator = rules[rule, side], rules[rule, 1 - side], rules[rule, 2]
         if side == 1:
             operator = FLIPPED[operator]
         first = y_floats + its * y_capacity
-        value = floats[x_floats + mine * x_capacity]
-        keep_compared(mask, operator, value, floats[first : first + size])
+        value = state.floats[x_floats + mine * x_capacity]
+        keep_compared(mask, operator, value, state.floats[first : first + size])
     if spans[node, PROGRAM] < spans[node, PROGRAM + 1]:
         run_program(
-            mask, plan, spans[node, PROGRAM], spans[node, PROGRAM + 1], scratch.stack, side == 0,
-            floats, x_floats, x_capacity, y_floats, y_capacity,
-        )  # fmt: skip
+            mask,
+            plan,
+            spans[node, PROGRAM],
+            spans[node, PROGRAM + 1],
+            scratch.stack,
+            side == 0,
+            state.floats,
+            x_floats,
+            x_capacity,
+            y_floats,
+            y_capacity,
+        )
 
 
 @njit_in_place
-def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats, scratch):
+def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
     """How many of the inner rows ``start..stop`` join an outer row, if not all of them do.
 
-    ``row`` is the outer row's place in its block.
+    Parameters
+    ----------
+    node, side, outer, row : int
+        As for :func:`test`.
+    start, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     rules, spans = plan.rules, plan.spans
     bounded, last_bounded = spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]
@@ -224,26 +293,30 @@ def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats
     if others == 0 and comparisons == 0 and bounds <= 2:
         column, second = rules[bounded, 0], rules[last_bounded - 1, 0]
         low, high = scratch.low[column, row], scratch.high[column, row]
-        first = state[y, INT_OFFSET] + column * state[y, CAPACITY]
+        first = state.rows[y, INT_OFFSET] + column * state.rows[y, CAPACITY]
         if bounds == 1:
-            return count_between(ints[first + start : first + stop], low, high)
-        also = state[y, INT_OFFSET] + second * state[y, CAPACITY]
+            return count_between(state.ints[first + start : first + stop], low, high)
+        also = state.rows[y, INT_OFFSET] + second * state.rows[y, CAPACITY]
         return count_between_both(
-            ints[first + start : first + stop], low, high,
-            ints[also + start : also + stop], scratch.low[second, row], scratch.high[second, row],
-        )  # fmt: skip
+            state.ints[first + start : first + stop],
+            low,
+            high,
+            state.ints[also + start : also + stop],
+            scratch.low[second, row],
+            scratch.high[second, row],
+        )
     if others == 0 and comparisons == 1 and bounds == 0:
         mine, its, operator = rules[compared, side], rules[compared, 1 - side], rules[compared, 2]
         if side == 1:
             operator = FLIPPED[operator]
         x = plan.nodes[node, LEFT + side]
-        value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
-        first = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
-        return count_compared(operator, value, floats[first + start : first + stop])
+        value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
+        first = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
+        return count_compared(operator, value, state.floats[first + start : first + stop])
     total = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
-        test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+        test(node, side, outer, row, begin, size, plan, state, scratch)
         for place in range(size):
             total += int(scratch.mask[place])
     return total
@@ -251,7 +324,16 @@ def count_joining(node, side, outer, row, start, stop, plan, state, ints, floats
 
 @njit_in_place
 def choose(begin, size, mask, chosen):
-    """Put those of ``size`` rows from ``begin`` on that join into ``chosen``; gives their number."""
+    """List those of a block of rows that join; gives their number.
+
+    Parameters
+    ----------
+    begin, size : int
+        The first row, and how many there are.
+    mask : uint8 array, shape (at least size,)
+    chosen : int64 array, shape (at least size,)
+        Written in place.
+    """
     found = 0
     for row in range(size):
         # Always written, kept only if it joins: no branch to mispredict.

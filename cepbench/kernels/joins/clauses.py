@@ -53,26 +53,21 @@ SLOT_COLUMNS = 5
 
 
 @njit_in_place
-def clauses_hold(
-    first, last, newest, node, row, other_node, other, tail, tail_size, plan, state, ints, floats,
-    members, scratch,
-):  # fmt: skip
+def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, state, scratch):
     """Whether all clauses in ``plan.rules[first:last]`` hold.
 
     Parameters
     ----------
     first, last : int
     newest : int
-        1 to look at the newest member of the set that is being made only, else 0.
+        1 to test the newest member of the set that is being made only, else 0.
     node, row : int
         The row, or -1 for none.
     other_node, other : int
         The other row, or -1.
-    tail, tail_size : int
-        Where in the pool the set that is being made lies, and its size.
-    plan : Plan
-    state, ints, floats, members : arrays
-    scratch : Scratch
+    size : int
+        Of the set that is being made, which lies behind the used part of the pool; else 0.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     at = first
     slots = scratch.slots
@@ -85,11 +80,15 @@ def clauses_hold(
             slots[slot, _LEAF] = plan.rules[rule, 1]
             slots[slot, _LOOPS] = plan.rules[rule, 3]
             if plan.rules[rule, 2] < 0:
-                slots[slot, _BEGIN], slots[slot, _SIZE] = tail, tail_size
+                slots[slot, _BEGIN], slots[slot, _SIZE] = state.used[0], size
             else:
-                column = state[node, INT_OFFSET] + plan.rules[rule, 2] * state[node, CAPACITY] + row
-                slots[slot, _BEGIN] = ints[column]
-                slots[slot, _SIZE] = ints[column + state[node, CAPACITY]]
+                column = (
+                    state.rows[node, INT_OFFSET]
+                    + plan.rules[rule, 2] * state.rows[node, CAPACITY]
+                    + row
+                )
+                slots[slot, _BEGIN] = state.ints[column]
+                slots[slot, _SIZE] = state.ints[column + state.rows[node, CAPACITY]]
         first_0, last_0 = _members_met(slots, 0, newest)
         first_1, last_1 = _members_met(slots, 1, newest)
         for i in range(first_0, last_0):
@@ -97,9 +96,8 @@ def clauses_hold(
             for j in range(first_1, last_1):
                 slots[1, _AT] = j
                 if not _is_true(
-                    at + 1 + used, end, node, row, other_node, other, plan, state, ints, floats,
-                    members, scratch,
-                ):  # fmt: skip
+                    at + 1 + used, end, node, row, other_node, other, plan, state, scratch
+                ):
                     return False
         at = end
     return True
@@ -116,9 +114,7 @@ def _members_met(slots, slot, newest):
 
 
 @njit_in_place
-def _is_true(
-    first, last, node, row, other_node, other, plan, state, ints, floats, members, scratch
-):
+def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
     """Run one clause's instructions for the present members."""
     values, slots = scratch.values, scratch.slots
     top = 0
@@ -129,21 +125,29 @@ def _is_true(
             top -= 1
             values[top - 1] = compares(opcode, values[top - 1], values[top])
         elif opcode == LOAD_LEFT:
-            values[top] = floats[state[node, FLOAT_OFFSET] + argument * state[node, CAPACITY] + row]
+            values[top] = state.floats[
+                state.rows[node, FLOAT_OFFSET] + argument * state.rows[node, CAPACITY] + row
+            ]
             top += 1
         elif opcode == LOAD_RIGHT:
-            capacity = state[other_node, CAPACITY]
-            values[top] = floats[state[other_node, FLOAT_OFFSET] + argument * capacity + other]
+            capacity = state.rows[other_node, CAPACITY]
+            values[top] = state.floats[
+                state.rows[other_node, FLOAT_OFFSET] + argument * capacity + other
+            ]
             top += 1
         elif opcode == LOAD_CONSTANT:
             values[top] = plan.constants[argument]
             top += 1
         elif opcode == LOAD_INTEGER:
-            values[top] = ints[state[node, INT_OFFSET] + argument * state[node, CAPACITY] + row]
+            values[top] = state.ints[
+                state.rows[node, INT_OFFSET] + argument * state.rows[node, CAPACITY] + row
+            ]
             top += 1
         elif opcode == LOAD_OTHER_INTEGER:
-            capacity = state[other_node, CAPACITY]
-            values[top] = ints[state[other_node, INT_OFFSET] + argument * capacity + other]
+            capacity = state.rows[other_node, CAPACITY]
+            values[top] = state.ints[
+                state.rows[other_node, INT_OFFSET] + argument * capacity + other
+            ]
             top += 1
         elif LOAD_MEMBER <= opcode <= LOAD_LAST:
             at = slots[slot, _AT]
@@ -153,25 +157,30 @@ def _is_true(
                 at = 0
             elif opcode == LOAD_LAST:
                 at = slots[slot, _SIZE] - 1
-            values[top] = floats[_place(slot, at, argument, FLOAT_OFFSET, slots, state, members)]
+            values[top] = state.floats[_place(slot, at, argument, FLOAT_OFFSET, slots, state)]
             top += 1
         elif opcode == LOAD_MEMBER_INTEGER:
             at = slots[slot, _AT]
-            values[top] = ints[_place(slot, at, argument, INT_OFFSET, slots, state, members)]
+            values[top] = state.ints[_place(slot, at, argument, INT_OFFSET, slots, state)]
             top += 1
         elif opcode == AGGREGATE:
             more = plan.rules[instruction, 3]
             size = slots[slot, _AT] if more >= 8 else slots[slot, _SIZE]
-            values[top] = _aggregate(more % 8, slot, size, argument, slots, state, floats, members)
+            values[top] = _aggregate(more % 8, slot, size, argument, slots, state)
             top += 1
         elif opcode == BEGIN_SPAN:
             values[0], values[1], values[2] = np.inf, -np.inf, 0.0
             top = 3
         elif opcode == SPAN_INTEGER:
-            _widen(values, ints[state[node, INT_OFFSET] + argument * state[node, CAPACITY] + row])
+            _widen(
+                values,
+                state.ints[
+                    state.rows[node, INT_OFFSET] + argument * state.rows[node, CAPACITY] + row
+                ],
+            )
         elif opcode == SPAN_SET:
             for at in range(slots[slot, _SIZE]):
-                _widen(values, ints[_place(slot, at, argument, INT_OFFSET, slots, state, members)])
+                _widen(values, state.ints[_place(slot, at, argument, INT_OFFSET, slots, state)])
         elif opcode == END_SPAN:
             values[0] = values[1] - values[0] + 1.0 == values[2]
             top = 1
@@ -186,11 +195,11 @@ def _is_true(
 
 
 @njit_in_place
-def _place(slot, at, column, offset, slots, state, members):
+def _place(slot, at, column, offset, slots, state):
     """Where in its arena a column of a member of a set is."""
     leaf = slots[slot, _LEAF]
-    row = members[0, slots[slot, _BEGIN] + at] - state[leaf, SHIFT]
-    return state[leaf, offset] + column * state[leaf, CAPACITY] + row
+    row = state.members[0, slots[slot, _BEGIN] + at] - state.rows[leaf, SHIFT]
+    return state.rows[leaf, offset] + column * state.rows[leaf, CAPACITY] + row
 
 
 @njit_in_place
@@ -201,14 +210,14 @@ def _widen(values, integer):
 
 
 @njit_in_place
-def _aggregate(function, slot, size, column, slots, state, floats, members):
+def _aggregate(function, slot, size, column, slots, state):
     """An aggregate over the first ``size`` members of a set."""
     if function == COUNT:
         return float(size)
     total = 0.0
     least, greatest = np.inf, -np.inf
     for at in range(size):
-        value = floats[_place(slot, at, column, FLOAT_OFFSET, slots, state, members)]
+        value = state.floats[_place(slot, at, column, FLOAT_OFFSET, slots, state)]
         total += value
         least, greatest = min(least, value), max(greatest, value)
     if math.isnan(total) or size == 0:

@@ -29,30 +29,29 @@ from cepbench.kernels.joins.tables import (
 
 
 @njit
-def choose_disjoint(plan, state, ints, floats, members):
-    """Bring those of the roots' rows that are due to the front that are matches.
+def choose_disjoint(plan, state):
+    """Move those of the roots' rows that are due and are matches to the front.
 
     Parameters
     ----------
     plan : Plan
-    state : int64 array, shape (nodes, STATE_COLUMNS)
+    state : NodeState
         Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes how many are matches.
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
     """
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            state[root, GIVEN] = 0
-            due += state[root, DUE]
+            state.rows[root, GIVEN] = 0
+            due += state.rows[root, DUE]
     roots, rows, lasts = np.empty(due, np.int64), np.empty(due, np.int64), np.empty(due, np.int64)
     at = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            for row in range(state[root, START], state[root, START] + state[root, DUE]):
+            for row in range(
+                state.rows[root, START], state.rows[root, START] + state.rows[root, DUE]
+            ):
                 roots[at], rows[at] = root, row
-                lasts[at] = _last_position(root, row, plan, state, ints, members)
+                lasts[at] = _last_position(root, row, plan, state)
                 at += 1
     order = _sorted_by(lasts)
     used, number = _room_for(0), 0
@@ -66,63 +65,62 @@ def choose_disjoint(plan, state, ints, floats, members):
             at += 1
             if (
                 best < 0
-                or _comes_before(
-                    roots[row], rows[row], roots[best], rows[best], plan, state, ints, members
-                )
-            ) and not _holds_any(used, roots[row], rows[row], plan, state, ints, members):
+                or _comes_before(roots[row], rows[row], roots[best], rows[best], plan, state)
+            ) and not _holds_any(used, roots[row], rows[row], plan, state):
                 best = row
         if best >= 0:
             is_match[best] = 1
-            number += _size(roots[best], rows[best], plan, state, ints)
+            number += _size(roots[best], rows[best], plan, state)
             if 2 * number > len(used):
                 used = _in_more_room(used, number)
-            _use(used, roots[best], rows[best], plan, state, ints, members)
+            _use(used, roots[best], rows[best], plan, state)
         first = at
     for row in range(due):
         if is_match[row] == 1:
             root = roots[row]
-            target = state[root, START] + state[root, GIVEN]
-            swap_rows(root, rows[row], target, plan, state, ints, floats)
-            state[root, GIVEN] += 1
+            target = state.rows[root, START] + state.rows[root, GIVEN]
+            swap_rows(root, rows[row], target, plan, state)
+            state.rows[root, GIVEN] += 1
 
 
 @njit
-def consume(plan, state, ints, floats, members):
-    """Evict what holds an event of a match that :func:`choose_disjoint` has brought to the front.
+def consume(plan, state):
+    """Evict what holds an event of a match that :func:`choose_disjoint` has moved to the front.
 
     Parameters
     ----------
-    plan : Plan
-    state : int64 array, shape (nodes, STATE_COLUMNS)
-    ints, floats : 1-d arrays
-    members : int64 array, shape (2, capacity)
+    plan, state : Plan, NodeState
     """
     number = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
-                number += _size(root, row, plan, state, ints)
+            for row in range(
+                state.rows[root, START], state.rows[root, START] + state.rows[root, GIVEN]
+            ):
+                number += _size(root, row, plan, state)
     used = _room_for(number)
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            for row in range(state[root, START], state[root, START] + state[root, GIVEN]):
-                _use(used, root, row, plan, state, ints, members)
+            for row in range(
+                state.rows[root, START], state.rows[root, START] + state.rows[root, GIVEN]
+            ):
+                _use(used, root, row, plan, state)
     for node in range(len(plan.nodes)):
         is_root = plan.nodes[node, IS_ROOT] == 1
         if (plan.nodes[node, KEPT] == 0 and not is_root) or (
             plan.spans[node, POSITIONS] == plan.spans[node, POSITIONS + 1]
         ):
             continue
-        kept = state[node, START] + (state[node, DUE] if is_root else 0)
-        for row in range(kept, state[node, END]):
-            if not _holds_any(used, node, row, plan, state, ints, members):
-                move_row(node, row, kept, plan, state, ints, floats)
+        kept = state.rows[node, START] + (state.rows[node, DUE] if is_root else 0)
+        for row in range(kept, state.rows[node, END]):
+            if not _holds_any(used, node, row, plan, state):
+                move_row(node, row, kept, plan, state)
                 kept += 1
             elif _makes_sets(node, plan):
                 # Its rows are known by their numbers, so they stay, but join no more.
-                ints[state[node, INT_OFFSET] + state[node, CAPACITY] + row] = -1
+                state.ints[state.rows[node, INT_OFFSET] + state.rows[node, CAPACITY] + row] = -1
                 kept += 1
-        state[node, END] = kept
+        state.rows[node, END] = kept
 
 
 @njit
@@ -182,49 +180,49 @@ def _makes_sets(node, plan):
 
 
 @njit_in_place
-def _holds_any(used, node, row, plan, state, ints, members):
+def _holds_any(used, node, row, plan, state):
     """Whether a row holds an event of these positions."""
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
-        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        start, size, is_set = _events(node, row, rule, plan, state)
         for number in range(size):
-            position = members[1, start + number] if is_set else start
+            position = state.members[1, start + number] if is_set else start
             if used[_place(used, position)] == position:
                 return True
     return False
 
 
 @njit_in_place
-def _use(used, node, row, plan, state, ints, members):
+def _use(used, node, row, plan, state):
     """Add the positions of a row's events to ``used``."""
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
-        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        start, size, is_set = _events(node, row, rule, plan, state)
         for number in range(size):
-            position = members[1, start + number] if is_set else start
+            position = state.members[1, start + number] if is_set else start
             used[_place(used, position)] = position
 
 
 @njit_in_place
-def _size(node, row, plan, state, ints):
+def _size(node, row, plan, state):
     """How many events a row holds."""
     total = 0
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
-        _, size, _ = _events(node, row, rule, plan, state, ints)
+        _, size, _ = _events(node, row, rule, plan, state)
         total += size
     return total
 
 
 @njit_in_place
-def _events(node, row, rule, plan, state, ints):
+def _events(node, row, rule, plan, state):
     """A position, 1 and False; or where a set starts in the pool, its size and True."""
-    capacity = state[node, CAPACITY]
-    place = state[node, INT_OFFSET] + plan.rules[rule, 0] * capacity + row
+    capacity = state.rows[node, CAPACITY]
+    place = state.rows[node, INT_OFFSET] + plan.rules[rule, 0] * capacity + row
     if plan.rules[rule, 1] == 1:
-        return ints[place], ints[place + capacity], True
-    return ints[place], 1, False
+        return state.ints[place], state.ints[place + capacity], True
+    return state.ints[place], 1, False
 
 
 @njit_in_place
-def _comes_before(node, row, other_node, other, plan, state, ints, members):
+def _comes_before(node, row, other_node, other, plan, state):
     """Whether a row comes before another one of the same or another root, of equal last events."""
     rule, last_rule = plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]
     rule_other, last_other = (
@@ -232,13 +230,11 @@ def _comes_before(node, row, other_node, other, plan, state, ints, members):
         plan.spans[other_node, POSITIONS + 1],
     )
     while rule < last_rule and rule_other < last_other:
-        start, size, is_set = _events(node, row, rule, plan, state, ints)
-        start_other, size_other, is_set_other = _events(
-            other_node, other, rule_other, plan, state, ints
-        )
+        start, size, is_set = _events(node, row, rule, plan, state)
+        start_other, size_other, is_set_other = _events(other_node, other, rule_other, plan, state)
         for number in range(min(size, size_other)):
-            mine = members[1, start + number] if is_set else start
-            its = members[1, start_other + number] if is_set_other else start_other
+            mine = state.members[1, start + number] if is_set else start
+            its = state.members[1, start_other + number] if is_set_other else start_other
             if mine != its:
                 return mine < its
         if size != size_other:
@@ -251,10 +247,10 @@ def _comes_before(node, row, other_node, other, plan, state, ints, members):
 
 
 @njit_in_place
-def _last_position(node, row, plan, state, ints, members):
+def _last_position(node, row, plan, state):
     last = -1
     for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
-        start, size, is_set = _events(node, row, rule, plan, state, ints)
+        start, size, is_set = _events(node, row, rule, plan, state)
         # The members of a set are in the order of their positions.
-        last = max(last, members[1, start + size - 1] if is_set else start)
+        last = max(last, state.members[1, start + size - 1] if is_set else start)
     return last

@@ -1,7 +1,7 @@
 """Inner rows whose value must equal the outer row's: found by a hash index of a rectangle's rows.
 
-The index is made anew for each rectangle. It takes a few nanoseconds an inner row, which is less
-than looking at all of them for more than a few outer rows; and rows may move between rectangles.
+The index is made anew for each rectangle, since rows may move between two of them. It takes a few
+nanoseconds an inner row, which is less than testing all of them for more than a few outer rows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from cepbench.kernels.joins.tables import (
     RIGHT,
 )
 
-#: The most inner rows that are indexed; beyond that all are looked at.
+#: The most inner rows that are indexed; of more all are tested.
 INDEXED = 1 << 14
 
-#: For fewer rows of either side it is quicker to look at all of them.
+#: For fewer rows of either side it is quicker to test all of them.
 FEWEST_OUTER, FEWEST_INNER = 16, 128
 
 # Literals would make Numba compile what is called with them once more.
@@ -35,7 +35,14 @@ _ONE = np.int64(1)
 
 @njit_in_place
 def index_rule(node, plan, rectangle):
-    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none."""
+    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none.
+
+    Parameters
+    ----------
+    node : int
+    plan : Plan
+    rectangle : int64 array, shape (RECTANGLE,)
+    """
     outer = rectangle[OUTER_LAST] - rectangle[OUTER]
     inner = rectangle[INNER_LAST] - rectangle[INNER_FIRST]
     if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
@@ -47,10 +54,21 @@ def index_rule(node, plan, rectangle):
 
 
 @njit_in_place
-def make_index(rule, node, side, plan, state, floats, scratch):
+def make_index(rule, node, side, plan, state, scratch):
     """Index the inner rows of ``scratch.rectangle``: chains of rows in ascending order.
 
-    Gives the number of buckets, a power of two.
+    Parameters
+    ----------
+    rule, node, side : int
+        The rule of the equality, the node, and the side of the outer rows.
+    plan, state : Plan, NodeState
+    scratch : Scratch
+        ``heads`` and ``chain`` are written.
+
+    Returns
+    -------
+    int
+        The number of buckets, a power of two.
     """
     first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
     heads, chain = scratch.heads, scratch.chain
@@ -60,9 +78,9 @@ def make_index(rule, node, side, plan, state, floats, scratch):
     for bucket in range(buckets):
         heads[bucket] = -1
     y = plan.nodes[node, RIGHT - side]
-    begin = state[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state[y, CAPACITY]
+    begin = state.rows[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state.rows[y, CAPACITY]
     for row in range(last - 1, first - 1, -1):
-        bucket = _bucket(floats[begin + row], buckets)
+        bucket = _bucket(state.floats[begin + row], buckets)
         chain[row - first] = heads[bucket]
         heads[bucket] = row
     return buckets
@@ -77,12 +95,17 @@ def _bucket(value, buckets):
 
 
 @njit_in_place
-def choose_equal(
-    rule, buckets, node, side, outer, row, begin, stop, plan, state, ints, floats, scratch
-):  # fmt: skip
+def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state, scratch):
     """Put the inner rows ``begin..stop`` that join an outer row into ``scratch.chosen``.
 
-    ``row`` is the outer row's place in its block.
+    Parameters
+    ----------
+    rule, buckets : int
+        The rule of the equality, and what :func:`make_index` gave.
+    node, side, outer, row : int
+        The node, the side of the outer row, its number, and its place in its block.
+    begin, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
 
     Returns
     -------
@@ -91,21 +114,21 @@ def choose_equal(
     compared : int
         How many had the same value.
     after : int
-        Where to go on.
+        Where to resume.
     """
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
     mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
-    value = floats[state[x, FLOAT_OFFSET] + mine * state[x, CAPACITY] + outer]
-    values = state[y, FLOAT_OFFSET] + its * state[y, CAPACITY]
+    value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
+    values = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
     first, chain = scratch.rectangle[INNER_FIRST], scratch.chain
     found = compared = 0
     at = scratch.heads[_bucket(value, buckets)]
     while at >= 0 and at < begin:
         at = chain[at - first]
     while at >= 0 and at < stop and found < BLOCK:
-        if floats[values + at] == value:
+        if state.floats[values + at] == value:
             compared += 1
-            test(node, side, outer, row, at, _ONE, plan, state, ints, floats, scratch)
+            test(node, side, outer, row, at, _ONE, plan, state, scratch)
             scratch.chosen[found] = at
             found += int(scratch.mask[0])
         at = chain[at - first]
@@ -113,14 +136,20 @@ def choose_equal(
 
 
 @njit_in_place
-def count_equal(
-    rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
-):  # fmt: skip
-    """How many of the inner rows ``start..stop`` join an outer row, and how many had its value."""
+def count_equal(rule, buckets, node, side, outer, row, start, stop, plan, state, scratch):
+    """How many of the inner rows ``start..stop`` join an outer row, and how many had its value.
+
+    Parameters
+    ----------
+    rule, buckets, node, side, outer, row : int
+        As for :func:`choose_equal`.
+    start, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
     total = equal = 0
     while start < stop:
         found, compared, start = choose_equal(
-            rule, buckets, node, side, outer, row, start, stop, plan, state, ints, floats, scratch
+            rule, buckets, node, side, outer, row, start, stop, plan, state, scratch
         )
         total += found
         equal += compared

@@ -30,21 +30,47 @@ STACK = 64
 
 @njit_in_place
 def keep_between(mask, column, low, high):
-    """Drop candidates whose value is outside of [low, high)."""
+    """Drop candidates whose value is outside of [low, high).
+
+    Parameters
+    ----------
+    mask : uint8 array, shape (rows,)
+        Written in place.
+    column : int64 array, shape (rows,)
+    low, high : int
+    """
     for row in range(len(column)):
         mask[row] &= (column[row] >= low) & (column[row] < high)
 
 
 @njit_in_place
 def keep_other(mask, column, value):
-    """Drop candidates whose value equals ``value``."""
+    """Drop candidates whose value equals ``value``.
+
+    Parameters
+    ----------
+    mask : uint8 array, shape (rows,)
+        Written in place.
+    column : int64 array, shape (rows,)
+    value : int
+    """
     for row in range(len(column)):
         mask[row] &= column[row] != value
 
 
 @njit_in_place
 def keep_compared(mask, operator, value, column):
-    """Drop candidates for which ``value operator column`` is not true (never is with a NaN)."""
+    """Drop candidates for which ``value operator column`` is not true (never is with a NaN).
+
+    Parameters
+    ----------
+    mask : uint8 array, shape (rows,)
+        Written in place.
+    operator : int
+        ``LESS`` … ``UNEQUAL``.
+    value : float
+    column : float64 array, shape (rows,)
+    """
     if operator == LESS:
         for row in range(len(column)):
             mask[row] &= value < column[row]
@@ -67,7 +93,14 @@ def keep_compared(mask, operator, value, column):
 
 @njit_in_place
 def compares(operator, left, right):
-    """Whether ``left operator right`` is true of two numbers; it never is with a NaN."""
+    """Whether ``left operator right`` is true of two numbers; it never is with a NaN.
+
+    Parameters
+    ----------
+    operator : int
+        ``LESS`` … ``UNEQUAL``.
+    left, right : float
+    """
     if operator == LESS:
         return left < right
     if operator == LESS_EQUAL:
@@ -83,7 +116,13 @@ def compares(operator, left, right):
 
 @njit_in_place
 def count_between(column, low, high):
-    """How many values are within [low, high)."""
+    """How many values are within [low, high).
+
+    Parameters
+    ----------
+    column : int64 array, shape (rows,)
+    low, high : int
+    """
     total = 0
     for row in range(len(column)):
         total += int((column[row] >= low) & (column[row] < high))
@@ -92,7 +131,15 @@ def count_between(column, low, high):
 
 @njit_in_place
 def count_between_both(column, low, high, second, second_low, second_high):
-    """How many rows have values within [low, high) and within [second_low, second_high)."""
+    """How many rows have values within [low, high) and within [second_low, second_high).
+
+    Parameters
+    ----------
+    column : int64 array, shape (rows,)
+    low, high : int
+    second : int64 array, shape (rows,)
+    second_low, second_high : int
+    """
     total = 0
     if high == HIGHEST and second_low == LOWEST:
         # So it is where the window bounds a row on both sides.
@@ -111,7 +158,15 @@ def count_between_both(column, low, high, second, second_low, second_high):
 
 @njit_in_place
 def count_compared(operator, value, column):
-    """How many values there are for which ``value operator column`` is true."""
+    """How many values there are for which ``value operator column`` is true.
+
+    Parameters
+    ----------
+    operator : int
+        ``LESS`` … ``UNEQUAL``.
+    value : float
+    column : float64 array, shape (rows,)
+    """
     total = 0
     if operator == LESS:
         for row in range(len(column)):
@@ -191,11 +246,26 @@ def run_program(
     sibling_start,
     sibling_capacity,
 ):
-    """Drop candidates for which a clause of the program is not true.
+    """Drop candidates for which a clause of a program is not true.
 
-    The program is ``plan.rules[first:last]``; candidates are ``len(mask)`` rows of the sibling.
-    ``driver_start`` and ``sibling_start`` say where in ``floats`` the driver's row and the first
-    candidate have their column 0.
+    Candidates are ``rows`` rows of the sibling; each is tested with the one row of the driver.
+
+    Parameters
+    ----------
+    mask : uint8 array, shape (rows,)
+        Written in place.
+    plan : Plan
+    first, last : int
+        The program is ``plan.rules[first:last]``.
+    stack : float64 array, shape (STACK, BLOCK)
+        Working space.
+    driver_is_left : bool
+    floats : float64 array, shape (size,)
+        The arena.
+    driver_start, driver_capacity : int
+        Where the driver's row has its column 0, and how far the next columns are apart.
+    sibling_start, sibling_capacity : int
+        The same for the first candidate.
     """
     size = len(mask)
     top = 0

@@ -61,20 +61,29 @@ _OUTER_COST = 32
 
 @njit_in_place
 def has_drivers(node, plan, state):
-    """Whether any row has come into being that may drive the join at ``node``."""
+    """Whether any row has come into being that may drive the join at a node.
+
+    Parameters
+    ----------
+    node : int
+    plan, state : Plan, NodeState
+    """
     for side in range(2):
         child = plan.nodes[node, LEFT + side]
-        if plan.nodes[node, LEFT_DRIVES + side] == 1 and state[child, FRESH] < state[child, END]:
+        if (
+            plan.nodes[node, LEFT_DRIVES + side] == 1
+            and state.rows[child, FRESH] < state.rows[child, END]
+        ):
             return True
     return False
 
 
 @njit_in_place
-def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch, matches):
+def join_node(node, counting, limit, plan, state, scratch, matches):
     """Join the fresh rows of both children of an inner node, into rows of its own.
 
-    Rows of the root are matches: they go to ``matches``, or are just counted. Where there is no
-    room for more rows, it stops, and goes on from there when called again.
+    Rows of the root are matches: they are written to ``matches``, or only counted. Where there is
+    no room for more rows, it stops, and resumes when called again.
 
     Parameters
     ----------
@@ -83,10 +92,7 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
         Whether to count rows instead of storing them; only at the root.
     limit : int
         How many rows may be stored.
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
+    plan, state : Plan, NodeState
     scratch : Scratch
         ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
     matches : int64 array, shape (columns of the root, capacity)
@@ -99,13 +105,11 @@ def join_node(node, counting, limit, plan, state, counts, ints, floats, scratch,
     rectangle = scratch.rectangle
     is_root = node == len(plan.nodes) - 1 and not plan.stored
     if rectangle[TURN] < 0:
-        state[node, FRESH] = state[node, END]
+        state.rows[node, FRESH] = state.rows[node, END]
         _lay_out(node, 0, is_root, plan, state, rectangle)
     while True:
         if rectangle[OUTER] < rectangle[OUTER_LAST]:
-            outcome = _join_rectangle(
-                node, counting, limit, plan, state, counts, ints, floats, scratch, matches
-            )
+            outcome = _join_rectangle(node, counting, limit, plan, state, scratch, matches)
             if outcome != OK:
                 return outcome
         if rectangle[TURN] == 1:
@@ -121,12 +125,12 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
     nodes = plan.nodes
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
     both_drive = nodes[node, LEFT_DRIVES] + nodes[node, RIGHT_DRIVES] == 2
-    first, last = state[x, FRESH], state[x, END]
-    inner_first, inner_last = state[y, START], state[y, END]
+    first, last = state.rows[x, FRESH], state.rows[x, END]
+    inner_first, inner_last = state.rows[y, START], state.rows[y, END]
     rectangle[TURN] = side
     if both_drive and side == 1:
         # Two fresh rows have met when it was the left side's turn.
-        inner_last = state[y, FRESH]
+        inner_last = state.rows[y, FRESH]
     if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
         last = first
     rectangle[OUTER] = rectangle[OUTER_LAST] = first
@@ -153,9 +157,7 @@ def _better_turned(node, side, outer, inner, plan):
 
 
 @njit_in_place
-def _join_rectangle(
-    node, counting, limit, plan, state, counts, ints, floats, scratch, matches
-):  # fmt: skip
+def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
     rectangle = scratch.rectangle
     side = rectangle[SIDE]
@@ -163,38 +165,34 @@ def _join_rectangle(
     equality = index_rule(node, plan, rectangle)
     buckets = 0
     if equality >= 0:
-        buckets = make_index(equality, node, side, plan, state, floats, scratch)
+        buckets = make_index(equality, node, side, plan, state, scratch)
     for first in range(rectangle[OUTER], rectangle[OUTER_LAST], OUTER_BLOCK):
         outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
-        set_bounds(node, side, first, outers, plan, state, ints, scratch.low, scratch.high)
-        find_ranges(node, side, outers, plan, state, ints, scratch)
+        set_bounds(node, side, first, outers, plan, state, scratch)
+        find_ranges(node, side, outers, plan, state, scratch)
         pairs = total_length(scratch.starts, scratch.stops, outers)
         begun = rectangle[INNER] >= 0
         if counting and exact:
-            counts[node, CREATED] += pairs
+            state.counts[node, CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
             outcome = _join_pairs(
-                node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch,
-                matches,
-            )  # fmt: skip
+                node, counting, limit, first, outers, plan, state, scratch, matches
+            )
             if outcome != OK:
                 return outcome
         elif counting:
-            _count_rows(
-                node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch
-            )
+            _count_rows(node, equality, buckets, first, outers, plan, state, scratch)
         else:
             outcome = _join_rows(
-                node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats,
-                scratch, matches,
-            )  # fmt: skip
+                node, equality, buckets, limit, first, outers, plan, state, scratch, matches
+            )
             if outcome != OK:
                 return outcome
     return OK
 
 
 @njit_in_place
-def _count_rows(node, equality, buckets, first, outers, plan, state, counts, ints, floats, scratch):
+def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
     """Count the pairs of a block of outer rows, one outer row after the other."""
     side = scratch.rectangle[SIDE]
     for row in range(outers):
@@ -203,23 +201,17 @@ def _count_rows(node, equality, buckets, first, outers, plan, state, counts, int
             continue
         if equality >= 0:
             found, compared = count_equal(
-                equality, buckets, node, side, first + row, row, start, stop, plan, state, ints,
-                floats, scratch,
-            )  # fmt: skip
+                equality, buckets, node, side, first + row, row, start, stop, plan, state, scratch
+            )
         else:
             compared = stop - start
-            found = count_joining(
-                node, side, first + row, row, start, stop, plan, state, ints, floats, scratch
-            )
-        counts[node, CREATED] += found
-        counts[node, COMPARED] += compared
+            found = count_joining(node, side, first + row, row, start, stop, plan, state, scratch)
+        state.counts[node, CREATED] += found
+        state.counts[node, COMPARED] += compared
 
 
 @njit_in_place
-def _join_rows(
-    node, equality, buckets, limit, first, outers, plan, state, counts, ints, floats, scratch,
-    matches,
-):  # fmt: skip
+def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scratch, matches):
     """Join a block of outer rows, one after the other."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
     side = rectangle[SIDE]
@@ -232,39 +224,34 @@ def _join_rows(
         while begin < stop:
             if equality >= 0:
                 found, compared, after = choose_equal(
-                    equality, buckets, node, side, outer, row, begin, stop, plan, state, ints,
-                    floats, scratch,
-                )  # fmt: skip
+                    equality, buckets, node, side, outer, row, begin, stop, plan, state, scratch
+                )
             else:
                 found = size = min(BLOCK, stop - begin)
                 compared, after = 0, begin + size
                 if not exact:
-                    test(node, side, outer, row, begin, size, plan, state, ints, floats, scratch)
+                    test(node, side, outer, row, begin, size, plan, state, scratch)
                     found, compared = choose(begin, size, mask, chosen), size
-            outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+            outcome = _room_for(node, found, limit, plan, state, matches)
             if outcome != OK:
                 rectangle[OUTER], rectangle[INNER], rectangle[FOUND] = outer, begin, found
                 return outcome
             if is_root:
-                end = state[node, END]
+                end = state.rows[node, END]
                 for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
                     column = matches[plan.rules[rule, 2], end : end + found]
-                    copy_ints(
-                        rule, node, side, outer, exact, begin, chosen, plan, state, ints, column
-                    )
+                    copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
             elif found > 0:
-                append(found, node, side, outer, exact, begin, chosen, plan, state, ints, floats)
-            state[node, END] += found
-            counts[node, CREATED] += found
-            counts[node, COMPARED] += compared
+                append(found, node, side, outer, exact, begin, chosen, plan, state)
+            state.rows[node, END] += found
+            state.counts[node, CREATED] += found
+            state.counts[node, COMPARED] += compared
             begin = after
     return OK
 
 
 @njit_in_place
-def _join_pairs(
-    node, counting, limit, first, outers, plan, state, counts, ints, floats, scratch, matches
-):
+def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matches):
     """Join a block of outer rows with few inner rows each, or count their pairs."""
     rectangle = scratch.rectangle
     side = rectangle[SIDE]
@@ -272,31 +259,31 @@ def _join_pairs(
     if is_exact(node, side, plan):
         listed = 0  # none is compared
     else:
-        found = keep_pairs(node, side, first, found, plan, state, ints, floats, scratch)
+        found = keep_pairs(node, side, first, found, plan, state, scratch)
     if not counting:
-        outcome = _room_for(node, found, limit, plan, state, ints, floats, matches)
+        outcome = _room_for(node, found, limit, plan, state, matches)
         if outcome != OK:
             rectangle[OUTER], rectangle[FOUND] = first, found
             return outcome
         if node == len(plan.nodes) - 1 and not plan.stored:
-            end = state[node, END]
+            end = state.rows[node, END]
             for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
                 column = matches[plan.rules[rule, 2], end : end + found]
-                copy_pairs(rule, node, side, first, plan, state, ints, scratch, column)
+                copy_pairs(rule, node, side, first, plan, state, scratch, column)
         else:
-            append_pairs(node, side, first, found, plan, state, ints, floats, scratch)
-        state[node, END] += found
-    counts[node, CREATED] += found
-    counts[node, COMPARED] += listed
+            append_pairs(node, side, first, found, plan, state, scratch)
+        state.rows[node, END] += found
+    state.counts[node, CREATED] += found
+    state.counts[node, COMPARED] += listed
     return OK
 
 
 @njit_in_place
-def _room_for(node, found, limit, plan, state, ints, floats, matches):
+def _room_for(node, found, limit, plan, state, matches):
     """See that ``found`` more rows of ``node`` may be stored, and that there is room for them."""
-    end = state[node, END]
-    if end - state[node, START] + found > limit:
+    end = state.rows[node, END]
+    if end - state.rows[node, START] + found > limit:
         return TOO_MANY
     if node == len(plan.nodes) - 1 and not plan.stored:
         return OK if end + found <= matches.shape[1] else NO_ROOM
-    return OK if has_room(node, found, plan.nodes, state, ints, floats) else NO_ROOM
+    return OK if has_room(node, found, plan, state) else NO_ROOM

@@ -1,7 +1,7 @@
-"""Rows of roots that are stored: which of them are matches, and when they may be given out.
+"""Rows of roots that are stored: which of them are matches, and when they are given out.
 
-They are stored if more has to be seen of them or of the stream: a negated event that may still
-come, a condition on a set, or, where an event may be in one match only, the matches before.
+They are stored if they cannot be decided at once: a negated event may still come, a set has a
+condition, or, where an event may be in one match only, the matches before are not known yet.
 """
 
 from __future__ import annotations
@@ -34,10 +34,8 @@ from cepbench.kernels.joins.tables import (
 
 
 @njit_in_place
-def give_out(
-    now, reported, positions, plan, state, counts, ints, floats, members, scratch, matches
-):
-    """Give out the rows of all roots whose time has come.
+def give_out(now, reported, positions, plan, state, scratch, matches):
+    """Give out the rows of all roots that are due.
 
     Parameters
     ----------
@@ -47,12 +45,7 @@ def give_out(
         How many matches are in ``matches`` already.
     positions : bool
         Whether to write them (else they are only counted).
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
-    scratch : Scratch
+    plan, state, scratch : Plan, NodeState, Scratch
     matches : int64 array, shape (columns, capacity)
 
     Returns
@@ -65,79 +58,77 @@ def give_out(
     total = 0
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            due = _gather_due(root, now, plan, state, counts, ints, floats, members, scratch)
-            state[root, DUE] = state[root, GIVEN] = due
+            due = _gather_due(root, now, plan, state, scratch)
+            state.rows[root, DUE] = state.rows[root, GIVEN] = due
             total += due
     if plan.consuming and total > 0:
-        choose_disjoint(plan, state, ints, floats, members)
+        choose_disjoint(plan, state)
         total = 0
         for root in range(plan.inner, len(plan.nodes)):
-            total += state[root, GIVEN]
+            total += state.rows[root, GIVEN]
     if positions and reported + total > matches.shape[1]:
         scratch.rectangle[FOUND] = total
         return NO_ROOM, 0
     if positions:
         place = reported
         for root in range(plan.inner, len(plan.nodes)):
-            _write(root, place, plan, state, ints, matches)
-            place += state[root, GIVEN]
+            _write(root, place, plan, state, matches)
+            place += state.rows[root, GIVEN]
     if plan.consuming and total > 0:
-        consume(plan, state, ints, floats, members)
+        consume(plan, state)
     for root in range(plan.inner, len(plan.nodes)):
         if plan.nodes[root, IS_ROOT] == 1:
-            counts[root, CREATED] -= state[root, DUE] - state[root, GIVEN]
-            state[root, START] += state[root, DUE]
-            if state[root, START] == state[root, END]:
-                state[root, START] = state[root, END] = 0
-            state[root, FRESH] = state[root, END]
+            state.counts[root, CREATED] -= state.rows[root, DUE] - state.rows[root, GIVEN]
+            state.rows[root, START] += state.rows[root, DUE]
+            if state.rows[root, START] == state.rows[root, END]:
+                state.rows[root, START] = state.rows[root, END] = 0
+            state.rows[root, FRESH] = state.rows[root, END]
     return OK, total
 
 
 @njit_in_place
-def _write(root, place, plan, state, ints, matches):
-    """Write the rows of a root that are given out to the columns of the matches from ``place`` on."""
-    given, branch = state[root, GIVEN], plan.nodes[root, BRANCH]
+def _write(root, place, plan, state, matches):
+    """Write the rows of a root that are given out to the matches from column ``place`` on."""
+    given, branch = state.rows[root, GIVEN], plan.nodes[root, BRANCH]
     if branch >= 0:
         for row in range(given):
             matches[0, place + row] = branch
     for rule in range(plan.spans[root, OUTPUT], plan.spans[root, OUTPUT + 1]):
-        base = state[root, INT_OFFSET] + plan.rules[rule, 0] * state[root, CAPACITY]
-        base += state[root, START]
+        base = state.rows[root, INT_OFFSET] + plan.rules[rule, 0] * state.rows[root, CAPACITY]
+        base += state.rows[root, START]
         target = matches[plan.rules[rule, 1]]
         for row in range(given):
-            target[place + row] = ints[base + row]
+            target[place + row] = state.ints[base + row]
 
 
 @njit_in_place
-def _gather_due(root, now, plan, state, counts, ints, floats, members, scratch):
-    """Bring the rows whose time has come to the front, negated ones removed; gives their number."""
-    first, end = state[root, START], state[root, END]
+def _gather_due(root, now, plan, state, scratch):
+    """Move the rows that are due to the front and remove negated ones; gives how many are left."""
+    first, end = state.rows[root, START], state.rows[root, END]
     if plan.waits == WAITS_NOT:
         return end - first
     column = plan.nodes[root, EARLIEST if plan.waits == WAITS_EARLIEST else LATEST]
-    base = state[root, INT_OFFSET] + column * state[root, CAPACITY]
+    base = state.rows[root, INT_OFFSET] + column * state.rows[root, CAPACITY]
     due = 0
     for row in range(first, end):
-        if ints[base + row] + plan.window < now:
-            swap_rows(root, first + due, row, plan, state, ints, floats)
+        if state.ints[base + row] + plan.window < now:
+            swap_rows(root, first + due, row, plan, state)
             due += 1
-    # Those that stand all late checks to the very front; the rest leave a gap, closed from the end.
+    # Those that pass all late checks move to the very front; the gap is closed from the end.
     kept = 0
     for begin in range(0, due, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, due - begin)
         for place in range(outers):
             scratch.alive[place] = 1
         for check in range(plan.late_first, plan.late_last):
-            reject_negated(
-                check, first + begin, outers, plan, state, counts, ints, floats, members, scratch
-            )
+            reject_negated(check, first + begin, outers, plan, state, scratch)
         for place in range(outers):
             if scratch.alive[place] == 1:
-                move_row(root, first + begin + place, first + kept, plan, state, ints, floats)
+                move_row(root, first + begin + place, first + kept, plan, state)
                 kept += 1
     gap = due - kept
     for row in range(min(gap, end - first - due)):
-        move_row(root, end - 1 - row, first + kept + row, plan, state, ints, floats)
-    counts[root, CREATED] -= gap
-    state[root, END] -= gap
+        move_row(root, end - 1 - row, first + kept + row, plan, state)
+    state.counts[root, CREATED] -= gap
+    state.rows[root, END] -= gap
     return kept

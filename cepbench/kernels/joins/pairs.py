@@ -1,7 +1,6 @@
 """Outer rows with few inner rows each: all their pairs are listed, and tested together.
 
-What a test costs by itself is then shared by a block of outer rows, where otherwise each of them
-would pay it.
+A block of outer rows then shares the fixed cost of a test, which otherwise each of them would pay.
 """
 
 from __future__ import annotations
@@ -35,7 +34,13 @@ MOST_PAIRS = FEW * OUTER_BLOCK
 
 @njit_in_place
 def lists_pairs(node, pairs, outers, plan):
-    """Whether so many pairs of so many outer rows are better tested together."""
+    """Whether so few pairs of so many outer rows are better tested together.
+
+    Parameters
+    ----------
+    node, pairs, outers : int
+    plan : Plan
+    """
     return pairs <= FEW * outers and plan.spans[node, PROGRAM] == plan.spans[node, PROGRAM + 1]
 
 
@@ -43,7 +48,17 @@ def lists_pairs(node, pairs, outers, plan):
 def list_pairs(outers, scratch):
     """List each outer row's place in its block with all inner rows of its range.
 
-    Leaves them in ``scratch.outer_of`` and ``scratch.inner_of``; gives how many pairs there are.
+    Parameters
+    ----------
+    outers : int
+        How many outer rows, of the ranges ``scratch.starts`` and ``scratch.stops``.
+    scratch : Scratch
+        ``outer_of`` and ``inner_of`` are written.
+
+    Returns
+    -------
+    int
+        How many pairs there are.
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     pairs = 0
@@ -56,99 +71,127 @@ def list_pairs(outers, scratch):
 
 
 @njit_in_place
-def keep_pairs(node, side, first, pairs, plan, state, ints, floats, scratch):
+def keep_pairs(node, side, first, pairs, plan, state, scratch):
     """Keep those of the listed pairs that join; gives how many are left.
 
-    ``first`` is the first outer row of the block.
+    Parameters
+    ----------
+    node, side : int
+        The node, and the side of the outer rows.
+    first, pairs : int
+        The first outer row of the block, and how many pairs are listed.
+    plan, state, scratch : Plan, NodeState, Scratch
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     rules, spans = plan.rules, plan.spans
     x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
-    x_ints, y_ints = state[x, INT_OFFSET] + first, state[y, INT_OFFSET]
+    x_ints, y_ints = state.rows[x, INT_OFFSET] + first, state.rows[y, INT_OFFSET]
     for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
         bounded = rules[rule, 0]
-        its = y_ints + bounded * state[y, CAPACITY]
+        its = y_ints + bounded * state.rows[y, CAPACITY]
         low, high = scratch.low[bounded], scratch.high[bounded]
         kept = 0
         for pair in range(pairs):
             outer, inner = outer_of[pair], inner_of[pair]
-            value = ints[its + inner]
+            value = state.ints[its + inner]
             # Always written, kept only if they join: no branch to mispredict.
             outer_of[kept], inner_of[kept] = outer, inner
             kept += int((value >= low[outer]) & (value < high[outer]))
         pairs = kept
     for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
-        mine = x_ints + rules[rule, side] * state[x, CAPACITY]
-        its = y_ints + rules[rule, 1 - side] * state[y, CAPACITY]
+        mine = x_ints + rules[rule, side] * state.rows[x, CAPACITY]
+        its = y_ints + rules[rule, 1 - side] * state.rows[y, CAPACITY]
         kept = 0
         for pair in range(pairs):
             outer, inner = outer_of[pair], inner_of[pair]
             outer_of[kept], inner_of[kept] = outer, inner
-            kept += int(ints[mine + outer] != ints[its + inner])
+            kept += int(state.ints[mine + outer] != state.ints[its + inner])
         pairs = kept
     for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
         operator = rules[rule, 2]
         if side == 1:
             operator = FLIPPED[operator]
-        mine = state[x, FLOAT_OFFSET] + rules[rule, side] * state[x, CAPACITY] + first
-        its = state[y, FLOAT_OFFSET] + rules[rule, 1 - side] * state[y, CAPACITY]
+        mine = state.rows[x, FLOAT_OFFSET] + rules[rule, side] * state.rows[x, CAPACITY] + first
+        its = state.rows[y, FLOAT_OFFSET] + rules[rule, 1 - side] * state.rows[y, CAPACITY]
         kept = 0
         for pair in range(pairs):
             outer, inner = outer_of[pair], inner_of[pair]
             outer_of[kept], inner_of[kept] = outer, inner
-            kept += int(compares(operator, floats[mine + outer], floats[its + inner]))
+            kept += int(compares(operator, state.floats[mine + outer], state.floats[its + inner]))
         pairs = kept
     return pairs
 
 
 @njit_in_place
-def append_pairs(node, side, first, pairs, plan, state, ints, floats, scratch):
-    """Write a row for each of the listed pairs after the last one of ``node``."""
+def append_pairs(node, side, first, pairs, plan, state, scratch):
+    """Write a row for each of the listed pairs after the last one of a node.
+
+    Parameters
+    ----------
+    node, side, first, pairs : int
+        As for :func:`keep_pairs`.
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
     nodes, spans = plan.nodes, plan.spans
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    x_ints, y_ints = state[x, INT_OFFSET] + first, state[y, INT_OFFSET]
-    capacity = state[node, CAPACITY]
-    base = state[node, INT_OFFSET] + state[node, END]
+    x_ints, y_ints = state.rows[x, INT_OFFSET] + first, state.rows[y, INT_OFFSET]
+    capacity = state.rows[node, CAPACITY]
+    base = state.rows[node, INT_OFFSET] + state.rows[node, END]
 
-    mine = x_ints + nodes[x, EARLIEST] * state[x, CAPACITY]
-    its = y_ints + nodes[y, EARLIEST] * state[y, CAPACITY]
+    mine = x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]
+    its = y_ints + nodes[y, EARLIEST] * state.rows[y, CAPACITY]
     target = base + nodes[node, EARLIEST] * capacity
     for pair in range(pairs):
-        ints[target + pair] = min(ints[mine + outer_of[pair]], ints[its + inner_of[pair]])
-    mine = x_ints + nodes[x, LATEST] * state[x, CAPACITY]
-    its = y_ints + nodes[y, LATEST] * state[y, CAPACITY]
+        state.ints[target + pair] = min(
+            state.ints[mine + outer_of[pair]], state.ints[its + inner_of[pair]]
+        )
+    mine = x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]
+    its = y_ints + nodes[y, LATEST] * state.rows[y, CAPACITY]
     target = base + nodes[node, LATEST] * capacity
     for pair in range(pairs):
-        ints[target + pair] = max(ints[mine + outer_of[pair]], ints[its + inner_of[pair]])
+        state.ints[target + pair] = max(
+            state.ints[mine + outer_of[pair]], state.ints[its + inner_of[pair]]
+        )
 
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
         target = base + plan.rules[rule, 2] * capacity
-        column = ints[target : target + pairs]
-        copy_pairs(rule, node, side, first, plan, state, ints, scratch, column)
-    base = state[node, FLOAT_OFFSET] + state[node, END]
+        column = state.ints[target : target + pairs]
+        copy_pairs(rule, node, side, first, plan, state, scratch, column)
+    base = state.rows[node, FLOAT_OFFSET] + state.rows[node, END]
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
         target, copied = base + plan.rules[rule, 2] * capacity, plan.rules[rule, 1]
         if plan.rules[rule, 0] == side:
-            source = state[x, FLOAT_OFFSET] + copied * state[x, CAPACITY] + first
-            _gather(floats, source, outer_of, floats[target : target + pairs])
+            source = state.rows[x, FLOAT_OFFSET] + copied * state.rows[x, CAPACITY] + first
+            _gather(state.floats, source, outer_of, state.floats[target : target + pairs])
         else:
-            source = state[y, FLOAT_OFFSET] + copied * state[y, CAPACITY]
-            _gather(floats, source, inner_of, floats[target : target + pairs])
+            source = state.rows[y, FLOAT_OFFSET] + copied * state.rows[y, CAPACITY]
+            _gather(state.floats, source, inner_of, state.floats[target : target + pairs])
 
 
 @njit_in_place
-def copy_pairs(rule, node, side, first, plan, state, ints, scratch, column):
-    """Fill ``column`` as the rule says: from the listed outer rows, or from the inner ones."""
+def copy_pairs(rule, node, side, first, plan, state, scratch, column):
+    """Fill a column as a rule says: from the listed outer rows, or from the inner ones.
+
+    Parameters
+    ----------
+    rule : int
+        Number of a rule of the kind ``COPY_INT``.
+    node, side, first : int
+        As for :func:`keep_pairs`.
+    plan, state, scratch : Plan, NodeState, Scratch
+    column : int64 array, shape (pairs,)
+        Written in place.
+    """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, LEFT + side]
-        source = state[x, INT_OFFSET] + copied * state[x, CAPACITY] + first
-        _gather(ints, source, scratch.outer_of, column)
+        source = state.rows[x, INT_OFFSET] + copied * state.rows[x, CAPACITY] + first
+        _gather(state.ints, source, scratch.outer_of, column)
     else:
         y = plan.nodes[node, RIGHT - side]
-        source = state[y, INT_OFFSET] + copied * state[y, CAPACITY]
-        _gather(ints, source, scratch.inner_of, column)
+        source = state.rows[y, INT_OFFSET] + copied * state.rows[y, CAPACITY]
+        _gather(state.ints, source, scratch.inner_of, column)
 
 
 @njit_in_place

@@ -1,4 +1,4 @@
-"""The pool of members of sets: room for more, without those that no row mentions any more."""
+"""The pool of members of sets: room for more, without those that no row refers to any more."""
 
 from __future__ import annotations
 
@@ -15,55 +15,42 @@ from cepbench.kernels.joins.tables import (
     OUTPUT,
     POSITIONS,
     START,
+    NodeState,
     Plan,
 )
 
 
-def compacted(
-    members: np.ndarray,
-    used: np.ndarray,
-    more: int,
-    plan: Plan,
-    state: np.ndarray,
-    ints: np.ndarray,
-    chunks: Sequence[np.ndarray],
-) -> np.ndarray:
-    """A new pool with the sets that rows and matches mention, and room for ``more`` members.
+def compacted(more: int, plan: Plan, state: NodeState, chunks: Sequence[np.ndarray]) -> NodeState:
+    """A new pool with the sets that rows and matches refer to, and room for ``more`` members.
 
-    Not compiled: as capacities double, it is called a few times in the whole of a run. What rows
-    and matches say of where their sets start is brought up to date.
+    Not compiled: as capacities double, it is called a few times in the whole of a run. The columns
+    of rows and matches that say where their sets start are updated.
 
     Parameters
     ----------
-    members : int64 array, shape (2, capacity)
-    used : int64 array, shape (1,)
-        How much of the pool is taken; written in place.
     more : int
     plan : Plan
-    state, ints : int64 arrays
+    state : NodeState
+        Its ``ints`` and ``used`` are written in place.
     chunks : sequence of int64 arrays, each of shape (columns, matches)
-        The matches of this batch.
-
-    Returns
-    -------
-    int64 array, shape (2, capacity)
+        The matches of this batch, written in place.
     """
-    mentioned = list(_mentions(plan, state, ints, chunks))
-    starts = np.concatenate([np.empty(0, np.int64), *(a[rows] for a, _, rows in mentioned)])
-    sizes = np.concatenate([np.empty(0, np.int64), *(size[rows] for _, size, rows in mentioned)])
+    references = list(_references(plan, state, chunks))
+    starts = np.concatenate([np.empty(0, np.int64), *(a[rows] for a, _, rows in references)])
+    sizes = np.concatenate([np.empty(0, np.int64), *(size[rows] for _, size, rows in references)])
     kept, first = np.unique(starts, return_index=True)
     lengths = sizes[first]
     begin = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
     pool = np.empty((2, 2 * (total + more)), np.int64)
-    pool[:, :total] = members[:, np.repeat(kept - begin, lengths) + np.arange(total)]
-    for where, _, rows in mentioned:
+    pool[:, :total] = state.members[:, np.repeat(kept - begin, lengths) + np.arange(total)]
+    for where, _, rows in references:
         where[rows] = begin[np.searchsorted(kept, where[rows])]
-    used[0] = total
-    return pool
+    state.used[0] = total
+    return state._replace(members=pool)
 
 
-def _mentions(plan, state, ints, chunks):
+def _references(plan, state, chunks):
     """Views of all columns that say where sets start, of those of their sizes, and which rows do."""
     for node in range(plan.inner, len(plan.nodes)):
         is_root, branch = plan.nodes[node, IS_ROOT] == 1, plan.nodes[node, BRANCH]
@@ -74,10 +61,11 @@ def _mentions(plan, state, ints, chunks):
                 for chunk in chunks:
                     yield chunk[column], chunk[column + 1], slice(None)
                 continue
-            capacity = state[node, CAPACITY]
-            begin = state[node, INT_OFFSET] + column * capacity
-            rows = slice(begin + state[node, START], begin + state[node, END])
-            yield ints[rows], ints[rows.start + capacity : rows.stop + capacity], slice(None)
+            capacity = state.rows[node, CAPACITY]
+            begin = state.rows[node, INT_OFFSET] + column * capacity
+            first, last = begin + state.rows[node, START], begin + state.rows[node, END]
+            sizes = state.ints[first + capacity : last + capacity]
+            yield state.ints[first:last], sizes, slice(None)
             for own, target, *_ in plan.rules[_rules(plan, node, OUTPUT)]:
                 for chunk in chunks if own == column else ():
                     mine = slice(None) if branch < 0 else np.flatnonzero(chunk[0] == branch)

@@ -21,58 +21,81 @@ from cepbench.kernels.joins.tables import (
 
 
 @njit_in_place
-def append(found, node, side, outer, exact, begin, chosen, plan, state, ints, floats):
-    """Write ``found`` rows after the last one of ``node``: a row ``outer`` with inner rows.
+def append(found, node, side, outer, exact, begin, chosen, plan, state):
+    """Write rows after the last one of a node: each of an outer row and one inner row.
 
-    ``side`` is the side of the outer row, 0 for the left child of ``node``, 1 for the right one.
-    The inner rows are those in ``chosen``, or if they are ``exact`` those from ``begin`` on.
+    Parameters
+    ----------
+    found : int
+        How many rows.
+    node, side, outer : int
+        The node, the side of the outer row (0 for the left child, 1 for the right one), and its
+        number.
+    exact : bool
+        Whether the inner rows are those from ``begin`` on, else those in ``chosen``.
+    begin : int
+    chosen : int64 array, shape (BLOCK,)
+    plan, state : Plan, NodeState
     """
     nodes, spans = plan.nodes, plan.spans
     x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    x_capacity, y_capacity = state[x, CAPACITY], state[y, CAPACITY]
-    x_ints, y_ints = state[x, INT_OFFSET] + outer, state[y, INT_OFFSET]
-    capacity = state[node, CAPACITY]
-    base = state[node, INT_OFFSET] + state[node, END]
+    x_capacity, y_capacity = state.rows[x, CAPACITY], state.rows[y, CAPACITY]
+    x_ints, y_ints = state.rows[x, INT_OFFSET] + outer, state.rows[y, INT_OFFSET]
+    capacity = state.rows[node, CAPACITY]
+    base = state.rows[node, INT_OFFSET] + state.rows[node, END]
 
-    earliest = ints[x_ints + nodes[x, EARLIEST] * x_capacity]
+    earliest = state.ints[x_ints + nodes[x, EARLIEST] * x_capacity]
     target = base + nodes[node, EARLIEST] * capacity
-    column = ints[target : target + found]
-    _gather(ints, y_ints + nodes[y, EARLIEST] * y_capacity, exact, begin, chosen, column)
+    column = state.ints[target : target + found]
+    _gather(state.ints, y_ints + nodes[y, EARLIEST] * y_capacity, exact, begin, chosen, column)
     for row in range(found):
         column[row] = min(earliest, column[row])
-    latest = ints[x_ints + nodes[x, LATEST] * x_capacity]
+    latest = state.ints[x_ints + nodes[x, LATEST] * x_capacity]
     target = base + nodes[node, LATEST] * capacity
-    column = ints[target : target + found]
-    _gather(ints, y_ints + nodes[y, LATEST] * y_capacity, exact, begin, chosen, column)
+    column = state.ints[target : target + found]
+    _gather(state.ints, y_ints + nodes[y, LATEST] * y_capacity, exact, begin, chosen, column)
     for row in range(found):
         column[row] = max(latest, column[row])
 
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
         target = base + plan.rules[rule, 2] * capacity
-        column = ints[target : target + found]
-        copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, ints, column)
-    base = state[node, FLOAT_OFFSET] + state[node, END]
+        column = state.ints[target : target + found]
+        copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
+    base = state.rows[node, FLOAT_OFFSET] + state.rows[node, END]
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
         target = base + plan.rules[rule, 2] * capacity
-        values = floats[target : target + found]
+        values = state.floats[target : target + found]
         if plan.rules[rule, 0] == side:
-            values[:] = floats[state[x, FLOAT_OFFSET] + plan.rules[rule, 1] * x_capacity + outer]
+            values[:] = state.floats[
+                state.rows[x, FLOAT_OFFSET] + plan.rules[rule, 1] * x_capacity + outer
+            ]
         else:
-            source = state[y, FLOAT_OFFSET] + plan.rules[rule, 1] * y_capacity
-            _gather(floats, source, exact, begin, chosen, values)
+            source = state.rows[y, FLOAT_OFFSET] + plan.rules[rule, 1] * y_capacity
+            _gather(state.floats, source, exact, begin, chosen, values)
 
 
 @njit_in_place
-def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, ints, column):
-    """Fill ``column`` as the rule says: from the outer row, or from the inner ones."""
+def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column):
+    """Fill a column as a rule says: from the outer row, or from the inner ones.
+
+    Parameters
+    ----------
+    rule : int
+        Number of a rule of the kind ``COPY_INT``.
+    node, side, outer, exact, begin, chosen
+        As for :func:`append`.
+    plan, state : Plan, NodeState
+    column : int64 array, shape (rows,)
+        Written in place.
+    """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
         x = plan.nodes[node, LEFT + side]
-        column[:] = ints[state[x, INT_OFFSET] + copied * state[x, CAPACITY] + outer]
+        column[:] = state.ints[state.rows[x, INT_OFFSET] + copied * state.rows[x, CAPACITY] + outer]
     else:
         y = plan.nodes[node, RIGHT - side]
-        source = state[y, INT_OFFSET] + copied * state[y, CAPACITY]
-        _gather(ints, source, exact, begin, chosen, column)
+        source = state.rows[y, INT_OFFSET] + copied * state.rows[y, CAPACITY]
+        _gather(state.ints, source, exact, begin, chosen, column)
 
 
 @njit_in_place
@@ -87,13 +110,19 @@ def _gather(arena, source, exact, begin, chosen, column):
 
 
 @njit_in_place
-def spans_of_fresh(node, plan, state, ints):
-    """The sum over fresh rows of latest minus earliest timestamp."""
-    capacity, fresh = state[node, CAPACITY], state[node, END] - state[node, FRESH]
-    base = state[node, INT_OFFSET] + state[node, FRESH]
+def spans_of_fresh(node, plan, state):
+    """The sum over a node's fresh rows of latest minus earliest timestamp.
+
+    Parameters
+    ----------
+    node : int
+    plan, state : Plan, NodeState
+    """
+    capacity, fresh = state.rows[node, CAPACITY], state.rows[node, END] - state.rows[node, FRESH]
+    base = state.rows[node, INT_OFFSET] + state.rows[node, FRESH]
     first = base + plan.nodes[node, EARLIEST] * capacity
     last = base + plan.nodes[node, LATEST] * capacity
-    earliest, latest = ints[first : first + fresh], ints[last : last + fresh]
+    earliest, latest = state.ints[first : first + fresh], state.ints[last : last + fresh]
     total = 0
     for row in range(fresh):
         total += latest[row] - earliest[row]
@@ -101,32 +130,44 @@ def spans_of_fresh(node, plan, state, ints):
 
 
 @njit_in_place
-def move_row(node, source, target, plan, state, ints, floats):
-    """Write row ``source`` over row ``target``."""
+def move_row(node, source, target, plan, state):
+    """Overwrite row ``target`` of a node with row ``source``.
+
+    Parameters
+    ----------
+    node, source, target : int
+    plan, state : Plan, NodeState
+    """
     if source == target:
         return
-    capacity = state[node, CAPACITY]
+    capacity = state.rows[node, CAPACITY]
     for column in range(plan.nodes[node, INTS]):
-        base = state[node, INT_OFFSET] + column * capacity
-        ints[base + target] = ints[base + source]
+        base = state.rows[node, INT_OFFSET] + column * capacity
+        state.ints[base + target] = state.ints[base + source]
     for column in range(plan.nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
-        floats[base + target] = floats[base + source]
+        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+        state.floats[base + target] = state.floats[base + source]
 
 
 @njit_in_place
-def swap_rows(node, one, other, plan, state, ints, floats):
-    """Let two rows change places."""
+def swap_rows(node, one, other, plan, state):
+    """Swap two rows of a node.
+
+    Parameters
+    ----------
+    node, one, other : int
+    plan, state : Plan, NodeState
+    """
     if one == other:
         return
-    capacity = state[node, CAPACITY]
+    capacity = state.rows[node, CAPACITY]
     for column in range(plan.nodes[node, INTS]):
-        base = state[node, INT_OFFSET] + column * capacity
-        held = ints[base + one]
-        ints[base + one] = ints[base + other]
-        ints[base + other] = held
+        base = state.rows[node, INT_OFFSET] + column * capacity
+        held = state.ints[base + one]
+        state.ints[base + one] = state.ints[base + other]
+        state.ints[base + other] = held
     for column in range(plan.nodes[node, FLOATS]):
-        base = state[node, FLOAT_OFFSET] + column * capacity
-        value = floats[base + one]
-        floats[base + one] = floats[base + other]
-        floats[base + other] = value
+        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+        value = state.floats[base + one]
+        state.floats[base + one] = state.floats[base + other]
+        state.floats[base + other] = value

@@ -72,9 +72,7 @@ _MOST_COUNTED = 62
 
 
 @njit_in_place
-def join_sets(
-    node, counting, limit, plan, state, counts, ints, floats, members, used, scratch, matches
-):
+def join_sets(node, counting, limit, plan, state, scratch, matches):
     """Join fresh rows of the left child with sets of events, and others with sets that are new.
 
     Parameters
@@ -84,13 +82,7 @@ def join_sets(
         Whether to count rows instead of storing them; only at the root.
     limit : int
         How many rows may be stored.
-    plan : Plan
-    state, counts : int64 arrays
-    ints, floats : 1-d arrays
-        The arenas.
-    members : int64 array, shape (2, capacity)
-        The pool of members, of which ``used[0]`` are taken.
-    used : int64 array, shape (1,)
+    plan, state : Plan, NodeState
     scratch : Scratch
         ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
     matches : int64 array, shape (columns of the root, capacity)
@@ -103,32 +95,31 @@ def join_sets(
     """
     rectangle = scratch.rectangle
     x, y = plan.nodes[node, LEFT], plan.nodes[node, RIGHT]
-    some_new = plan.nodes[node, RIGHT_DRIVES] == 1 and state[y, FRESH] < state[y, END]
+    some_new = plan.nodes[node, RIGHT_DRIVES] == 1 and state.rows[y, FRESH] < state.rows[y, END]
     if rectangle[TURN] < 0:
         rectangle[TURN] = 0
-        state[node, FRESH] = state[node, END]
+        state.rows[node, FRESH] = state.rows[node, END]
         if x < 0:
             rectangle[OUTER] = 0
         else:
-            rectangle[OUTER] = state[x, START] if some_new else state[x, FRESH]
-    last = 1 if x < 0 else state[x, END]
-    inner_range(rectangle, state[y, START], state[y, END])
+            rectangle[OUTER] = state.rows[x, START] if some_new else state.rows[x, FRESH]
+    last = 1 if x < 0 else state.rows[x, END]
+    inner_range(rectangle, state.rows[y, START], state.rows[y, END])
     for first in range(rectangle[OUTER], last, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, last - first)
         if x < 0:
-            scratch.starts[0], scratch.stops[0] = state[y, START], state[y, END]
+            scratch.starts[0], scratch.stops[0] = state.rows[y, START], state.rows[y, END]
         else:
-            set_bounds(node, _ZERO, first, outers, plan, state, ints, scratch.low, scratch.high)
-            find_ranges(node, _ZERO, outers, plan, state, ints, scratch)
+            set_bounds(node, _ZERO, first, outers, plan, state, scratch)
+            find_ranges(node, _ZERO, outers, plan, state, scratch)
         for row in range(outers):
             start, stop = scratch.starts[row], scratch.stops[row]
-            is_new = x >= 0 and first + row >= state[x, FRESH]
-            if start >= stop or not (is_new or stop > state[y, FRESH]):
+            is_new = x >= 0 and first + row >= state.rows[x, FRESH]
+            if start >= stop or not (is_new or stop > state.rows[y, FRESH]):
                 continue
             outcome = _sets_of_row(
-                node, first + row, row, is_new, counting, limit, plan, state, counts, ints, floats,
-                members, used, scratch, matches,
-            )  # fmt: skip
+                node, first + row, row, is_new, counting, limit, plan, state, scratch, matches
+            )
             if outcome != OK:
                 rectangle[OUTER] = first + row
                 return outcome
@@ -137,20 +128,17 @@ def join_sets(
 
 
 @njit_in_place
-def _sets_of_row(
-    node, outer, row, is_new, counting, limit, plan, state, counts, ints, floats, members, used,
-    scratch, matches,
-):  # fmt: skip
+def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch, matches):
     """All new sets of one row of the left child: either all of them, or none for want of room."""
-    capacity = members.shape[1]
+    capacity = state.members.shape[1]
     y = plan.nodes[node, RIGHT]
     start, stop = scratch.starts[row], scratch.stops[row]
-    if used[0] + stop - start > capacity:
+    if state.used[0] + stop - start > capacity:
         scratch.rectangle[FOUND] = 2 * (stop - start)
         return NO_MEMBERS
-    number = _candidates(node, outer, row, plan, state, counts, ints, floats, members, scratch)
+    number = _candidates(node, outer, row, plan, state, scratch)
     front = capacity - (stop - start)
-    if number == 0 or not (is_new or members[0, front + number - 1] >= state[y, FRESH]):
+    if number == 0 or not (is_new or state.members[0, front + number - 1] >= state.rows[y, FRESH]):
         return OK
     free = (
         plan.nodes[node, SET_LIMIT] == 0
@@ -158,21 +146,21 @@ def _sets_of_row(
         and plan.spans[node, STEP] == plan.spans[node, STEP + 1]
     )
     if free:
-        sets = _count_sets(node, outer, is_new, front, number, plan, state, ints, members)
+        sets = _count_sets(node, outer, is_new, front, number, plan, state)
         if sets < 0 or (not counting and sets > 1 << MOST_STORED):
             return TOO_LARGE
         if counting:
-            counts[node, CREATED] += sets
+            state.counts[node, CREATED] += sets
             return OK
     return _enumerate(
-        node, outer, is_new, front, number, counting, limit, plan, state, counts, ints, floats,
-        members, used, scratch, matches,
-    )  # fmt: skip
+        node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches
+    )
 
 
 @njit_in_place
-def _candidates(node, outer, row, plan, state, counts, ints, floats, members, scratch):
+def _candidates(node, outer, row, plan, state, scratch):
     """Write the leaf's rows that fit a row one by one to the end of the pool; gives their number."""
+    members = state.members
     start, stop = scratch.starts[row], scratch.stops[row]
     front = members.shape[1] - (stop - start)
     exact = plan.nodes[node, LEFT] < 0 or is_exact(node, _ZERO, plan)
@@ -184,50 +172,56 @@ def _candidates(node, outer, row, plan, state, counts, ints, floats, members, sc
                 members[0, front + number + place] = begin + place
             number += size
             continue
-        test(node, _ZERO, outer, row, begin, size, plan, state, ints, floats, scratch)
-        counts[node, COMPARED] += size
+        test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
+        state.counts[node, COMPARED] += size
         found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
             members[0, front + number + place] = scratch.chosen[place]
         number += found
-    return _not_consumed(front, number, plan.nodes[node, RIGHT], state, ints, members)
+    return _not_consumed(front, number, plan.nodes[node, RIGHT], state)
 
 
 @njit_in_place
-def _not_consumed(front, number, y, state, ints, members):
+def _not_consumed(front, number, y, state):
     """Leave out events that were consumed: their position is -1."""
     kept = 0
-    positions = state[y, INT_OFFSET] + state[y, CAPACITY]
+    positions = state.rows[y, INT_OFFSET] + state.rows[y, CAPACITY]
     for place in range(number):
-        members[0, front + kept] = members[0, front + place]
-        kept += int(ints[positions + members[0, front + place]] >= 0)
+        state.members[0, front + kept] = state.members[0, front + place]
+        kept += int(state.ints[positions + state.members[0, front + place]] >= 0)
     return kept
 
 
 @njit_in_place
-def _earliest_of(node, outer, plan, state, ints):
+def _earliest_of(node, outer, plan, state):
     """The earliest timestamp of the left child's row; of none the highest number."""
     x = plan.nodes[node, LEFT]
     if x < 0:
         return _HIGHEST
-    return ints[state[x, INT_OFFSET] + plan.nodes[x, EARLIEST] * state[x, CAPACITY] + outer]
+    return state.ints[
+        state.rows[x, INT_OFFSET] + plan.nodes[x, EARLIEST] * state.rows[x, CAPACITY] + outer
+    ]
 
 
 @njit_in_place
-def _count_sets(node, outer, is_new, front, number, plan, state, ints, members):
+def _count_sets(node, outer, is_new, front, number, plan, state):
     """How many new sets there are if only the window bounds them; -1 for more than 2^62."""
+    members = state.members
     y = plan.nodes[node, RIGHT]
-    earliest = _earliest_of(node, outer, plan, state, ints)
+    earliest = _earliest_of(node, outer, plan, state)
     total = 0
     beyond = 0  # the first candidate that is too late for the present first member
     olds = 0
-    while olds < number and members[0, front + olds] < state[y, FRESH]:
+    while olds < number and members[0, front + olds] < state.rows[y, FRESH]:
         olds += 1
     for first in range(number):
-        timestamp = ints[state[y, INT_OFFSET] + members[0, front + first]]
+        timestamp = state.ints[state.rows[y, INT_OFFSET] + members[0, front + first]]
         latest = min(earliest, timestamp) + plan.window
         beyond = max(beyond, first + 1)
-        while beyond < number and ints[state[y, INT_OFFSET] + members[0, front + beyond]] <= latest:
+        while (
+            beyond < number
+            and state.ints[state.rows[y, INT_OFFSET] + members[0, front + beyond]] <= latest
+        ):
             beyond += 1
         if beyond - first - 1 >= _MOST_COUNTED:
             return -1
@@ -241,20 +235,18 @@ def _count_sets(node, outer, is_new, front, number, plan, state, ints, members):
 
 
 @njit_in_place
-def _enumerate(
-    node, outer, is_new, front, number, counting, limit, plan, state, counts, ints, floats, members,
-    used, scratch, matches,
-):  # fmt: skip
+def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches):
+    ints, members = state.ints, state.members
     x, y = plan.nodes[node, LEFT], plan.nodes[node, RIGHT]
     is_root = node == len(plan.nodes) - 1 and not plan.stored
     first_step, last_step = plan.spans[node, STEP], plan.spans[node, STEP + 1]
-    times = state[y, INT_OFFSET]
-    positions = times + state[y, CAPACITY]
+    times = state.rows[y, INT_OFFSET]
+    positions = times + state.rows[y, CAPACITY]
     step_column = plan.nodes[node, SET_STEP]
-    steps = times + step_column * state[y, CAPACITY]
+    steps = times + step_column * state.rows[y, CAPACITY]
     most = plan.nodes[node, SET_LIMIT]
-    earliest = _earliest_of(node, outer, plan, state, ints)
-    began = used[0]
+    earliest = _earliest_of(node, outer, plan, state)
+    began = state.used[0]
     made = visited = depth = at = 0
     most_visited = 1 << (MOST_VISITED if counting else MOST_STORED)
     latest = _HIGHEST
@@ -272,26 +264,25 @@ def _enumerate(
         if timestamp > latest:
             at = number
             continue
-        tail = used[0]
+        tail = state.used[0]
         # Room for the set with this member, and for the next one beside it.
         if tail + 2 * (depth + 1) > front:
-            _take_back(node, made, counting, began, state, counts, used)
+            _take_back(node, made, counting, began, state)
             needed = members.shape[1] - front + tail - began + 2 * (depth + 1)
             scratch.rectangle[FOUND] = 2 * needed
             return NO_MEMBERS
-        members[0, tail + depth] = event + state[y, SHIFT]
+        members[0, tail + depth] = event + state.rows[y, SHIFT]
         if step_column >= 0 and depth > 0:
-            before = members[0, tail + depth - 1] - state[y, SHIFT]
+            before = members[0, tail + depth - 1] - state.rows[y, SHIFT]
             if ints[steps + event] - ints[steps + before] != 1:
                 at += 1
                 continue
         members[1, tail + depth] = ints[positions + event]
         if depth > 0 and first_step < last_step:
-            counts[node, COMPARED] += 1
+            state.counts[node, COMPARED] += 1
             if not clauses_hold(
-                first_step, last_step, _ONE, x, outer, _NONE, _NONE, tail, depth + 1, plan, state, ints,
-                floats, members, scratch,
-            ):  # fmt: skip
+                first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
+            ):
                 at += 1
                 continue
         members[1, front + depth] = at
@@ -300,47 +291,44 @@ def _enumerate(
         visited += 1
         if visited > most_visited:
             return TOO_LARGE
-        if not is_new and event < state[y, FRESH]:
+        if not is_new and event < state.rows[y, FRESH]:
             continue
         if not counting:
-            end = state[node, END]
-            if end - state[node, START] + 1 > limit:
+            end = state.rows[node, END]
+            if end - state.rows[node, START] + 1 > limit:
                 return TOO_MANY
-            if is_root:
-                has_space = end < matches.shape[1]
-            else:
-                has_space = has_room(node, 1, plan.nodes, state, ints, floats)
-            if not has_space:
-                _take_back(node, made, counting, began, state, counts, used)
+            if not (end < matches.shape[1] if is_root else has_room(node, 1, plan, state)):
+                _take_back(node, made, counting, began, state)
                 scratch.rectangle[FOUND] = 2 * made + 1
                 return NO_ROOM
-            _write(node, outer, tail, depth, plan, state, ints, floats, members, matches)
+            _write(node, outer, tail, depth, plan, state, matches)
             for place in range(depth):
                 members[0, tail + depth + place] = members[0, tail + place]
                 members[1, tail + depth + place] = members[1, tail + place]
-            used[0] = tail + depth
+            state.used[0] = tail + depth
         made += 1
-        counts[node, CREATED] += 1
+        state.counts[node, CREATED] += 1
     return OK
 
 
 @njit_in_place
-def _take_back(node, made, counting, began, state, counts, used):
-    """Forget the rows that were made for a row of the left child; it will be done again."""
-    counts[node, CREATED] -= made
-    used[0] = began
+def _take_back(node, made, counting, began, state):
+    """Remove the rows that were made for a row of the left child, which is joined again later."""
+    state.counts[node, CREATED] -= made
+    state.used[0] = began
     if not counting:
-        state[node, END] -= made
+        state.rows[node, END] -= made
 
 
 @njit_in_place
-def _write(node, outer, begin, size, plan, state, ints, floats, members, matches):
+def _write(node, outer, begin, size, plan, state, matches):
     """Append the row of a row of the left child and the set ``members[:, begin : begin + size]``."""
+    ints = state.ints
     nodes, spans = plan.nodes, plan.spans
     x, y = nodes[node, LEFT], nodes[node, RIGHT]
-    end = state[node, END]
-    state[node, END] = end + 1
-    y_row = members[0, begin] - state[y, SHIFT]
+    end = state.rows[node, END]
+    state.rows[node, END] = end + 1
+    y_row = state.members[0, begin] - state.rows[y, SHIFT]
     if node == len(nodes) - 1 and not plan.stored:
         for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
             source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
@@ -349,10 +337,12 @@ def _write(node, outer, begin, size, plan, state, ints, floats, members, matches
             matches[nodes[node, SET], end] = begin
             matches[nodes[node, SET] + 1, end] = size
         return
-    capacity = state[node, CAPACITY]
-    base = state[node, INT_OFFSET] + end
-    earliest = ints[state[y, INT_OFFSET] + y_row]
-    latest = ints[state[y, INT_OFFSET] + members[0, begin + size - 1] - state[y, SHIFT]]
+    capacity = state.rows[node, CAPACITY]
+    base = state.rows[node, INT_OFFSET] + end
+    earliest = ints[state.rows[y, INT_OFFSET] + y_row]
+    latest = ints[
+        state.rows[y, INT_OFFSET] + state.members[0, begin + size - 1] - state.rows[y, SHIFT]
+    ]
     if nodes[node, SET_EARLIEST] >= 0:
         ints[base + nodes[node, SET_EARLIEST] * capacity] = earliest
     if nodes[node, SET_LATEST] >= 0:
@@ -361,23 +351,23 @@ def _write(node, outer, begin, size, plan, state, ints, floats, members, matches
         ints[base + nodes[node, SET] * capacity] = begin
         ints[base + (nodes[node, SET] + 1) * capacity] = size
     if x >= 0:
-        x_ints = state[x, INT_OFFSET] + outer
-        earliest = min(earliest, ints[x_ints + nodes[x, EARLIEST] * state[x, CAPACITY]])
-        latest = max(latest, ints[x_ints + nodes[x, LATEST] * state[x, CAPACITY]])
+        x_ints = state.rows[x, INT_OFFSET] + outer
+        earliest = min(earliest, ints[x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]])
+        latest = max(latest, ints[x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]])
     ints[base + nodes[node, EARLIEST] * capacity] = earliest
     ints[base + nodes[node, LATEST] * capacity] = latest
     for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
         source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
         ints[base + plan.rules[rule, 2] * capacity] = ints[source]
-    base = state[node, FLOAT_OFFSET] + end
+    base = state.rows[node, FLOAT_OFFSET] + end
     for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
         source = _source(rule, x, outer, y, y_row, FLOAT_OFFSET, plan, state)
-        floats[base + plan.rules[rule, 2] * capacity] = floats[source]
+        state.floats[base + plan.rules[rule, 2] * capacity] = state.floats[source]
 
 
 @njit_in_place
 def _source(rule, x, outer, y, y_row, offset, plan, state):
     """Where in its arena the value is that a rule copies."""
     if plan.rules[rule, 0] == 0:
-        return state[x, offset] + plan.rules[rule, 1] * state[x, CAPACITY] + outer
-    return state[y, offset] + plan.rules[rule, 1] * state[y, CAPACITY] + y_row
+        return state.rows[x, offset] + plan.rules[rule, 1] * state.rows[x, CAPACITY] + outer
+    return state.rows[y, offset] + plan.rules[rule, 1] * state.rows[y, CAPACITY] + y_row

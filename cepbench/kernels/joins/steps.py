@@ -1,13 +1,12 @@
-"""Steps of time: which events are taken together, and what is counted and forgotten at the end.
+"""Steps of time: which events are taken together, and what is counted and evicted at the end.
 
 A step is made of moments. A moment begins with the first event not yet taken and is a small part of
 the window long; its time is that of its last event. Where events are rare, a step has many moments,
-so that what a step costs by itself is shared; where there are many, each moment is a step, so that
-what has expired is soon forgotten. What can still be extended is counted at every moment, however
-they were put together.
+which share its fixed cost; where they are frequent, each moment is a step, so that expired rows are
+evicted soon. What can still be extended is counted at every moment, however many a step has.
 
 Where an event may be in one match only, a step has a few events, however many share a timestamp:
-what a match uses up is gone before the next events are joined with it.
+what a match consumes is evicted before the next events are joined with it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 @njit_in_place
-def lay_out_step(pace, most, events, starts, taken, scratch):
+def lay_out_step(pace, most, batch, taken, scratch):
     """Which events a step takes: for each leaf those before ``scratch.ahead``.
 
     Parameters
@@ -49,9 +48,7 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
     pace : Pace
     most : int
         How many moments it may have.
-    events : int64 array, shape (2 or 3, m)
-        Timestamps in the first row, leaf after leaf.
-    starts : int64 array, shape (leaves + 1,)
+    batch : Batch
     taken : int64 array, shape (leaves,)
         The next event of each leaf.
     scratch : Scratch
@@ -61,13 +58,13 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
     moments : int
         How many, their times in ``scratch.moments``; 0 if no event is left.
     """
-    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
-    times = events[0]
+    ahead, due, starts = scratch.ahead, scratch.due, batch.starts
+    leaves, times = len(starts) - 1, batch.events[0]
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
         due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
     if pace.cap > 0:
-        return _lay_out_capped(pace, events, starts, scratch)
+        return _lay_out_capped(pace, batch, scratch)
     moments = more = 0
     while moments < most and more < pace.enough:
         now = NEVER
@@ -93,10 +90,10 @@ def lay_out_step(pace, most, events, starts, taken, scratch):
 
 
 @njit_in_place
-def _lay_out_capped(pace, events, starts, scratch):
+def _lay_out_capped(pace, batch, scratch):
     """As :func:`lay_out_step`: one moment of so few events, the next ones by position."""
-    ahead, due, leaves = scratch.ahead, scratch.due, len(starts) - 1
-    times, positions = events[0], events[1]
+    ahead, due, starts = scratch.ahead, scratch.due, batch.starts
+    leaves, times, positions = len(starts) - 1, batch.events[0], batch.events[1]
     now = NEVER
     for leaf in range(leaves):
         now = min(now, due[leaf])
@@ -121,32 +118,54 @@ def _lay_out_capped(pace, events, starts, scratch):
 
 
 @njit_in_place
-def take_back(reached, leaves, plan, state, counts, taken, scratch):
-    """Undo a step that has come to the inner node ``reached``."""
+def take_back(reached, leaves, plan, state, taken, scratch):
+    """Undo a step that has come to the inner node ``reached``.
+
+    Parameters
+    ----------
+    reached, leaves : int
+        That node, and the number of leaves.
+    plan, state : Plan, NodeState
+    taken : int64 array, shape (leaves,)
+        The next event of each leaf; written in place.
+    scratch : Scratch
+    """
     for leaf in range(leaves):
-        taken[leaf] -= state[leaf, END] - state[leaf, FRESH]
-        state[leaf, END] = state[leaf, FRESH]
+        taken[leaf] -= state.rows[leaf, END] - state.rows[leaf, FRESH]
+        state.rows[leaf, END] = state.rows[leaf, FRESH]
     for node in range(plan.inner, reached + 1):
-        state[node, END] = state[node, FRESH]
-    copy_counts(scratch.before, counts)
+        state.rows[node, END] = state.rows[node, FRESH]
+    copy_counts(scratch.before, state.counts)
 
 
 @njit_in_place
 def copy_counts(source, target):
-    """Write one table of counts over another."""
+    """Overwrite one table of counts with another.
+
+    Parameters
+    ----------
+    source, target : int64 arrays, shape (nodes, COUNT_COLUMNS)
+    """
     for node in range(source.shape[0]):
         for column in range(source.shape[1]):
             target[node, column] = source[node, column]
 
 
 @njit_in_place
-def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scratch):
-    """Count what is stored, then forget what no event still to come can extend."""
-    _count_live(moments - 1, leaves, plan, state, counts, peaks, ints, scratch)
+def finish_step(moments, leaves, plan, state, scratch):
+    """Count what is stored, then evict what no later event can extend.
+
+    Parameters
+    ----------
+    moments, leaves : int
+        How many moments the step has, and how many leaves the plan.
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
+    _count_live(moments - 1, leaves, plan, state, scratch)
     now = scratch.moments[moments - 1]
     events = rows = size = 0
     for node in range(len(plan.nodes)):
-        stored = state[node, END] - state[node, START]
+        stored = state.rows[node, END] - state.rows[node, START]
         width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
         if plan.nodes[node, IS_ROOT] == 1:
             # Matches that wait expire in no other way than by being given out.
@@ -155,36 +174,36 @@ def finish_step(moments, leaves, plan, state, counts, peaks, ints, floats, scrat
         size += stored * 8 * width
         if plan.nodes[node, KEPT] == 1:
             oldest = now - plan.nodes[node, RETAINED] * plan.window
-            live = expire(node, oldest, plan.nodes, state, ints, floats)
-            counts[node, PEAK] = max(counts[node, PEAK], live)
+            live = expire(node, oldest, plan, state)
+            state.counts[node, PEAK] = max(state.counts[node, PEAK], live)
             if node < leaves:
                 events += live
             else:
                 rows += live
         else:
-            state[node, START] = 0
-            state[node, END] = 0
-            state[node, FRESH] = 0
-    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows)
-    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events)
-    peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], size)
+            state.rows[node, START] = 0
+            state.rows[node, END] = 0
+            state.rows[node, FRESH] = 0
+    state.peaks[PEAK_PARTIAL_MATCHES] = max(state.peaks[PEAK_PARTIAL_MATCHES], rows)
+    state.peaks[PEAK_EVENTS] = max(state.peaks[PEAK_EVENTS], events)
+    state.peaks[PEAK_BYTES] = max(state.peaks[PEAK_BYTES], size)
 
 
 @njit_in_place
-def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
+def _count_live(moments, leaves, plan, state, scratch):
     """Count what could be extended at each of the first ``moments`` moments of the step."""
     events, rows = scratch.live[0], scratch.live[1]
     events[:moments] = 0
     rows[:moments] = 0
     for node in range(len(plan.nodes)):
-        if plan.nodes[node, KEPT] == 0 or state[node, START] == state[node, END]:
+        if plan.nodes[node, KEPT] == 0 or state.rows[node, START] == state.rows[node, END]:
             continue
-        base, capacity = state[node, INT_OFFSET], state[node, CAPACITY]
+        base, capacity = state.rows[node, INT_OFFSET], state.rows[node, CAPACITY]
         begin = base + plan.nodes[node, EARLIEST] * capacity
-        earliest = ints[begin : begin + state[node, END]]
+        earliest = state.ints[begin : begin + state.rows[node, END]]
         begin = base + plan.nodes[node, LATEST] * capacity
-        latest = ints[begin : begin + state[node, END]]
-        first, last = state[node, START], len(latest)
+        latest = state.ints[begin : begin + state.rows[node, END]]
+        first, last = state.rows[node, START], len(latest)
         if plan.nodes[node, SORTED] == 1:
             last = first
         for moment in range(moments):
@@ -202,10 +221,10 @@ def _count_live(moments, leaves, plan, state, counts, peaks, ints, scratch):
                 rows[moment] += live
             else:
                 events[moment] += live
-            counts[node, PEAK] = max(counts[node, PEAK], live)
+            state.counts[node, PEAK] = max(state.counts[node, PEAK], live)
     for moment in range(moments):
-        peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], rows[moment])
-        peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], events[moment])
+        state.peaks[PEAK_PARTIAL_MATCHES] = max(state.peaks[PEAK_PARTIAL_MATCHES], rows[moment])
+        state.peaks[PEAK_EVENTS] = max(state.peaks[PEAK_EVENTS], events[moment])
 
 
 @njit_in_place

@@ -4,9 +4,9 @@ A plan is a tree of nodes. Leaves come first, one a variable, negated ones after
 checks, which hold no rows but say how rows of one node are tested against the events of a negated
 variable; then the inner nodes, children before parents, the root last. Where branches of an OR
 consume each other's events, their trees are one plan, each with its root behind its other inner
-nodes. Every node holds rows: events at a leaf, partial matches above. Rows are stored by column in two arenas, one of int64 (timestamps,
-positions) and one of float64 (what later conditions compare); column ``c`` of a node starts at
-``offset + c * capacity``.
+nodes. Every node holds rows: events at a leaf, partial matches above. Rows are stored by column in
+two arenas, one of int64 (timestamps, positions) and one of float64 (what later conditions compare);
+column ``c`` of a node starts at ``offset + c * capacity``.
 
 A Kleene variable's set is two integer columns, where its members start in the pool of members and
 how many they are, in the order of their positions. The pool has a row for the ordinals of members,
@@ -22,7 +22,7 @@ import numpy as np
 
 
 class Plan(NamedTuple):
-    """What a kernel knows of the plan; never written by one."""
+    """A plan as kernels read it; no kernel writes into it."""
 
     nodes: np.ndarray  #: int64 (nodes, NODE_COLUMNS)
     spans: np.ndarray  #: int64 (nodes, RULE_KINDS + 1)
@@ -35,6 +35,30 @@ class Plan(NamedTuple):
     late_first: int  #: checks from here on are those of rows that have waited
     late_last: int
     consuming: bool  #: whether an event may be in one match only; roots are stored then
+
+
+class NodeState(NamedTuple):
+    """What is stored at the nodes of a plan, and what has been counted there.
+
+    Kernels write into the arrays; room for more rows or members means new arenas or a new pool.
+    """
+
+    rows: np.ndarray  #: int64 (nodes, STATE_COLUMNS), where the rows of each node lie
+    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS)
+    peaks: np.ndarray  #: int64 (PEAKS,)
+    ints: np.ndarray  #: int64 (size,), arena of all nodes' integer columns
+    floats: np.ndarray  #: float64 (size,), arena of all nodes' float columns
+    members: np.ndarray  #: int64 (2, capacity), pool of the members of sets
+    used: np.ndarray  #: int64 (1,), how much of the pool is taken
+
+
+class Batch(NamedTuple):
+    """Events that arrive together: for each leaf, in order of arrival, those that it takes."""
+
+    events: np.ndarray  #: int64 (2 or 3, m), leaf after leaf: timestamps, positions, maybe ranks
+    starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
+    values: np.ndarray  #: float64 (size,), leaf after leaf, column after column
+    value_starts: np.ndarray  #: int64 (leaves,), where each leaf's values start
 
 
 class Pace(NamedTuple):
@@ -65,7 +89,7 @@ class Scratch(NamedTuple):
     slots: np.ndarray  #: int64 (slots, SLOT_COLUMNS); see :mod:`cepbench.kernels.joins.clauses`
     values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
     clock: np.ndarray  #: int64 (2,), where the system's clock writes
-    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows stand all checks
+    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows pass all checks
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
     heads: np.ndarray  #: int64 (INDEXED,); see :mod:`cepbench.kernels.joins.equality`
     chain: np.ndarray  #: the same
@@ -113,11 +137,10 @@ WAITS_LATEST = 2  # when the window of their latest event has passed
 # Rules of a node: RULES[SPANS[node, kind] : SPANS[node, kind + 1]], four numbers each.
 COPY_INT = 0  # (side, column of the child, own column, -)
 COPY_FLOAT = 1
-BOUNDS_LEFT = 2  # (LOWER or UPPER, column of the inner row, column of the outer row, shift); the
-# outer row is a left row: inner >= outer + shift, or inner < outer + shift
-BOUNDS_RIGHT = 3  # the same where the outer row is a right row
-TESTED_LEFT = 4  # (column of the inner row, -, -, -): bounded, not sorted; outer is a left row
-TESTED_RIGHT = 5
+BOUNDS_LEFT = 2  # (LOWER or UPPER, column of the inner row, column of the outer row, shift):
+# inner >= outer + shift, or inner < outer + shift; the outer row is a left row, or with the next
+# number a right one
+TESTED_LEFT = 4  # (column of the inner row, -, -, -): bounded, not sorted; the next number as above
 DISTINCT = 6  # (left, right, -, -): integer columns that must differ
 COMPARE = 7  # (left, right, operator, -): float columns, left operator right
 PROGRAM = 8  # (opcode, argument, -, -): see kernels.filters
@@ -132,7 +155,7 @@ RULE_COLUMNS = 4
 LOWER = 0
 UPPER = 1
 
-# What changes: STATE[node, ...].
+# Where rows lie: ROWS[node, ...] of a NodeState.
 INT_OFFSET = 0
 FLOAT_OFFSET = 1
 CAPACITY = 2
@@ -147,12 +170,12 @@ STATE_COLUMNS = 9
 # What is counted: COUNTS[node, ...].
 CREATED = 0  # rows that came into being
 COMPARED = 1  # pairs of rows whose conditions were tested one by one
-PEAK = 2  # most rows that could still be extended, at any moment looked at
+PEAK = 2  # most rows that could still be extended, at any moment
 LIFETIME = 3  # sum over rows of the time for which they could be extended
 NANOSECONDS = 4  # time that went into the node, if that is measured
 COUNT_COLUMNS = 5
 
-# The most at any moment looked at, and for bytes at the end of any step: PEAKS[...].
+# The most at any moment, and for bytes at the end of any step: PEAKS[...].
 PEAK_PARTIAL_MATCHES = 0
 PEAK_EVENTS = 1
 PEAK_BYTES = 2
@@ -176,5 +199,5 @@ PROGRESS = 6
 OK = 0
 TOO_MANY = 1
 TOO_LARGE = 2  # more sets than can ever be counted
-NO_ROOM = 3  # only within the kernels: more room is made, and the run goes on
+NO_ROOM = 3  # only within the kernels: more room is made, and the run resumes
 NO_MEMBERS = 4  # the same for the pool of members

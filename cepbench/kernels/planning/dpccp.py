@@ -18,6 +18,7 @@ import numpy as np
 from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.planning.log_sums import log_add
+from cepbench.kernels.planning.terms import CostTerms
 
 _REACHED, _BARRED, _BESIDE, _GROUP, _RANK, _PLACE, _FIRST = range(7)
 
@@ -95,10 +96,7 @@ def count_pairs(adjacent: np.ndarray, sets: np.ndarray, most: int) -> int:
 @njit
 def list_sets(
     adjacent: np.ndarray,
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
+    terms: CostTerms,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """All connected sets and ln PM of each.
@@ -106,8 +104,7 @@ def list_sets(
     Parameters
     ----------
     adjacent : ndarray of int64, shape (n,)
-    log_factor, log_bound, log_selectivity, log_order_factor : ndarray of float64
-        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
+    terms : CostTerms
     count : int
         How many connected sets there are.
 
@@ -118,6 +115,7 @@ def list_sets(
         a later first member before those with an earlier one.
     sizes : ndarray of float64, shape (count,)
     """
+    log_factor, log_selectivity = terms.log_factor, terms.log_selectivity
     n = len(adjacent)
     index_of = _index_of_bits()
     frames = np.zeros((7, n + 1), dtype=np.int64)
@@ -161,8 +159,8 @@ def list_sets(
             bit = rest & -rest
             rest ^= bit
             members += 1
-            least = min(least, log_bound[index_of[bit % _PRIME]])
-        sizes[place] += least + log_order_factor[members]
+            least = min(least, terms.log_bound[index_of[bit % _PRIME]])
+        sizes[place] += least + terms.log_order_factor[members]
     return sets, sizes
 
 
@@ -171,8 +169,7 @@ def cheapest_connected_tree(
     adjacent: np.ndarray,
     sets: np.ndarray,
     sizes: np.ndarray,
-    log_alpha: float,
-    last: int,
+    terms: CostTerms,
     most_pairs: int,
     deadline: int,
 ) -> tuple[np.ndarray, bool, int]:
@@ -183,11 +180,7 @@ def cheapest_connected_tree(
     adjacent : ndarray of int64, shape (n,)
     sets, sizes : ndarray, shape (m,)
         As :func:`list_sets` makes them.
-    log_alpha : float
-        ln of what the size of each sibling on the path up from leaf ``last`` is multiplied by, on
-        top of its own cost.
-    last : int
-        Negative for none, and then ``log_alpha`` is not read.
+    terms : CostTerms
     most_pairs, deadline : int
         The search ends after so many pairs, or when the clock shows this.
 
@@ -206,7 +199,8 @@ def cheapest_connected_tree(
     slots, spread, shift = _slots(sets, n)
     frames = np.zeros((7, n + 1), dtype=np.int64)
     clock = np.empty(2, dtype=np.int64)
-    costs, weight, plain = _scaled(sizes, log_alpha, last)
+    last = terms.last
+    costs, weight, plain = _scaled(sizes, terms.log_weight, last)
     # best[S]: first the least cost of two halves of S, then, once S is at its turn, that of a tree
     # over S. half[S]: the cost of S as one of two halves of a set that holds `last`.
     best = np.empty(count)

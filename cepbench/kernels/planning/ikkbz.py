@@ -23,7 +23,7 @@ def cheapest_order_of_tree(
     Parameters
     ----------
     log_factor : ndarray of float64, shape (n,)
-        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
+        As in :class:`~cepbench.kernels.planning.terms.CostTerms`.
     log_selectivity : ndarray of float64, shape (n, n)
         Symmetric, read at the edges only.
     edges : ndarray of int64, shape (n − 1, 2)

@@ -7,6 +7,7 @@ import numpy as np
 from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.log_sums import log_add
+from cepbench.kernels.planning.terms import CostTerms
 
 #: The clock is looked at after so many sets.
 _SETS_PER_LOOK = 1 << 12
@@ -17,12 +18,7 @@ def cheapest_block(
     taken: np.ndarray,
     left: np.ndarray,
     length: int,
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-    log_delay: np.ndarray,
-    last: int,
+    terms: CostTerms,
     deadline: int,
 ) -> np.ndarray:
     """The ``length`` variables that follow most cheaply upon those that are taken, in order.
@@ -37,8 +33,7 @@ def cheapest_block(
         The first variables of the order, and the others in rising order.
     length : int
         At least 1, at most the number of those that are left.
-    log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
-        As for :func:`cepbench.kernels.planning.order_moves.state_of`.
+    terms : CostTerms
     deadline : int
         When the clock shows this, the search ends.
 
@@ -48,6 +43,8 @@ def cheapest_block(
         Empty if the search was ended. Of equally good ones the earlier written, and those in the
         written order.
     """
+    log_bound, log_selectivity = terms.log_bound, terms.log_selectivity
+    last = terms.last
     m = len(left)
     choose = np.zeros((m + 1, length + 2), dtype=np.int64)
     choose[:, 0] = 1
@@ -57,7 +54,7 @@ def cheapest_block(
     begin = np.zeros(length + 2, dtype=np.int64)
     for size in range(length + 1):
         begin[size + 1] = begin[size] + choose[m, size]
-    growth = log_factor.copy()
+    growth = terms.log_factor.copy()
     product = 0.0
     least_taken = np.inf
     is_late = False
@@ -103,14 +100,16 @@ def cheapest_block(
                 cost = costs[rest]
                 v = left[members[q]]
                 if last >= 0 and has_last and (is_late or v != last):
-                    cost = log_add(cost, log_delay[v])
+                    cost = log_add(cost, terms.log_delay[v])
                 # `<` puts the latest written of equally good variables last.
                 if cost < before:
                     before = cost
                     final[at] = members[q]
             if size == 1:
                 final[at] = members[0]
-            costs[at] = log_add(products[at] + least + log_order_factor[len(taken) + size], before)
+            costs[at] = log_add(
+                products[at] + least + terms.log_order_factor[len(taken) + size], before
+            )
             _advance(members, size)
     return _collect(costs, final, choose, begin, left, length)
 

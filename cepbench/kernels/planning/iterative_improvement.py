@@ -9,6 +9,7 @@ import numpy as np
 from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.order_moves import first_taken, make_move, state_of
+from cepbench.kernels.planning.terms import CostTerms
 
 #: The clock is looked at after so many moves.
 _MOVES_PER_LOOK = 1000
@@ -18,12 +19,7 @@ _MOVES_PER_LOOK = 1000
 def descend(
     order: np.ndarray,
     moves: np.ndarray,
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-    log_delay: np.ndarray,
-    last: int,
+    terms: CostTerms,
     most_moves: int,
     deadline: int,
 ) -> tuple[int, bool]:
@@ -38,8 +34,7 @@ def descend(
     order : ndarray of int64, shape (n,)
     moves : ndarray of int64, shape (m, 3)
         As :func:`cepbench.kernels.planning.order_moves.make_move` reads them.
-    log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
-        As for :func:`cepbench.kernels.planning.order_moves.state_of`.
+    terms : CostTerms
     most_moves, deadline : int
         The descent ends after so many moves were tried, or when the clock shows this.
 
@@ -50,9 +45,7 @@ def descend(
     bool
         Whether no move lowers the cost any more.
     """
-    state = state_of(
-        order, log_factor, log_bound, log_selectivity, log_order_factor, log_delay, last
-    )
+    state = state_of(order, terms)
     # A descent allows nothing.
     allowances = np.zeros(len(moves))
     clock = np.empty(2, dtype=np.int64)

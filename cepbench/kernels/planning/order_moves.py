@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.planning.terms import CostTerms
 
 #: A move counts as a gain if it lowers the prefixes that it changes by more than this part of
 #: their sum: far above rounding, so that a descent cannot run in a circle.
@@ -54,7 +55,7 @@ class OrderState(NamedTuple):
         ``adjacent[begin[v] : begin[v + 1]]`` are the variables that v has conditions with.
     log_bound, log_order_factor, log_delay : ndarray of float64
     last : int
-        As :func:`state_of` got them.
+        Of the :class:`~cepbench.kernels.planning.terms.CostTerms`.
     delays : float
         Sum of all delays, as a part of the whole pattern's size; 0 if none count.
     is_bounded : bool
@@ -86,30 +87,17 @@ class OrderState(NamedTuple):
 
 
 @njit
-def state_of(
-    order: np.ndarray,
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-    log_delay: np.ndarray,
-    last: int,
-) -> OrderState:
+def state_of(order: np.ndarray, terms: CostTerms) -> OrderState:
     """The state of an order, which is changed in place by whoever changes the state.
 
     Parameters
     ----------
     order : ndarray of int64, shape (n,)
-    log_factor, log_bound : ndarray of float64, shape (n,)
-        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
-    log_selectivity : ndarray of float64, shape (n, n)
-        The diagonal is not read.
-    log_order_factor : ndarray of float64, shape (n + 1,)
-    log_delay : ndarray of float64, shape (n,)
-        What each variable costs on top if it comes after ``last``.
-    last : int
-        Index of a variable; negative for none, and then ``log_delay`` is not read.
+    terms : CostTerms
     """
+    log_factor, log_bound = terms.log_factor, terms.log_bound
+    log_selectivity, log_delay = terms.log_selectivity, terms.log_delay
+    log_order_factor, last = terms.log_order_factor, terms.last
     n = len(order)
     conditions = log_selectivity.copy()
     whole = log_order_factor[n] + log_bound.min()

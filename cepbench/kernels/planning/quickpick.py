@@ -8,6 +8,7 @@ from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.adjacency import adjacency
 from cepbench.kernels.planning.log_sums import log_add
+from cepbench.kernels.planning.terms import CostTerms
 
 #: The clock is looked at after so many trees.
 _TREES_PER_LOOK = 64
@@ -16,12 +17,7 @@ _TREES_PER_LOOK = 64
 @njit
 def best_random_tree(
     edges: np.ndarray,
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-    log_alpha: float,
-    last: int,
+    terms: CostTerms,
     rng: np.random.Generator,
     most_trees: int,
     deadline: int,
@@ -37,16 +33,8 @@ def best_random_tree(
     ----------
     edges : ndarray of int64, shape (m, 2)
         The pairs of variables whose selectivity is not 1, in any order; their order changes.
-    log_factor, log_bound : ndarray of float64, shape (n,)
-        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
-    log_selectivity : ndarray of float64, shape (n, n)
-        Read for the edges alone.
-    log_order_factor : ndarray of float64, shape (n + 1,)
-    log_alpha : float
-        ln of what the size of each sibling on the path up from leaf ``last`` is multiplied by, on
-        top of its own cost.
-    last : int
-        Negative for none, and then ``log_alpha`` is not read.
+    terms : CostTerms
+        Its selectivities are read for the edges alone.
     rng : numpy.random.Generator
     most_trees, deadline : int
         The search ends after so many trees, or when the clock shows this, after one in any case.
@@ -59,6 +47,9 @@ def best_random_tree(
     trees : int
         How many were begun.
     """
+    log_factor, log_bound = terms.log_factor, terms.log_bound
+    log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
+    last = terms.last
     n = len(log_factor)
     leaves = -np.inf
     for v in range(n):
@@ -125,7 +116,7 @@ def best_random_tree(
             if last >= 0 and holder in (a, b):
                 other = b if holder == a else a
                 waiting = products[other] + least[other] + log_order_factor[members[other]]
-                cost = log_add(log_alpha + waiting, cost)
+                cost = log_add(terms.log_weight + waiting, cost)
                 holder = a
             between = 0.0
             v = b

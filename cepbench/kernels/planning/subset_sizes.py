@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.planning.terms import CostTerms
 
-def log_subset_sizes(
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-) -> np.ndarray:
+
+def log_subset_sizes(terms: CostTerms) -> np.ndarray:
     """ln PM(S) for all 2^n sets S of variables, in O(2^n).
 
     Parameters
     ----------
-    log_factor : ndarray of float64, shape (n,)
-        What a variable multiplies every set by.
-    log_bound : ndarray of float64, shape (n,)
-        The least of those of its members multiplies a set too. All zeros for none.
-    log_selectivity : ndarray of float64, shape (n, n)
-        The diagonal is not read.
-    log_order_factor : ndarray of float64, shape (n + 1,)
+    terms : CostTerms
 
     Returns
     -------
@@ -30,6 +21,8 @@ def log_subset_sizes(
     """
     # Every step doubles an array: the sets with variable i are those without it and i. These are
     # few calls on long arrays, which NumPy does faster than compiled loops would.
+    log_factor, log_bound = terms.log_factor, terms.log_bound
+    log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
     n = len(log_factor)
     sizes = np.zeros(1 << n)
     # added[R]: what variable i brings to a set R of variables before it.

@@ -8,37 +8,25 @@ import numpy as np
 
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.log_sums import log_add
+from cepbench.kernels.planning.terms import CostTerms
 
 
 @njit
-def cheapest_cuts(
-    log_factor: np.ndarray,
-    log_bound: np.ndarray,
-    log_selectivity: np.ndarray,
-    log_order_factor: np.ndarray,
-    log_alpha: float,
-    last: int,
-) -> np.ndarray:
+def cheapest_cuts(terms: CostTerms) -> np.ndarray:
     """Where the tree of least Cost_tree over leaves 0 … n−1 cuts each interval, in O(n³).
 
     Parameters
     ----------
-    log_factor, log_bound : ndarray of float64, shape (n,)
-        As in :func:`cepbench.kernels.planning.subset_sizes.log_subset_sizes`.
-    log_selectivity : ndarray of float64, shape (n, n)
-        The diagonal is not read.
-    log_order_factor : ndarray of float64, shape (n + 1,)
-    log_alpha : float
-        ln of what the size of each sibling on the path up from leaf ``last`` is multiplied by, on
-        top of its own cost.
-    last : int
-        Negative for none, and then ``log_alpha`` is not read.
+    terms : CostTerms
 
     Returns
     -------
     ndarray of int64, shape (n, n)
         ``cuts[i, j]`` for i < j is the first leaf of the right half of the interval i … j.
     """
+    log_factor, log_bound = terms.log_factor, terms.log_bound
+    log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
+    last = terms.last
     n = len(log_factor)
     sizes = np.empty((n, n))
     for j in range(n):
@@ -69,7 +57,7 @@ def cheapest_cuts(
                 cuts[i, j] = cut
             if last >= 0:
                 alone = best[i, j]
-                half[i, j] = alone if with_last else log_add(alone, log_alpha + sizes[i, j])
+                half[i, j] = alone if with_last else log_add(alone, terms.log_weight + sizes[i, j])
                 half[j, i] = half[i, j]
     return cuts
 

@@ -111,7 +111,7 @@ def time_every_plan(
         indices = indices_of(each, names)
         row: dict[str, Any] = {"plan_kind": each.kind, "plan": each.text}
         for column, (reading, model) in COSTS.items():
-            cost = COST_MODELS[f"{each.kind}-{model}"].log_cost(problems[reading], indices)
+            cost = COST_MODELS[model].log_cost(problems[reading], each.kind, indices)
             row[column] = math.exp(cost)
         for column, reading in (("chosen_by", "adjacent"), ("chosen_by_exact", "exact")):
             its = [name for name, shape in choices[reading].items() if shape == _shape(each)]

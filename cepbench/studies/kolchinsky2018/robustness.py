@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
@@ -317,7 +318,7 @@ def _attempt(
     except Exception as error:  # a broken generator is a row; the others go on
         return _Attempt(ERROR, f"{type(error).__name__}: {error}")
     indices = indices_of(plan, right.names)
-    log_cost = (right.log_order_cost if plan.kind == "order" else right.log_tree_cost)(indices)
+    log_cost = Throughput().log_cost(right, plan.kind, indices)
     return _Attempt(OK, None, indices, plan.text, log_cost)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError
 from cepbench.studies.kolchinsky2018.distances import (
     distance_summary,
@@ -79,7 +79,7 @@ def test_the_predicates_of_acyclic_conjunctions_form_a_tree() -> None:
             for name in second:
                 groups[name] = first
         assert len(next(iter(groups.values()))) == n
-        problem = PlanningProblem.from_pattern(pattern, case.statistics)
+        problem = CostedProblem.from_pattern(pattern, case.statistics)
         assert np.count_nonzero(np.triu(problem.log_selectivity, 1)) == n - 1
 
 
@@ -97,7 +97,7 @@ def test_distances_are_from_the_best_of_all_plans(shape: str) -> None:
     cases = cases_of(shape, 3, 5, patterns=3)
     costs = with_distances(plan_costs(cases, GENERATORS))
     for case in cases:
-        problem = PlanningProblem.from_pattern(case.spec.pattern, case.statistics)
+        problem = CostedProblem.from_pattern(case.spec.pattern, case.statistics)
         n = problem.n
         least = {
             "order": min(map(problem.order_cost, all_orders(n))),

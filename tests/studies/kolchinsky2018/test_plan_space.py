@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
@@ -64,7 +64,7 @@ def test_every_plan_is_run_and_costed(stream: EventStream) -> None:
     statistics = measure_statistics(BACKWARDS, stream)
     by_plan = table.set_index("plan")
     for reading in ("adjacent", "exact"):
-        problem = PlanningProblem.from_pattern(BACKWARDS, statistics, reading)
+        problem = CostedProblem.from_pattern(BACKWARDS, statistics, reading)
         assert by_plan[reading]["c, a, b"] == pytest.approx(problem.order_cost([2, 0, 1]))
         assert by_plan[reading]["((a, c), b)"] == pytest.approx(problem.tree_cost(((0, 2), 1)))
     chosen = [name for cell in table["chosen_by"] for name in cell.split(", ") if name]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.costs.problem import PlanningProblem
+from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
 from cepbench.statistics.measure import measure_statistics
@@ -124,7 +124,7 @@ def test_regrets_are_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert efreq.loc[50.0, "log_cost"] == pytest.approx(math.log(misled + whole))
     trivial = table[table["generator"] == "TRIVIAL"]
     assert trivial["regret"].tolist() == [1.0, 1.0]
-    problem = PlanningProblem.from_pattern(SPEC.pattern, STATISTICS)
+    problem = CostedProblem.from_pattern(SPEC.pattern, STATISTICS)
     least = min(map(problem.order_cost, all_orders(4)))
     np.testing.assert_allclose(
         efreq["distance"], [(right + whole) / least, (misled + whole) / least]
@@ -138,7 +138,7 @@ def test_factor_one_has_no_regret_and_no_generator_beats_the_optimum() -> None:
     made = table[table["status"] == OK]
     assert (made[made["factor"] == 1]["regret"] == 1).all()
     assert (made["distance"] >= 1 - 1e-9).all()
-    problem = PlanningProblem.from_pattern(SPEC.pattern, STATISTICS)
+    problem = CostedProblem.from_pattern(SPEC.pattern, STATISTICS)
     best = {
         "DP-LD": min(map(problem.order_cost, all_orders(4))),
         "DP-B": min(map(problem.tree_cost, all_trees([0, 1, 2, 3]))),

@@ -1,0 +1,121 @@
+"""The costs of [kolchinsky2018]_: expected partial matches, and α times the expected latency."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cepbench.arguments import number
+from cepbench.costs.latency import Latency, log_waiting
+from cepbench.costs.model import CostModel
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import StatisticsError
+from cepbench.kernels.planning.terms import CostTerms
+from cepbench.plans.tree import Tree
+
+
+@dataclass(frozen=True)
+class Throughput(CostModel):
+    """Costtrpt + α·Costlat: the partial matches of all nodes, and those that latency waits for.
+
+    Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. Cost_ord adds up the partial matches
+    of all prefixes, Cost_tree those of all nodes, leaves and root among them.
+
+    Differs from the paper: where events are used up it multiplies each prefix by W once more, which
+    changes no comparison; and filters are part of a leaf, as the evaluators apply them on arrival
+    and as Cost_ord has it, while the paper names no place for them in Cost_tree.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of latency, at least 0.
+
+    Raises
+    ------
+    StatisticsError
+        If ``alpha`` is no such number.
+    """
+
+    alpha: float = 0.0
+    name = "throughput"
+    form = "sets"
+    source = "[kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2"
+
+    def __post_init__(self) -> None:
+        alpha = number(self.alpha, "alpha", StatisticsError, least=0.0)
+        object.__setattr__(self, "alpha", alpha)
+
+    @property
+    def log_alpha(self) -> float:
+        """ln α; minus infinity for 0."""
+        return math.log(self.alpha) if self.alpha else -math.inf
+
+    def check(self, problem: PlanningProblem) -> None:
+        """See that it is known which event comes last, if latency has a weight."""
+        if self.alpha:
+            Latency().check(problem)
+
+    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
+        """ln of a plan's cost, latency included."""
+        cost = float(np.logaddexp.reduce(problem.log_node_sizes(kind, plan)))
+        if not self.alpha:
+            return cost
+        latency = Latency().log_cost(problem, kind, plan)
+        return float(np.logaddexp(cost, self.log_alpha + latency))
+
+    def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
+        """Each variable's events that pass its filter."""
+        return problem.log_filtered + problem.log_order_factor[1]
+
+    def log_joins(
+        self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """The partial matches of both sides together, and what the join makes latency wait for."""
+        sizes = problem.log_sizes(left | right)
+        if not self.alpha:
+            return sizes
+        waiting = Latency().log_joins(problem, kind, left, right)
+        return np.logaddexp(sizes, self.log_alpha + waiting)
+
+    def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
+        """ln of what each node costs; latency counts at the nodes that wait."""
+        costs = problem.log_node_sizes("tree", tree)
+        if kind == "order":
+            # Cost_ord has no place for the events that are taken up after the first.
+            costs[1::2] = -np.inf
+        if not self.alpha:
+            return costs
+        return np.logaddexp(costs, self.log_alpha + log_waiting(problem, kind, tree))
+
+    def terms(self, problem: PlanningProblem) -> CostTerms:
+        """The cost as the compiled searches read it."""
+        return CostTerms(
+            problem.log_factor,
+            problem.log_bound,
+            problem.log_selectivity,
+            problem.log_order_factor,
+            problem.log_cardinality + self.log_alpha,
+            self.log_alpha,
+            problem.last if self.alpha and problem.last is not None else -1,
+        )
+
+    def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
+        """What a plan costs, with its latency where that has a weight."""
+        sizes = problem.log_node_sizes(kind, plan)
+        notes: dict[str, Any] = {
+            "log_cost": float(np.logaddexp.reduce(sizes)),
+            "cost_model": f"{kind}-{self.name}",
+            "estimates": tuple(sizes.tolist()),
+            "alpha": self.alpha,
+        }
+        if problem.consuming:
+            notes["cost_model"] += f", {problem.strategy}"
+        if self.alpha:
+            latency = Latency().log_cost(problem, kind, plan)
+            notes["log_latency"] = latency
+            notes["log_cost"] = float(np.logaddexp(notes["log_cost"], self.log_alpha + latency))
+            notes["cost_model"] += f" + {self.alpha:g} {kind}-latency"
+        return notes

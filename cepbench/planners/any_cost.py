@@ -1,0 +1,253 @@
+"""The searches for costs that the compiled loops do not know: join by join, or of whole plans.
+
+A cost of the form ``joins`` is asked for joins of bit masks, many at once; one of the form
+``plans`` is asked for one plan after the other. See :mod:`cepbench.costs.model`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepbench.costs.costed import CostedProblem
+from cepbench.errors import PlanningRefusedError
+from cepbench.planners.budget import Budget, Found
+from cepbench.planners.predicate_graph import adjacency
+from cepbench.plans.tree import Tree
+
+#: So many variables take a few seconds: n·2^n and 3^n/2 joins are asked for.
+MOST_OF_ORDERS = 16
+MOST_OF_TREES = 14
+
+#: An order counts as better if it costs less by more than this part.
+_LEAST_GAIN = 1e-9
+
+
+def extended(problem: CostedProblem, prefix: Sequence[int]) -> list[int]:
+    """Bring the first variables of an order to a whole one, by the cheapest next join."""
+    problem.cost.refuse_beyond_masks(problem)
+    order = list(prefix) or [int(np.argmin(problem.cost.log_leaves(problem, "order")))]
+    while len(order) < problem.n:
+        left = np.array([v for v in range(problem.n) if v not in order], dtype=np.int64)
+        taken = np.full(len(left), sum(1 << v for v in order), dtype=np.int64)
+        costs = problem.cost.log_joins(problem, "order", taken, 1 << left)
+        order.append(int(left[np.argmin(costs)]))
+    return order
+
+
+def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
+    """The order of least cost; of equally good ones that which keeps late written variables last.
+
+    Raises
+    ------
+    PlanningRefusedError
+        If there are more than :data:`MOST_OF_ORDERS` variables.
+    """
+    n = problem.n
+    _refuse_beyond(MOST_OF_ORDERS, "DP-LD", problem)
+    deadline = budget.deadline()
+    if budget.most_steps < (1 << n) - 1:
+        return Found(extended(problem, []), complete=False)
+    best = np.full(1 << n, np.inf)
+    final = np.zeros(1 << n, dtype=np.int64)
+    best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "order")
+    final[1 << np.arange(n)] = np.arange(n)
+    sets = np.arange(1 << n, dtype=np.int64)
+    for size in range(2, n + 1):
+        if time.monotonic_ns() >= deadline:
+            return Found(extended(problem, []), complete=False)
+        layer = sets[np.bitwise_count(sets) == size]
+        for v in range(n):
+            whole = layer[(layer >> v & 1).astype(bool)]
+            before = whole ^ (1 << v)
+            joins = problem.cost.log_joins(problem, "order", before, np.full_like(whole, 1 << v))
+            costs = np.logaddexp(best[before], joins)
+            better = costs <= best[whole]
+            best[whole[better]] = costs[better]
+            final[whole[better]] = v
+    order: list[int] = []
+    rest = (1 << n) - 1
+    while rest:
+        order.append(int(final[rest]))
+        rest ^= 1 << order[-1]
+    return Found(order[::-1], steps=(1 << n) - 1)
+
+
+def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
+    """The tree of least cost, by all splits of all sets; ties as in DP-B.
+
+    Raises
+    ------
+    PlanningRefusedError
+        If there are more than :data:`MOST_OF_TREES` variables.
+    """
+    n = problem.n
+    _refuse_beyond(MOST_OF_TREES, "DP-B", problem)
+    deadline = budget.deadline()
+    best = np.empty(1 << n)
+    best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "tree")
+    left_of = np.zeros(1 << n, dtype=np.int64)
+    steps = 0
+    for whole in range(3, 1 << n):
+        first = whole & -whole
+        if whole == first:
+            continue
+        if steps >= budget.most_steps or time.monotonic_ns() >= deadline:
+            order = extended(problem, [])
+            cuts = cheapest_cuts(problem, np.array(order))
+            return Found(tree_of_cuts(cuts, order), complete=False, steps=steps)
+        # All splits with the first variable on the left, as binary numbers in rising order.
+        left = np.array([first], dtype=np.int64)
+        for bit in range(n):
+            if (whole ^ first) >> bit & 1:
+                left = np.concatenate([left, left | (1 << bit)])
+        left = left[:-1]
+        right = whole ^ left
+        joins = problem.cost.log_joins(problem, "tree", left, right)
+        costs = np.logaddexp(np.logaddexp(best[left], best[right]), joins)
+        chosen = int(np.argmin(costs))
+        best[whole] = costs[chosen]
+        left_of[whole] = left[chosen]
+        steps += len(left)
+
+    def build(members: int) -> Tree[int]:
+        if not members & (members - 1):
+            return members.bit_length() - 1
+        half = int(left_of[members])
+        return (build(half), build(members ^ half))
+
+    return Found(build((1 << n) - 1), steps=steps)
+
+
+def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
+    """Where the cheapest tree over leaves in an order cuts each interval of them.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, n)
+        As of :func:`cepbench.kernels.planning.zstream.cheapest_cuts`; of equally good cuts the
+        leftmost.
+    """
+    problem.cost.refuse_beyond_masks(problem)
+    n = problem.n
+    # What stands before each place, as a bit mask; intervals are differences.
+    before = np.concatenate([[0], np.cumsum(1 << order.astype(np.int64))])
+    best = np.empty((n, n))
+    best[np.arange(n), np.arange(n)] = problem.cost.log_leaves(problem, "tree")[order]
+    cuts = np.zeros((n, n), dtype=np.int64)
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cut = np.arange(i + 1, j + 1)
+            left, right = before[cut] - before[i], before[j + 1] - before[cut]
+            joins = problem.cost.log_joins(problem, "tree", left, right)
+            costs = np.logaddexp(np.logaddexp(best[i, cut - 1], best[cut, j]), joins)
+            chosen = int(np.argmin(costs))
+            best[i, j] = costs[chosen]
+            cuts[i, j] = cut[chosen]
+    return cuts
+
+
+def tree_of_cuts(cuts: np.ndarray, order: Sequence[int]) -> Tree[int]:
+    """The tree over leaves in an order that has these cuts."""
+
+    def build(first: int, last: int) -> Tree[int]:
+        if first == last:
+            return int(order[first])
+        cut = int(cuts[first, last])
+        return (build(first, cut - 1), build(cut, last))
+
+    return build(0, len(order) - 1)
+
+
+def descend(
+    problem: CostedProblem, order: np.ndarray, moves: np.ndarray, most_moves: int, deadline: int
+) -> tuple[int, bool]:
+    """Improve an order in place until none of the moves lowers its cost.
+
+    Parameters and results as of :func:`cepbench.kernels.planning.iterative_improvement.descend`.
+    """
+    cost = problem.log_order_cost(order.tolist())
+    tried = met = at = 0
+    while met < len(moves):
+        if tried >= most_moves or time.monotonic_ns() >= deadline:
+            return tried, False
+        other = _moved(order, moves[at])
+        other_cost = problem.log_order_cost(other.tolist())
+        tried += 1
+        met += 1
+        if other_cost < cost - _LEAST_GAIN:
+            order[:], cost, met = other, other_cost, 0
+        at = (at + 1) % len(moves)
+    return tried, True
+
+
+def anneal(
+    problem: CostedProblem,
+    order: np.ndarray,
+    moves: np.ndarray,
+    log_allowances: np.ndarray,
+    best: np.ndarray,
+    log_best: float,
+) -> float:
+    """Try moves one after the other, and take each that adds no more than it is allowed to.
+
+    Parameters and result as of :func:`cepbench.kernels.planning.simulated_annealing.anneal`, with
+    an order, changed in place, instead of its state.
+    """
+    cost = problem.log_order_cost(order.tolist())
+    for move, allowance in zip(moves, log_allowances, strict=True):
+        other = _moved(order, move)
+        other_cost = problem.log_order_cost(other.tolist())
+        if other_cost <= np.logaddexp(cost, cost + allowance):
+            order[:], cost = other, other_cost
+            if cost < log_best:
+                log_best = cost
+                best[:] = order
+    return log_best
+
+
+def best_random_tree(
+    problem: CostedProblem, rng: np.random.Generator, most_trees: int, budget: Budget
+) -> Found:
+    """The cheapest of random trees, each made by taking conditions in random order."""
+    deadline = budget.deadline()
+    edges = np.argwhere(np.triu(adjacency(problem)))
+    every = np.argwhere(np.triu(np.ones((problem.n, problem.n), dtype=bool), 1))
+    best: Tree[int] = 0
+    least = np.inf
+    made = 0
+    while made < min(most_trees, budget.most_steps) and (
+        not made or time.monotonic_ns() < deadline
+    ):
+        trees: dict[int, Tree[int]] = {v: v for v in range(problem.n)}
+        name = list(range(problem.n))
+        for a, b in np.concatenate([rng.permutation(edges), rng.permutation(every)]).tolist():
+            early, late = sorted((name[a], name[b]))
+            if early != late:
+                trees[early] = (trees[early], trees.pop(late))
+                name = [early if one == late else one for one in name]
+        cost = problem.log_tree_cost(trees[0])
+        made += 1
+        if made == 1 or cost < least:
+            best, least = trees[0], cost
+    return Found(best, complete=made == most_trees, steps=made)
+
+
+def _moved(order: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """Position i gets what j has, j what k has, k what i has."""
+    i, j, k = move
+    other = order.copy()
+    other[i], other[j] = order[j], order[k]
+    other[k] = order[i]
+    return other
+
+
+def _refuse_beyond(most: int, name: str, problem: CostedProblem) -> None:
+    if problem.n > most:
+        raise PlanningRefusedError(
+            f"{name} takes at most {most} variables for the cost {problem.cost.name}, and the "
+            f'pattern has {problem.n}; choose ZSTREAM-ORD or SA, or cost="throughput"'
+        )

@@ -1,0 +1,254 @@
+"""The report that was built last: every page, figure and table of it that a reader relies on.
+
+Building it takes minutes, and that every notebook runs is what building it shows. So these tests
+read a built one, in ``CEPBENCH_REPORT``; ``make report-check`` runs them on ``reports/``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cepbench.planners.registry import PLAN_GENERATORS, default_generators
+from cepbench.reporting.ledger import claims, counts_of
+from cepbench.studies.kolchinsky2018 import STUDY
+from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
+from cepbench.sweeps.sweep_file import read_sweep
+from tests.reporting.chromium import open_page
+from tests.reporting.offline import Page, read_page
+
+ROOT = Path(__file__).resolve().parents[2]
+STEMS = (
+    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "figure_8", "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
+)  # fmt: skip
+SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
+#: Pages with a fixed number of charts.
+CHARTS = {
+    "figures_3_4_5": 17, "figure_6": 3, "figure_7": 2, "figure_8": 1, "figure_9": 2,
+    "figure_7_extended": 6, "robustness": 4, "cost_models": 3, "tutorial": 1,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report() -> Path:
+    """The folder of a report in its quick or full profile."""
+    folder = ROOT / os.environ["CEPBENCH_REPORT"]
+    assert (folder / "index.html").is_file(), f"there is no report in {folder}; run make report"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(report: Path) -> dict[str, Path]:
+    """Page -> its file; the pages of make docs and of the benchmarks are others'."""
+    others = ("docs", "assets", "data", "benchmarks")
+    found = [
+        path
+        for path in report.rglob("*.html")
+        if path.relative_to(report).parts[0] not in others and path.stem != "benchmarks"
+    ]
+    assert len({path.stem for path in found}) == len(found)
+    return {path.stem: path for path in sorted(found)}
+
+
+@pytest.fixture(scope="module")
+def pages(files: dict[str, Path]) -> dict[str, Page]:
+    return {stem: read_page(path.read_text(encoding="utf-8")) for stem, path in files.items()}
+
+
+def table(files: dict[str, Path], stem: str, name: str = "results") -> pd.DataFrame:
+    """A table that a notebook wrote, beside its page."""
+    return pd.read_parquet(files[stem].with_suffix("") / f"{name}.parquet")
+
+
+def charts_of(page: Page) -> int:
+    return sum("chart" in a.get("class", "").split() for _, a in page.elements)
+
+
+def test_a_page_for_every_notebook_and_an_index(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    assert set(pages) >= {"index", *STEMS}
+    for page in pages.values():
+        assert page.loads == []
+    index = pages["index"].elements
+    links = {Path(a["href"]).stem for tag, a in index if tag == "a" and a["href"].endswith("html")}
+    assert set(STEMS) <= links
+    pictures = {Path(a["src"]).stem for tag, a in index if tag == "img"}
+    for figure in ("3", "4", "5", "6a", "6b", "7a", "7b", "8", "9"):
+        assert f"figure_{figure}" in pictures
+
+
+def test_every_file_that_a_page_links_is_there(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    by_file = {path.resolve(): pages[stem] for stem, path in files.items()}
+    seen = 0
+    for stem, path in files.items():
+        for tag, a in pages[stem].elements:
+            target, _, anchor = a.get("href", "").partition("#")
+            if tag != "a" or "://" in target:
+                continue
+            seen += 1
+            file = (path.parent / target).resolve() if target else path.resolve()
+            assert file.is_file(), f"{path.name}: {target}"
+            if anchor and file in by_file:
+                assert anchor in [a.get("id") for _, a in by_file[file].elements], anchor
+    assert seen > 100
+
+
+@pytest.mark.parametrize(
+    ("stem", "sets", "variants"),
+    [("figures_3_4_5", SETS, 1), ("figure_8", ("sequence",), 3), ("figure_9", ("sequence",), 3)],
+)
+def test_the_results_hold_every_generator_and_every_cell(
+    files: dict[str, Path], stem: str, sets: tuple[str, ...], variants: int
+) -> None:
+    results = table(files, stem)
+    assert list(results.columns) == RESULT_SCHEMA.names
+    join_based = read_sweep("kolchinsky2018/latency").config("data").generators or ()
+    expected = set(join_based if stem == "figure_8" else default_generators(own=False))
+    assert set(results["generator"]) == expected
+    assert tuple(results["pattern_set"].unique()) == sets
+    (asked,) = map(json.loads, results["configuration"].unique())
+    runs = len(asked["sizes"]) * asked["patterns"] * asked["repetitions"]
+    assert len(results) == len(expected) * len(sets) * runs * variants
+    found = results[results["status"] == OK]
+    assert len(found) > 0.9 * len(results)
+    assert (found.groupby(["pattern_id", "strategy"])["matches"].nunique() == 1).all()
+    assert results["seed"].nunique() == 1
+
+
+def test_sweeps_are_shared_by_notebooks(report: Path) -> None:
+    sweeps = {
+        path.parent.name.partition("-")[0] for path in report.glob("data/sweeps/*/sweep.json")
+    }
+    assert sweeps >= {"latency", "strategies", "types"}
+
+
+def test_every_figure_is_there_still_and_moving(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    for stem, expected in CHARTS.items():
+        assert charts_of(pages[stem]) == expected, stem
+        assert list(files[stem].with_suffix("").glob("*.svg")), stem
+    for stem in ("figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9"):
+        assert "What became of the claims" in pages[stem].text
+    assert "MY-IDEA" in pages["quickstart"].text
+    for name, page in pages.items():
+        assert "Traceback" not in page.text and "Warning" not in page.text, name
+
+
+def test_the_tutorial_ends_with_a_figure_of_all_generators(files: dict[str, Path]) -> None:
+    results = table(files, "tutorial")
+    assert set(results["generator"]) == set(default_generators(own=False))
+    assert set(results["pattern_set"]) == {"sequence", "conjunction"}
+    assert set(results["status"]) == {OK}
+    assert (results.groupby("generator").size().nunique()) == 1
+    assert len(list(files["tutorial"].with_suffix("").glob("*.svg"))) == 1
+
+
+def test_the_tutorial_begins_with_plans_that_differ(pages: dict[str, Page]) -> None:
+    """Its prose says what was counted; how fast plans are is said too, but asked by no test."""
+    text = " ".join(pages["tutorial"].text.split())
+    made = re.search(
+        r"The written order made ([\d,]+) partial matches, the best one ([\d,]+)", text
+    )
+    assert made is not None and "million events pass per second" in text
+    written, best = (int(number.replace(",", "")) for number in made.groups())
+    assert written > 100 * best > 0
+    costs = re.search(r"The written order costs ([\d,]+) times as much", text)
+    assert costs is not None and int(costs[1].replace(",", "")) > 50
+
+
+def test_cost_models_are_held_against_what_was_counted(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    found = table(files, "cost_models")
+    assert set(found["pattern_set"]) == {"sequence", "conjunction"}
+    assert set(found["model"]) == {"adjacent", "exact", "joint"}
+    assert (found["q_error"] >= 1).all()
+    case = table(files, "cost_models", "case")
+    assert len(case) == 9 and case["matches"].nunique() == 1
+    assert len(list(files["cost_models"].with_suffix("").glob("figure_*.svg"))) == 3
+    assert "P3 backwards. By partial matches the best order is" in pages["cost_models"].text
+
+
+def test_figure_7_goes_on_with_every_generator(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    costs = table(files, "figure_7_extended")
+    built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
+    assert set(costs["generator"]) == built_in
+    assert set(costs["pattern_set"]) == {"sequence", "acyclic"}
+    # What could not be planned is a row as well.
+    assert costs.groupby("generator").size().nunique() == 1
+    assert {OK} <= set(costs["status"]) <= {OK, REFUSED, TIME_BUDGET}
+    for name in built_in:
+        assert name in pages["figure_7_extended"].text
+    exact = costs[costs["generator"].isin(["DP-LD", "DP-B"]) & (costs["status"] == OK)]
+    assert (exact["distance"].dropna() == 1).all()
+    assert (costs["distance"].dropna() >= 1 - 1e-9).all()
+
+
+def test_plans_from_wrong_numbers_are_costed_and_run(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    planned, measured = table(files, "robustness"), table(files, "robustness", "measured")
+    built_in = {name for name, g in PLAN_GENERATORS.items() if g.is_builtin}
+    for rows in (planned, measured):
+        assert set(rows["generator"]) == built_in
+        assert set(rows["status"]) <= {OK, REFUSED}
+        assert set(rows["factor"]) == {1, 2, 5, 10, 100}
+    # Patterns, run along every different plan of theirs, find the same matches by all.
+    assert (measured.groupby("pattern_id")["matches"].nunique() == 1).all()
+    assert measured["pattern_id"].nunique() >= 2
+    text = " ".join(pages["robustness"].text.split())
+    assert "Order plans. " in text and "Tree plans. " in text and "regret of" in text
+
+
+def test_restrictions_of_the_workload_are_on_its_page(pages: dict[str, Page]) -> None:
+    for text in ("Identifiers were drawn again", "under KL has an identifier with at most 5"):
+        assert text in " ".join(pages["figures_3_4_5"].text.split())
+
+
+def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    verdicts = table(files, "ledger", "ledger")
+    assert list(verdicts["id"]) == [claim.id for claim in claims(STUDY)]
+    assert not verdicts["why"].str.contains("did not run").any()
+    assert (verdicts.set_index("id").loc["planning-negligible-when-small", "patterns"]) >= 1
+    text = " ".join(pages["index"].text.split())
+    for verdict, count in counts_of(verdicts).items():
+        assert f"{verdict} {count} of {len(verdicts)} claims" in text
+    for claim in claims(STUDY):
+        assert claim.statement in " ".join(pages["ledger"].text.split())
+
+
+def test_heads_of_tables_are_words(files: dict[str, Path]) -> None:
+    """But on pages that teach, whose readers need the names of the columns."""
+    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "own_generator"}:
+        html = files[stem].read_text(encoding="utf-8")
+        heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)
+        assert not [head for head in heads if "_" in re.sub(r"<[^>]*>", "", head)], stem
+
+
+def test_pages_do_not_say_where_the_project_lies(files: dict[str, Path]) -> None:
+    for path in files.values():
+        assert str(ROOT) not in path.read_text(encoding="utf-8"), path.name
+
+
+@pytest.mark.parametrize("stem", ["index", *STEMS])
+def test_charts_are_drawn_without_a_network(files: dict[str, Path], stem: str) -> None:
+    opened = open_page(files[stem])
+    assert opened.console == []  # a warning of Vega's is a line as well
+    page = read_page(opened.html)
+    drawn = [a for tag, a in page.elements if tag == "svg" and "marks" in a.get("class", "")]
+    assert len(drawn) == charts_of(page) == CHARTS.get(stem, charts_of(page))
