@@ -75,7 +75,7 @@ def static_bars_by_group(
     group: str = "pattern_set",
     log: bool = False,
 ) -> Figure:
-    """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of the paper.
+    """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of [kolchinsky2018]_.
 
     Whiskers are the summary's intervals. Where the spread asks for a logarithmic axis, marks
     stand for the bars, which would have no foot there. So it is with ratios (``statistic``
@@ -87,7 +87,7 @@ def static_bars_by_group(
         As :func:`cepbench.analysis.summary.summarize` returns it.
     metric : str
     statistic : str
-        ``median``; ``mean``, as in the paper; or ``ratio``, of rows that
+        ``median``; ``mean``, as papers print it; or ``ratio``, of rows that
         :func:`cepbench.analysis.gains.gains_over_native` made.
     group : str
         ``pattern_set``, or ``strategy`` as in Figure 9.

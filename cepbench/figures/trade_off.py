@@ -38,7 +38,7 @@ def static_throughput_against_latency(
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
-        ``geometric mean``, ``median``, or ``mean`` as in the paper.
+        ``geometric mean``, ``median``, or ``mean``.
 
     Notes
     -----
@@ -128,7 +128,7 @@ def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
-        ``geometric mean``, ``median``, or ``mean`` as in the paper.
+        ``geometric mean``, ``median``, or ``mean``.
 
     Raises
     ------
