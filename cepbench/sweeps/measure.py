@@ -321,7 +321,7 @@ def _run(
     try:
         result = evaluate(pattern, stream, plan, **how)
         found = _known(result.metrics.to_dict())
-        measured = {k: found.pop(k) for k in METRICS if k in found} | dict.fromkeys(LATENCY)
+        measured = {k: found.pop(k) for k in METRICS} | dict.fromkeys(LATENCY)
         if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
             latencies = _known(timed.metrics.to_dict())
@@ -335,8 +335,8 @@ def _run(
 
 
 def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
-    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
+    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
+    return {k: v if v == v else None for k, v in metrics.items()}
 
 
 def _reason(error: BaseException) -> str:
