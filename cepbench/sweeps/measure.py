@@ -320,8 +320,7 @@ def _run(
     how = run_arguments(cell, grid)
     try:
         result = evaluate(pattern, stream, plan, **how)
-        found = _known(result.metrics.to_dict())
-        measured = {k: found.pop(k) for k in METRICS} | dict.fromkeys(LATENCY)
+        measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
         if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how)
             latencies = _known(timed.metrics.to_dict())
@@ -330,13 +329,14 @@ def _run(
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    details = json.dumps(found, sort_keys=True) if found else None
+    its = result.metrics.details
+    details = json.dumps(dict(its), sort_keys=True) if its else None
     return {"status": OK, "reason": None, "details": details, **measured}
 
 
 def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """None for NaN, which is no JSON: latencies without a match, what an evaluator does not count."""
-    return {k: v if v == v else None for k, v in metrics.items()}
+    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
+    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
 
 
 def _reason(error: BaseException) -> str:
