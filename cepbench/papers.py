@@ -210,8 +210,8 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
 )
 
 _ENGINE = (
+    "evaluators/joins/run.py",
     "evaluators/joins/layout.py",
-    "evaluators/detector.py",
     "kernels/joins/advance.py",
     "kernels/joins/join.py",
 )
