@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
+from cepbench.figures.recording import record
 from cepbench.figures.rows import axis_title, ends_of, log_ticks, needs_log, panels_of, unit_of
 from cepbench.figures.styles import Style
 
@@ -178,7 +179,8 @@ def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
 def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
     """Write ``<stem>.svg`` and ``<stem>.png`` into ``folder``; their paths, in this order.
 
-    The figure keeps the layout that it is written with.
+    The figure keeps the layout that it is written with. In a notebook it is recorded, so that its
+    page offers both files.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -191,4 +193,5 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         used = figure.get_tightbbox().padded(margin)
         figure.savefig(paths[0], metadata={"Date": None}, bbox_inches=used)
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
+    record(figure=stem)
     return paths
