@@ -5,7 +5,9 @@ PROFILE ?= quick
 WORKERS ?= 2
 PYTEST_ARGS ?=
 REPORT_ARGS ?=
-# Sweep files or names; the paper's three are those that the report shows.
+# Citation keys of the studies to run and publish; empty: all, and the notebooks of no study.
+STUDIES ?=
+# Sweep files, or names of those of the studies.
 SWEEP ?= types latency strategies
 SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
@@ -21,7 +23,7 @@ FILES ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/built
-NOTEBOOKS = $(wildcard notebooks/*.ipynb)
+NOTEBOOKS = $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)
 NBSTRIPOUT = $(BIN)/nbstripout \
 	--extra-keys "metadata.papermill cell.metadata.papermill metadata.language_info.version"
 
@@ -73,8 +75,9 @@ soak: $(BUILT)  ## random cases that `make test` does not try; SECONDS=600 or RO
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$(if $(SEED),--seed $(SEED)) $(FILES)
 
-report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full (hours)
-	$(BIN)/python -m cepbench report build --profile $(PROFILE) $(REPORT_ARGS)
+report: docs  ## the site, reports/index.html; PROFILE=quick (minutes) or full; STUDIES=KEYS
+	$(BIN)/python -m cepbench report build --profile $(PROFILE) \
+		$(addprefix --study ,$(STUDIES)) $(REPORT_ARGS)
 
 report-check: $(BUILT)  ## the tests of the report that was built last, in reports/
 	CEPBENCH_REPORT=reports $(BIN)/python -m pytest -n $(WORKERS) tests/report $(PYTEST_ARGS)

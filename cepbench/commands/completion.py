@@ -50,9 +50,19 @@ def complete_sweeps(incomplete: str) -> list[str]:
     return [*_beginning(names, incomplete), *_paths(incomplete, ".toml")]
 
 
+def complete_studies(incomplete: str) -> list[str]:
+    """Citation keys of the studies."""
+    studies = Path(__file__).parents[1] / "studies"
+    return _beginning(
+        sorted(path.parent.name for path in studies.glob("*/ledger.toml")), incomplete
+    )
+
+
 def complete_notebooks(incomplete: str) -> list[str]:
-    """Notebooks in the folder ``notebooks``, and files."""
-    names = [path.stem for path in sorted(Path("notebooks").glob("*.ipynb"))]
+    """Notebooks of the folder in which they are looked for, and of its studies, and files."""
+    folder = Path("notebooks")
+    paths = [*folder.glob("*.ipynb"), *folder.glob("*/*.ipynb")]
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(paths)]
     return [*_beginning(names, incomplete), *_paths(incomplete, ".ipynb")]
 
 

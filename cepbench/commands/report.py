@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cepbench.commands.completion import complete_notebooks, complete_profiles
+from cepbench.commands.completion import complete_notebooks, complete_profiles, complete_studies
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
 from cepbench.commands.output import log, progress, write_json, write_line
 from cepbench.errors import ReportError
@@ -50,6 +50,14 @@ def build(
             "becomes an additional page; may be repeated.",
         ),
     ] = None,
+    study: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            autocompletion=complete_studies,
+            help="The notebooks of this study alone, by its paper's citation key; may be repeated.",
+        ),
+    ] = None,
     plugin: PluginOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished measurements.")] = False,
     pages_only: Annotated[
@@ -79,7 +87,7 @@ def build(
         return
     if not only:
         check_notebooks(notebooks)
-    requests = requests_for(only or [], notebooks)
+    requests = requests_for(only or [], notebooks, studies=study or [])
     stems = [request.stem for request in requests]
     with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from html.parser import HTMLParser
+from typing import Any
+
+from cepbench.reporting.shell import render
 
 #: A page with fewer headings than this is read without.
 _FEWEST = 4
@@ -25,26 +27,17 @@ def with_contents(page: str) -> str:
     if len(reader.found) < _FEWEST or end < 0:
         return page
     end += len("</h1>")
-    return f"{page[:end]}\n{_box(reader.found)}{page[end:]}"
+    return f"{page[:end]}{_box(reader.found)}{page[end:]}"
 
 
 def _box(headings: list[tuple[str, str, str]]) -> str:
-    lines: list[str] = []
-    open_parts = False
+    chapters: list[dict[str, Any]] = []
     for level, anchor, text in headings:
-        link = f'<a href="#{html.escape(anchor)}">{html.escape(text)}</a>'
-        if level == "h2" or not lines:
-            lines.append(("</li></ol></li>" if open_parts else "</li>") if lines else "")
-            lines.append(f"<li>{link}")
-            open_parts = False
+        if level == "h2" or not chapters:
+            chapters.append({"anchor": anchor, "text": text, "parts": []})
         else:
-            lines.append(f"</li><li>{link}" if open_parts else f"<ol><li>{link}")
-            open_parts = True
-    lines.append("</li></ol></li>" if open_parts else "</li>")
-    return (
-        '<details class="contents"><summary>On this page</summary>\n'
-        f'<nav aria-label="On this page"><ol>{"".join(lines)}</ol></nav></details>\n'
-    )
+            chapters[-1]["parts"].append({"anchor": anchor, "text": text})
+    return render("contents.html.j2", chapters=chapters)
 
 
 class _Headings(HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ import nbformat
 import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
+
+from cepbench.reporting.titles import in_words
 
 #: Tables of more cells than this are offered as Parquet alone; as text they would take megabytes.
 MOST_CELLS = 100_000
@@ -87,7 +90,9 @@ def without_outputs(executed: NotebookNode) -> NotebookNode:
     return bare
 
 
-def write_downloads(folder: Path, stem: str, executed: NotebookNode) -> Downloads:
+def write_downloads(
+    folder: Path, stem: str, executed: NotebookNode, figures: Sequence[str] = ()
+) -> Downloads:
     """Write what is made from results (CSV, the notebook without outputs), and list all of it.
 
     Parameters
@@ -97,34 +102,36 @@ def write_downloads(folder: Path, stem: str, executed: NotebookNode) -> Download
     stem : str
         Of the notebook.
     executed : NotebookNode
+    figures : sequence of str
+        Stems of the figures that it saved, as SVG and PNG.
     """
     own = folder / stem
-    bare = own / f"{stem}_without_outputs.ipynb"
+    bare = own / f"{own.name}_without_outputs.ipynb"
     nbformat.write(without_outputs(executed), bare)
     return Downloads(
         tables=tuple(_table(folder, path) for path in sorted(own.glob("*.parquet"))),
         pictures=tuple(
-            Download(_words(path.stem), _links(folder, path, path.with_suffix(".png")))
-            for path in sorted(own.glob("*.svg"))
+            Download(in_words(name), _links(folder, own / f"{name}.svg", own / f"{name}.png"))
+            for name in figures
         ),
         notebooks=(
-            Download("with outputs, as it was run", _links(folder, own / f"{stem}.ipynb")),
+            Download("with outputs, as it was run", _links(folder, own / f"{own.name}.ipynb")),
             Download("without outputs, to run it yourself", _links(folder, bare)),
         ),
     )
 
 
-def write_thumbnails(folder: Path, stem: str) -> tuple[Thumbnail, ...]:
-    """Small copies of the PNG files of a notebook, for the gallery of the front page.
+def write_thumbnails(folder: Path, stem: str, figures: Sequence[str]) -> tuple[Thumbnail, ...]:
+    """Small copies of the figures of a notebook, for the gallery of the front page.
 
     Parameters
     ----------
-    folder, stem
+    folder, stem, figures
         As :func:`write_downloads` takes them.
     """
     target = folder / stem / THUMBNAILS
     found = []
-    for path in sorted((folder / stem).glob("*.png")):
+    for path in (folder / stem / f"{name}.png" for name in figures):
         target.mkdir(exist_ok=True)
         small = target / path.name
         with Image.open(path) as picture:
@@ -133,7 +140,7 @@ def write_thumbnails(folder: Path, stem: str) -> tuple[Thumbnail, ...]:
             if not small.exists() or small.stat().st_mtime < path.stat().st_mtime:
                 picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(small)
         link = small.relative_to(folder).as_posix()
-        found.append(Thumbnail(path.stem, _words(path.stem), link, *size))
+        found.append(Thumbnail(path.stem, in_words(path.stem), link, *size))
     return tuple(found)
 
 
@@ -161,7 +168,3 @@ def _links(folder: Path, *paths: Path) -> tuple[tuple[str, str, int], ...]:
         for path in paths
         if path.is_file()
     )
-
-
-def _words(stem: str) -> str:
-    return stem.replace("_", " ")

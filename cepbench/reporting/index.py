@@ -1,4 +1,4 @@
-"""The first page of a site: its story in numbers, the ledger at a glance, and links to the rest."""
+"""The first page of a site: studies side by side, their claims at a glance, links to the rest."""
 
 from __future__ import annotations
 
@@ -8,11 +8,57 @@ from datetime import datetime
 from typing import Any
 
 from cepbench.reporting.contents import with_contents
-from cepbench.reporting.navigation import FRONT, GROUPS, Entry, Navigation
+from cepbench.reporting.navigation import FRONT, Entry, Navigation, groups
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import Benchmark
 from cepbench.reporting.shell import render
-from cepbench.reporting.story import Headline, Verdict
+from cepbench.reporting.story import LOOKS, Headline, Verdict
+from cepbench.studies.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """What the first page tells of a study; what is empty is left out.
+
+    Attributes
+    ----------
+    study : Study
+    pages : sequence of Page
+        Those of its notebooks that were run, in its order.
+    headlines : sequence of Headline
+    findings : sequence of (str, str, str)
+        A sentence that a notebook recorded, with the link of its page and the page's name.
+    verdicts : mapping of str to int
+        Verdict -> how many claims of the ledger have it.
+    claims : mapping of str to sequence of Verdict
+        Figure of the paper -> its claims.
+    ledger_link : str
+        The page of its ledger.
+    """
+
+    study: Study
+    pages: Sequence[Page] = ()
+    headlines: Sequence[Headline] = ()
+    findings: Sequence[tuple[str, str, str]] = ()
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    claims: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
+    ledger_link: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """Its notebooks that were not run."""
+        ran = {page.stem.rpartition("/")[2] for page in self.pages}
+        return [name for name in self.study.notebooks if name not in ran]
+
+    @property
+    def profiles(self) -> list[str]:
+        """Profiles of its pages."""
+        return values_of(self.pages, "profile")
+
+    @property
+    def seconds(self) -> float:
+        """What running its notebooks took, one after the other."""
+        return sum(page.seconds for page in self.pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +70,8 @@ class Report:
     pages : sequence of Page
     facts : sequence of (str, str)
         A number and what it counts.
-    headlines : sequence of Headline
-    further : sequence of (str, str, str)
-        A sentence about what goes beyond the paper, with the link of its page and the page's name.
-    verdicts : mapping of str to int
-        Verdict in words -> how many claims of the ledger have it.
-    claims : mapping of str to sequence of Verdict
-        Figure of the paper -> its claims.
-    ledger_link : str
-        The ledger's own page.
+    studies : sequence of StudyReport
+        All that there are, run or not.
     benchmarks : sequence of Benchmark
     documentation : sequence of Entry
         Pages of the documentation that are there.
@@ -40,31 +79,32 @@ class Report:
 
     pages: Sequence[Page]
     facts: Sequence[tuple[str, str]] = ()
-    headlines: Sequence[Headline] = ()
-    further: Sequence[tuple[str, str, str]] = ()
-    verdicts: Mapping[str, int] = field(default_factory=dict)
-    claims: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
-    ledger_link: str = ""
+    studies: Sequence[StudyReport] = ()
     benchmarks: Sequence[Benchmark] = ()
     documentation: Sequence[Entry] = ()
+
+    @property
+    def shown(self) -> list[StudyReport]:
+        """The studies of which a page is there."""
+        return [report for report in self.studies if report.pages]
 
     @property
     def by_group(self) -> dict[str, list[Page]]:
         """Heading of the navigation -> its notebooks' pages."""
         return {
             heading: [page for page in self.pages if page.group == group]
-            for group, heading in GROUPS.items()
+            for group, heading in groups().items()
         }
 
     @property
     def profiles(self) -> list[str]:
         """Profiles of the pages: one, unless a part was run again with another."""
-        return self._parameter("profile")
+        return values_of(self.pages, "profile")
 
     @property
     def seeds(self) -> list[str]:
         """Seeds of the pages, as the profiles."""
-        return self._parameter("seed")
+        return values_of(self.pages, "seed")
 
     @property
     def started(self) -> datetime | None:
@@ -86,13 +126,15 @@ class Report:
         """Versions, as the machine."""
         return self._same([page.versions for page in self.pages])
 
-    def _parameter(self, name: str) -> list[str]:
-        values = [str(page.parameters[name]) for page in self.pages if name in page.parameters]
-        return list(dict.fromkeys(values))
-
     @staticmethod
     def _same(found: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:
         return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
+    """The values of a parameter in pages, each once."""
+    values = [str(page.parameters[parameter]) for page in pages if parameter in page.parameters]
+    return list(dict.fromkeys(values))
 
 
 def index_html(report: Report, navigation: Navigation) -> str:
@@ -104,5 +146,7 @@ def index_html(report: Report, navigation: Navigation) -> str:
     navigation : Navigation
         Of the whole site.
     """
-    text = render("index.html.j2", report=report, navigation=navigation, here=FRONT.link)
+    text = render(
+        "index.html.j2", report=report, looks=LOOKS, navigation=navigation, here=FRONT.link
+    )
     return with_contents(text)

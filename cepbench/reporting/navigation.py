@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cepbench.errors import ReportError, did_you_mean
+from cepbench.reporting.requests import GENERAL, study_of
+from cepbench.studies.registry import STUDIES
 
-#: ``metadata.group`` of a notebook -> heading in the navigation; in this order.
-GROUPS = {
-    "start": "Start",
-    "paper": "The paper's figures",
-    "beyond": "Beyond the paper",
-    "ledger": "Ledger",
-    "own": "Your pages",
-    "docs": "Documentation",
-    "more": "More",
-}
+#: Groups beside the studies.
+START, OWN, DOCS, MORE = "start", "own", "docs", "more"
 
-#: Group of every notebook that is none of the report's.
-OWN = "own"
 
-#: Group of a notebook that names none: most of those show how something is done.
-DEFAULT_GROUP = "start"
+def groups() -> dict[str, str]:
+    """Group -> heading in the navigation, in this order; a study's is its key."""
+    return {
+        START: "Start",
+        **{key: study.label for key, study in STUDIES.items()},
+        OWN: "Your pages",
+        DOCS: "Documentation",
+        MORE: "More",
+    }
+
+
+def group_of(stem: str) -> str:
+    """The group of a notebook's page, by its stem."""
+    study = study_of(stem)
+    if study:
+        return study.key
+    return START if stem in GENERAL else OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Entry:
     title, link : str
         The link is relative to the folder of the site.
     group : str
-        A key of :data:`GROUPS`.
+        A key of :func:`groups`.
     """
 
     title: str
@@ -48,24 +53,7 @@ class Entry:
         return self.title.partition(":")[0]
 
 
-FRONT = Entry("Overview", "index.html", "start")
-
-
-def group_of(metadata: Mapping[str, Any], stem: str) -> str:
-    """The group that a notebook's metadata names.
-
-    Raises
-    ------
-    ReportError
-        If there is no such group.
-    """
-    group = str(metadata.get("group", DEFAULT_GROUP))
-    if group not in GROUPS:
-        raise ReportError(
-            f"{stem}.ipynb: its metadata puts it into the group {group!r}{did_you_mean(group, GROUPS)} "
-            f"Groups are {', '.join(GROUPS)}"
-        )
-    return group
+FRONT = Entry("Overview", "index.html", START)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,7 @@ class Navigation:
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Navigation:
         """Sorted by group; within one they stay as they are given."""
-        ranks = list(GROUPS)
+        ranks = list(groups())
         return cls(tuple(sorted((FRONT, *entries), key=lambda entry: ranks.index(entry.group))))
 
     @property
@@ -85,7 +73,7 @@ class Navigation:
         """Heading -> its pages; only groups that have some."""
         found = {
             heading: [entry for entry in self.entries if entry.group == group]
-            for group, heading in GROUPS.items()
+            for group, heading in groups().items()
         }
         return {heading: entries for heading, entries in found.items() if entries}
 

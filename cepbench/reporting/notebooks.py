@@ -1,7 +1,8 @@
-"""Notebooks as functions of parameters."""
+"""Notebooks as functions of parameters; several may run at the same time, each in its kernel."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import tempfile
@@ -10,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import nbformat
 import papermill
+from jupyter_client.manager import AsyncKernelManager
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
@@ -22,6 +25,25 @@ from cepbench.reporting.provenance import machine, versions
 
 #: A line by which Python tells of a warning.
 _WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
+
+#: Folder for the sockets of all kernels while notebooks are run, and numbers for their names.
+_runtime: list[str] = []
+_numbers = itertools.count()
+
+_kernels: WeakSet[_Kernel] = WeakSet()
+
+
+class _Kernel(AsyncKernelManager):
+    """A kernel that can be ended from another thread than the one that talks to it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _kernels.add(self)
+
+    def kill_now(self) -> None:
+        process = getattr(self.provisioner, "process", None)
+        if process is not None:
+            process.kill()
 
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
@@ -82,19 +104,28 @@ def run_notebook(
         if name not in known:  # papermill would only warn
             raise unknown_parameter(name, known, path.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _quiet_kernels() as runtime:
+    with quiet_kernels() as runtime:
         try:
             done = papermill.execute_notebook(
                 path,
                 target,
                 dict(parameters),
-                cwd=path.parent,
+                # The folder of the kernel; ``cwd=`` would be that of this whole process meanwhile.
+                resources={"metadata": {"path": str(path.parent)}},
                 start_timeout=300,  # a busy machine imports slowly
                 progress_bar=False,
-                # Files instead of ports: no other user of the machine can reach the kernel. In
-                # a folder of its own: by default they are ``kernel-ipc-1`` … in the notebook's
+                kernel_manager_class=_Kernel,
+                # Files instead of ports: no other user of the machine can reach the kernel. Of a
+                # name of its own: by default they are ``kernel-ipc-1`` … in the notebook's
                 # folder, where two kernels that start at once take each other's.
-                config=Config({"KernelManager": {"transport": "ipc", "ip": f"{runtime}/kernel"}}),
+                config=Config(
+                    {
+                        "KernelManager": {
+                            "transport": "ipc",
+                            "ip": f"{runtime}/{next(_numbers)}",
+                        }
+                    }
+                ),
             )
         except PapermillExecutionError as error:
             raise ReportError(
@@ -118,16 +149,29 @@ def _refuse_warnings(name: str, executed: nbformat.NotebookNode) -> None:
                 raise ReportError(f"{name}, cell {cell.execution_count} warns: {found[0].strip()}")
 
 
-def read_executed(path: Path) -> nbformat.NotebookNode:
-    """A notebook that :func:`run_notebook` wrote."""
+def read_notebook(path: Path) -> nbformat.NotebookNode:
+    """A notebook, as it lies there or as :func:`run_notebook` wrote it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
         return nbformat.read(path, as_version=4)
 
 
+def kill_kernels() -> None:
+    """End all kernels at once; the notebooks in them fail."""
+    for kernel in list(_kernels):
+        kernel.kill_now()
+
+
 @contextmanager
-def _quiet_kernels() -> Iterator[str]:
-    """A folder of a short name for a kernel's sockets; no start-up chatter."""
+def quiet_kernels() -> Iterator[str]:
+    """A folder of a short name for the sockets of kernels; no start-up chatter.
+
+    The environment is that of the whole process: whoever runs several notebooks at the same time
+    enters this around all of them, and it is theirs too.
+    """
+    if _runtime:
+        yield _runtime[0]
+        return
     with tempfile.TemporaryDirectory(prefix="cep-") as runtime, warnings.catch_warnings():
         # A cell without an id is how papermill 2.7 injects parameters.
         warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
@@ -137,9 +181,11 @@ def _quiet_kernels() -> Iterator[str]:
         }
         before = {name: os.environ.get(name) for name in settings}
         os.environ.update(settings)
+        _runtime.append(runtime)
         try:
             yield runtime
         finally:
+            _runtime.clear()
             for name, value in before.items():
                 if value is None:
                     del os.environ[name]

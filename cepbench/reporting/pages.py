@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,12 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from cepbench.figures.offline import VEGALITE_MIME
+from cepbench.figures.recording import RECORD_MIME
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import Downloads, Thumbnail
-from cepbench.reporting.navigation import Entry, Navigation
-from cepbench.reporting.shell import TEMPLATES, render
+from cepbench.reporting.navigation import START, Entry, Navigation
+from cepbench.reporting.shell import TEMPLATES, render, root_of
+from cepbench.reporting.titles import in_words
 
 #: Folder of the pictures that a page shows, within that of the notebook's results.
 PICTURES = "pictures"
@@ -30,7 +31,6 @@ PICTURES = "pictures"
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_SAVED = re.compile(r"save_figure\(\s*[^,()]+,\s*[^,()]+,\s*(f?)\"([^\"]+)\"")
 _IDS = re.compile(r"""\sid=["']([^"']+)["']""")
 
 
@@ -41,9 +41,11 @@ class Page:
     Attributes
     ----------
     stem : str
-        Of its notebook.
-    title, summary, group : str
+        Of its notebook; ``<key>/<name>`` for a study's.
+    title, summary : str
         As in the notebook's metadata.
+    group : str
+        A key of :func:`cepbench.reporting.navigation.groups`.
     seconds : float
         What running it took.
     started : datetime or None
@@ -61,7 +63,7 @@ class Page:
     stem: str
     title: str
     summary: str = ""
-    group: str = "start"
+    group: str = START
     seconds: float = 0.0
     started: datetime | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class Page:
     @property
     def code_shown(self) -> bool:
         """Pages that teach are read for their code; others for what came out."""
-        return self.group == "start"
+        return self.group == START
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Body:
         As in :class:`Page`.
     ids : set of str
         Everything on the page that a link can lead to.
+    findings : sequence of str
+        Sentences for the front page that the notebook recorded.
     """
 
     html: str
@@ -108,6 +112,7 @@ class Body:
     pictures: Mapping[str, bytes]
     anchors: Mapping[str, str]
     ids: frozenset[str]
+    findings: Sequence[str] = ()
 
 
 def page_of(page: Page, body: Body, navigation: Navigation) -> str:
@@ -124,32 +129,35 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
     return with_contents(text)
 
 
-def body_of(
-    notebook: NotebookNode,
-    *,
-    folder: str,
-    saved: Sequence[str] = (),
-    code_shown: bool = False,
-) -> Body:
+def recorded_figures(notebook: NotebookNode) -> list[str]:
+    """Stems of the figures that an executed notebook saved, in its order."""
+    records = [
+        output.data[RECORD_MIME]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if RECORD_MIME in output.get("data", {})
+    ]
+    return list(dict.fromkeys(what["figure"] for what in records if "figure" in what))
+
+
+def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
     """The cells of a notebook as HTML. Formulas are not drawn: MathJax would have to be loaded.
 
     A chart and the figure for print that is saved after it are one: the screen shows the chart,
-    paper the figure. So it is where a cell calls ``save_figure`` and shows what it saved, and
-    there is no text between the two.
+    paper the figure. So it is where a cell calls ``save_figure``, which leaves a record, and shows
+    what it saved, and there is no text between the two.
 
     Parameters
     ----------
     notebook : NotebookNode
         With outputs; stays as it is. Code cells are folded.
     folder : str
-        Of its results, relative to the site.
-    saved : sequence of str
-        Stems of the figures that are in this folder as SVG and PNG.
+        Of its results, relative to the site: the stem of its page.
     code_shown : bool
         Code is unfolded, but for cells tagged ``fold``, ``parameters`` or ``injected-parameters``.
     """
     shown = deepcopy(notebook)
-    prepared = _Prepared(folder, saved)
+    prepared = _Prepared(folder, root_of(folder))
     for cell in shown.cells:
         prepared.cell(cell)
     text, _ = _exporter().from_notebook_node(shown, {"code_shown": code_shown})
@@ -159,6 +167,7 @@ def body_of(
         prepared.pictures,
         prepared.anchors,
         frozenset(_IDS.findall(text)),
+        tuple(prepared.findings),
     )
 
 
@@ -175,22 +184,27 @@ def _exporter() -> HTMLExporter:
 class _Prepared:
     """Cells made ready for the template: charts and pictures as elements, texts as printed."""
 
-    def __init__(self, folder: str, saved: Sequence[str]) -> None:
-        self.folder, self.saved = folder, saved
+    def __init__(self, folder: str, root: str) -> None:
+        self.folder, self.root = folder, root
         self.charts = 0
         self.pictures: dict[str, bytes] = {}
         self.anchors: dict[str, str] = {}
-        #: Charts since the last text that have no figure for print yet, with their outputs.
-        self._waiting: list[tuple[str, str, NotebookNode]] = []
+        self.findings: list[str] = []
+        #: Charts since the last text that have no figure for print yet: what their template is
+        #: given, and the output that it makes.
+        self._waiting: list[tuple[dict[str, Any], NotebookNode]] = []
 
     def cell(self, cell: NotebookNode) -> None:
         if cell.cell_type != "code":
             self._waiting = []
             return
-        stems = self._stems(cell.source)
+        saved: list[str] = []  # by this cell, and not shown yet
         outputs = []
         for output in _joined(cell.get("outputs", [])):
             data = output.get("data", {})
+            if RECORD_MIME in data:
+                saved += self._recorded(data[RECORD_MIME])
+                continue
             if output.output_type == "stream":
                 output.text = _as_in_terminal(output.text)
                 if not output.text.strip():
@@ -198,7 +212,7 @@ class _Prepared:
             elif VEGALITE_MIME in data:
                 output = self._chart(data[VEGALITE_MIME])
             elif "image/svg+xml" in data or "image/png" in data:
-                output = self._picture(data, cell.source, stems)
+                output = self._picture(data, saved.pop(0) if saved else "")
             elif "text/markdown" in data:
                 self._waiting = []
             elif _WIDGET in data and "text/html" in data:
@@ -207,70 +221,46 @@ class _Prepared:
             outputs.append(output)
         cell.outputs = outputs
 
-    def _stems(self, source: str) -> list[str]:
-        """Which of the saved figures a cell saves; several if their name is put together."""
-        found = []
-        for composed, name in _SAVED.findall(source):
-            pattern = re.escape(name)
-            if composed:
-                pattern = re.sub(r"\\\{[^{}]*\\\}", ".+", pattern)
-            found += [stem for stem in self.saved if re.fullmatch(pattern, stem)]
-        return found
+    def _recorded(self, what: Mapping[str, str]) -> list[str]:
+        if "finding" in what:
+            self.findings.append(what["finding"])
+        return [what["figure"]] if "figure" in what else []
 
     def _chart(self, specification: Mapping[str, Any]) -> NotebookNode:
-        anchor = f"chart-{self.charts}"
-        self.charts += 1
-        name = _title_of(specification)
+        title = _title_of(specification)
         # "<" is the only character that could end the script element early.
-        text = json.dumps({"description": name, **specification}).replace("<", "\\u003c")
-        output = _as_html(
-            f'<figure class="drawn" id="{anchor}"><div class="chart" id="{anchor}-here"></div>'
-            f'<script type="application/json" class="chart-specification" '
-            f'data-chart="{anchor}-here">{text}</script></figure>'
-        )
-        self._waiting.append((anchor, name, output))
+        text = json.dumps({"description": title, **specification}).replace("<", "\\u003c")
+        given = {
+            "anchor": f"chart-{self.charts}",
+            "name": title,
+            "specification": Markup(text),
+        }
+        self.charts += 1
+        output = _drawn("chart.html.j2", **given, twin=False, files=[])
+        self._waiting.append((given, output))
         return output
 
-    def _picture(self, data: Mapping[str, Any], source: str, stems: list[str]) -> NotebookNode:
+    def _picture(self, data: Mapping[str, Any], stem: str) -> NotebookNode:
         is_svg = "image/svg+xml" in data
         content = data["image/svg+xml"].encode() if is_svg else _decoded(data["image/png"])
         number = len(self.pictures)
         link = f"{self.folder}/{PICTURES}/{number}.{'svg' if is_svg else 'png'}"
         self.pictures[link] = content
-        if "save_figure(" in source and self._waiting:
-            anchor, name, chart = self._waiting.pop(0)
-            chart.data["text/html"] = _with_twin(chart.data["text/html"], self._files(stems))
-            look, ground = "drawn twin", ""
+        twin = bool(stem and self._waiting)
+        if twin:
+            chart, output = self._waiting.pop(0)
+            files = [f"{self.root}{self.folder}/{stem}.{ending}" for ending in ("svg", "png")]
+            output.data = _drawn("chart.html.j2", **chart, twin=True, files=files).data
+            anchor, name = chart["anchor"], chart["name"]
         else:
-            anchor, name = f"picture-{number}", (stems[0] if stems else "figure").replace("_", " ")
-            look, ground = "drawn", ' class="paper"'
-        for stem in stems:
+            anchor, name = f"picture-{number}", in_words(stem or "figure")
+        if stem:
             self.anchors.setdefault(stem, f"#{anchor}")
-        own = "" if look.endswith("twin") else f' id="{anchor}"'
-        return _as_html(
-            f'<figure class="{look}"{own}><div{ground}><img src="{html.escape(link)}" '
-            f'alt="{html.escape(name)}"></div></figure>'
-        )
-
-    def _files(self, stems: list[str]) -> str:
-        if len(stems) != 1:
-            return ""
-        links = " ".join(
-            f'<a href="{html.escape(self.folder)}/{html.escape(stems[0])}.{ending}" download>'
-            f"{ending.upper()}</a>"
-            for ending in ("svg", "png")
-        )
-        return f'<figcaption class="chart-files">For print: {links}</figcaption>'
+        return _drawn("picture.html.j2", anchor=anchor, link=self.root + link, name=name, twin=twin)
 
 
-def _with_twin(chart: str, files: str) -> str:
-    opening, closing = 'class="drawn"', "</figure>"
-    marked = chart.replace(opening, 'class="drawn has-twin"', 1)
-    return marked.removesuffix(closing) + files + closing
-
-
-def _as_html(text: str) -> NotebookNode:
-    return new_output("display_data", {"text/html": text})
+def _drawn(template: str, **given: Any) -> NotebookNode:
+    return new_output("display_data", {"text/html": render(template, **given)})
 
 
 def _title_of(specification: Mapping[str, Any]) -> str:

@@ -53,8 +53,16 @@ def render(template: str, **variables: Any) -> str:
     template : str
         File name below :data:`TEMPLATES`.
     **variables
+        Of a whole page ``here``, its path relative to the site; links to all that is elsewhere
+        begin with ``root``, which is found from it.
     """
-    return _environment().get_template(template).render(**_SHARED, **variables)
+    root = root_of(variables.get("here", ""))
+    return _environment().get_template(template).render(**_SHARED, root=root, **variables)
+
+
+def root_of(path: str) -> str:
+    """The site as seen from a page in it: ``../`` for one in a folder, empty for the others."""
+    return "../" * path.count("/")
 
 
 _SHARED: Mapping[str, str] = {"content_policy": CONTENT_POLICY, "assets": ASSETS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,27 +15,31 @@ from nbformat import NotebookNode
 from cepbench.errors import ReportError
 from cepbench.plugins import load_plugins
 from cepbench.reporting.downloads import write_downloads, write_thumbnails
-from cepbench.reporting.index import Report, index_html
-from cepbench.reporting.ledger import PLURAL, Claim, anchor_of, counts_of
-from cepbench.reporting.navigation import OWN, Entry, Navigation, group_of
-from cepbench.reporting.notebooks import read_executed, run_notebook
+from cepbench.reporting.index import Report, StudyReport, index_html
+from cepbench.reporting.ledger import Claim, anchor_of, counts_of
+from cepbench.reporting.navigation import Entry, Navigation, group_of
+from cepbench.reporting.notebooks import read_notebook, run_notebook
 from cepbench.reporting.opening import unknown_parameter
-from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of
-from cepbench.reporting.provenance import Benchmark, benchmarks_in
+from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, recorded_figures
+from cepbench.reporting.provenance import benchmarks_in
 from cepbench.reporting.requests import (
-    NOTEBOOKS,
+    LEDGER,
+    PROFILES,
     Request,
     declared,
+    rank_of,
     requests_for,
     settings_of,
+    study_of,
 )
 from cepbench.reporting.shell import render, write_assets
-from cepbench.reporting.story import facts, further, headlines, verdicts_by_figure
+from cepbench.reporting.side_by_side import Task, run_side_by_side
+from cepbench.reporting.story import facts, headlines, verdicts_by_figure
 from cepbench.reporting.titles import in_words, summary_of, title_of
-from cepbench.studies.kolchinsky2018.profiles import PROFILES
-
-#: The notebook that reads the results of all others, so it comes last.
-LEDGER = "ledger"
+from cepbench.studies.measured import StudySweep, measure_all, study_sweep
+from cepbench.studies.registry import STUDIES
+from cepbench.studies.study import Study
+from cepbench.sweeps.sweep_file import KEYS
 
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
@@ -52,6 +57,7 @@ def build_report(
     seed: int = 0,
     notebooks: str | Path = "notebooks",
     only: Sequence[str | Request] = (),
+    studies: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
     plugins: Sequence[str | Path] = (),
     data: str | Path | None = None,
@@ -72,6 +78,8 @@ def build_report(
         Folder of the notebooks.
     only : sequence of str or Request
         Names of notebooks in that folder, or paths of any; all of the report by default.
+    studies : sequence of str
+        Citation keys: the notebooks of these studies, beside those in ``only``.
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
@@ -81,7 +89,7 @@ def build_report(
     strict : bool
         A warning that a cell prints is an error.
     say : callable
-        Told what is going on, line by line.
+        Called with what is going on, line by line.
 
     Returns
     -------
@@ -91,52 +99,92 @@ def build_report(
     Raises
     ------
     ReportError
-        If the profile or a parameter is unknown, a notebook is missing or has the name of another
-        page, a cell fails, or warns where that is an error.
+        If the profile, a study or a parameter is unknown, a notebook is missing or has the name
+        of another page, a cell fails, or warns where that is an error.
+    ExperimentError
+        If a sweep that a notebook reads cannot be measured.
     PlanGeneratorError
         If a file of plug-ins is missing, fails or registers nothing.
     """
-    if profile not in PROFILES:
-        raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(PROFILES)}")
     target = Path(folder)
     wanted = [each for each in only if isinstance(each, Request)]
-    if len(wanted) < len(only) or not only:
-        wanted += requests_for([each for each in only if isinstance(each, str)], notebooks)
+    if len(wanted) < len(only) or studies or not only:
+        named = [each for each in only if isinstance(each, str)]
+        wanted += requests_for(named, notebooks, studies=studies)
+    for request in wanted:
+        study = study_of(request.stem)
+        profiles = study.profiles if study else PROFILES
+        if profile not in profiles:
+            raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(profiles)}")
     known = declared(wanted)
     more = dict(parameters or {})
     for name in more:
         if not any(name in names for names in known.values()):
             raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
     load_plugins(plugins)  # what is wrong with one is told before anything runs
+    streams = Path(data) if data else target / "data"
+    by_stem = {request.stem: request for request in wanted}
+    metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
     settings = {
-        request.stem: settings_of(
-            request,
-            known[request.stem],
-            report=target,
-            data=Path(data) if data else target / "data",
-            profile=profile,
-            seed=seed,
-            plugins=plugins,
-        )
-        for request in wanted
+        stem: {
+            **settings_of(
+                request,
+                known[stem],
+                report=target,
+                data=streams,
+                profile=profile,
+                seed=seed,
+                plugins=plugins,
+            ),
+            **{name: value for name, value in more.items() if name in known[stem]},
+            **request.parameters,
+        }
+        for stem, request in by_stem.items()
     }
     target.mkdir(parents=True, exist_ok=True)
-    for request in wanted:
-        stem, names = request.stem, known[request.stem]
-        say(f"{stem}: running {request.path}")
+    _measure(
+        [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
+        streams,
+        say,
+    )
+
+    def run(stem: str) -> float:
         executed = run_notebook(
-            request.path,
-            target / stem / f"{stem}.ipynb",
-            {
-                **settings[stem],
-                **{name: value for name, value in more.items() if name in names},
-                **request.parameters,
-            },
-            metadata=request.metadata,
+            by_stem[stem].path,
+            target / stem / f"{Path(stem).name}.ipynb",
+            settings[stem],
+            metadata=by_stem[stem].metadata,
             strict=strict,
         )
-        say(f"{stem}: {executed.metadata.papermill.duration:.0f} s")
+        return float(executed.metadata.papermill.duration)
+
+    tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
+    run_side_by_side(tasks, run, say=say)
     return publish_report(target, say=say)
+
+
+#: Parameters of a notebook that change a sweep which it reads.
+_OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
+
+
+def _measure(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path, say: Any) -> None:
+    """Measure the sweeps that notebooks with these settings read, before any of them is run.
+
+    So all cores are a sweep's own, and Spark is started once. ``fresh`` is done with then, and
+    taken out of the settings.
+    """
+    sweeps: dict[Path, StudySweep] = {}
+    for name, settings in wanted:
+        changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
+        sweep = study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
+        if settings.pop("fresh", False):
+            sweep.discard()
+        if not sweep.is_finished:
+            sweeps[sweep.folder] = sweep
+    began = time.perf_counter()
+    for sweep in measure_all(list(sweeps.values())):
+        say(f"sweep {sweep.sweep.name}: {time.perf_counter() - began:.0f} s")
+        began = time.perf_counter()
 
 
 def publish_report(folder: str | Path, *, say: Any = print) -> Path:
@@ -146,10 +194,10 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     ----------
     folder : path
         Of a report. Every ``<stem>/<stem>.ipynb`` in it becomes ``<stem>.html``, with tables as
-        CSV and thumbnails beside its results; ``index.html`` tells of all of them, and
-        ``assets`` holds what the pages share.
+        CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its
+        key. ``index.html`` tells of all of them, and ``assets`` holds what the pages share.
     say : callable
-        Told which notebooks are left out, line by line.
+        Called with which notebooks are left out, line by line.
 
     Returns
     -------
@@ -159,7 +207,7 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     Raises
     ------
     ReportError
-        If there is no executed notebook, or one names an unknown group.
+        If there is no executed notebook.
     """
     target = Path(folder)
     executed = _executed(target, say)
@@ -171,10 +219,13 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     bodies: dict[str, Body] = {}
     pages: list[Page] = []
     for stem, notebook in executed.items():
-        page = _page(target, stem, notebook, [page.entry.label for page in pages])
-        saved = [thumbnail.stem for thumbnail in page.thumbnails]
-        bodies[stem] = body_of(notebook, folder=stem, saved=saved, code_shown=page.code_shown)
-        pages.append(page)
+        group = group_of(stem)
+        # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
+        others = [page for page in pages if group not in STUDIES or page.group == group]
+        labels = [page.entry.label for page in others]
+        page = _page(target, stem, notebook, group, labels)
+        bodies[stem] = body_of(notebook, folder=stem, code_shown=page.code_shown)
+        pages.append(replace(page, anchors=bodies[stem].anchors))
     entries = [page.entry for page in pages]
     if benchmarks:
         entries.append(_BENCHMARKS)
@@ -190,7 +241,13 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
         _write(target / here, text)
     index = target / "index.html"
-    report = replace(_report(target, pages, bodies, benchmarks), documentation=documentation)
+    report = Report(
+        pages,
+        facts=facts(target, [page.stem for page in pages]),
+        studies=[_study_report(target, study, pages, bodies) for study in STUDIES.values()],
+        benchmarks=benchmarks,
+        documentation=documentation,
+    )
     _write(index, index_html(report, navigation))
     return index
 
@@ -198,12 +255,14 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
 def _executed(target: Path, say: Any) -> dict[str, NotebookNode]:
     """Stem -> notebook, in the order of the site; one that failed is no page."""
     stems = [
-        path.stem for path in sorted(target.glob("*/*.ipynb")) if path.stem == path.parent.name
+        path.parent.relative_to(target).as_posix()
+        for pattern in ("*/*.ipynb", "*/*/*.ipynb")
+        for path in sorted(target.glob(pattern))
+        if path.stem == path.parent.name
     ]
-    ranks = {stem: rank for rank, stem in enumerate(NOTEBOOKS)}
     found = {}
-    for stem in sorted(stems, key=lambda stem: ranks.get(stem, len(ranks))):
-        notebook = read_executed(target / stem / f"{stem}.ipynb")
+    for stem in sorted(stems, key=rank_of):
+        notebook = read_notebook(target / stem / f"{Path(stem).name}.ipynb")
         if notebook.metadata.get("papermill", {}).get("exception"):
             say(f"{stem}: left out, since a cell of it failed; run it again")
         else:
@@ -211,58 +270,62 @@ def _executed(target: Path, say: Any) -> dict[str, NotebookNode]:
     return found
 
 
-def _page(target: Path, stem: str, notebook: NotebookNode, labels: Sequence[str]) -> Page:
+def _page(
+    target: Path, stem: str, notebook: NotebookNode, group: str, labels: Sequence[str]
+) -> Page:
     metadata = notebook.metadata
     ran = metadata.get("papermill", {})
     own = metadata.get("cepbench", {})
     title = title_of(notebook, stem)
     if title.partition(":")[0] in labels:  # a copy of a notebook, with the title of the first
         title = f"{in_words(stem)}: {title}"
+    figures = recorded_figures(notebook)
     return Page(
         stem,
         title=title,
         summary=summary_of(notebook),
-        group=group_of(metadata, stem) if stem in NOTEBOOKS else OWN,
+        group=group,
         seconds=ran.get("duration") or 0.0,
         started=datetime.fromisoformat(ran["start_time"]) if ran.get("start_time") else None,
         parameters=dict(ran.get("parameters", {})),
         machine=dict(own.get("machine", {})),
         versions=dict(own.get("versions", {})),
-        thumbnails=write_thumbnails(target, stem),
-        downloads=write_downloads(target, stem, notebook),
+        thumbnails=write_thumbnails(target, stem, figures),
+        downloads=write_downloads(target, stem, notebook, figures),
     )
 
 
-def _report(
-    target: Path,
-    pages: Sequence[Page],
-    bodies: Mapping[str, Body],
-    benchmarks: Sequence[Benchmark],
-) -> Report:
-    titles = {page.stem: page.entry.label for page in pages}
+def _study_report(
+    target: Path, study: Study, pages: Sequence[Page], bodies: Mapping[str, Body]
+) -> StudyReport:
+    own = [page for page in pages if page.group == study.key]
+    findings = [
+        (text, page.link, page.entry.label) for page in own for text in bodies[page.stem].findings
+    ]
+    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
+    if not own or not path.exists():
+        return StudyReport(study, own, findings=findings)
 
     def link(claim: Claim) -> str:
         """The claim on its figure's page, or else in the ledger, or else that page."""
         anchor = anchor_of(claim.id)
-        for stem in (claim.results, LEDGER):
+        for name in (claim.results, LEDGER):
+            stem = f"{study.key}/{name}"
             if stem in bodies and anchor in bodies[stem].ids:
                 return f"{stem}.html#{anchor}"
-        return f"{claim.results}.html" if claim.results in bodies else ""
+        stem = f"{study.key}/{claim.results}"
+        return f"{stem}.html" if stem in bodies else ""
 
-    path = target / LEDGER / f"{LEDGER}.parquet"
-    ledger = pd.read_parquet(path) if path.exists() else None
-    counted = {} if ledger is None else counts_of(ledger)
-    return Report(
-        [replace(page, anchors=bodies[page.stem].anchors) for page in pages],
-        facts=facts(target, list(titles)),
-        headlines=[] if ledger is None else headlines(ledger, link),
-        further=[
-            (text, f"{stem}.html", titles[stem]) for text, stem in further(target) if stem in titles
-        ],
-        verdicts={PLURAL[verdict]: count for verdict, count in counted.items()},
-        claims={} if ledger is None else verdicts_by_figure(ledger, link),
-        ledger_link=f"{LEDGER}.html" if LEDGER in titles else "",
-        benchmarks=benchmarks,
+    ledger = pd.read_parquet(path)
+    ledger_stem = f"{study.key}/{LEDGER}"
+    return StudyReport(
+        study,
+        own,
+        headlines=headlines(ledger, link),
+        findings=findings,
+        verdicts=counts_of(ledger),
+        claims=verdicts_by_figure(ledger, link),
+        ledger_link=f"{ledger_stem}.html" if ledger_stem in bodies else "",
     )
 
 

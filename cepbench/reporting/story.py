@@ -44,7 +44,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A claim of the paper beside one sentence of what was measured; the rest as in Verdict."""
+    """A claim of a paper beside one sentence of what was measured; the rest as in Verdict."""
 
     claim: str
     measured: str
@@ -58,7 +58,7 @@ class Headline:
 def verdicts_by_figure(
     ledger: pd.DataFrame, link: Callable[[Claim], str]
 ) -> dict[str, list[Verdict]]:
-    """Figure of the paper -> its claims, in the order of the ledger.
+    """Figure of a study's paper -> its claims, in the order of the ledger.
 
     Parameters
     ----------
@@ -126,81 +126,6 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
         "plan generators": f"{len(generators)}" if generators else "",
     }
     return [(number, what) for what, number in found.items() if number]
-
-
-def further(folder: Path) -> list[tuple[str, str]]:
-    """One sentence from each notebook that goes beyond the paper, with the notebook's stem.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the site.
-    """
-    makers = {
-        "figure_7_extended": ("distances", _of_distances),
-        "robustness": ("summary", _of_wrong_numbers),
-        "cost_models": ("summary", _of_estimates),
-    }
-    found = []
-    for stem, (name, sentence) in makers.items():
-        path = folder / stem / f"{name}.parquet"
-        text = sentence(pd.read_parquet(path)) if path.exists() else ""
-        if text:
-            found.append((text, stem))
-    return found
-
-
-def _of_distances(table: pd.DataFrame) -> str:
-    """Of the generators that planned the largest patterns the closest one of each kind."""
-    largest = table["largest"].max()
-    every = table.groupby(["plan_kind", "generator"])
-    # Those that took the largest patterns of all sets, and are compared in all of them.
-    reached = (every["largest"].min() == largest) & (every.size() == table["pattern_set"].nunique())
-    worst = every["geometric_mean"].max()[
-        reached & every["geometric_mean"].count().eq(every.size())
-    ]
-    best = [worst[plans].idxmin() for plans in ("order", "tree") if plans in worst]
-    named = [
-        f"{generator} comes within a factor of {worst[plans][generator]:.3f}"
-        for plans, generator in zip(("order", "tree"), best, strict=False)
-    ]
-    if not named:
-        return ""
-    return (
-        f"For patterns of up to {largest:.0f} events, on average over the patterns, "
-        f"{' and '.join(named)} of the cheapest plan known of its kind."
-    )
-
-
-def _of_wrong_numbers(table: pd.DataFrame, factor: float = 10.0) -> str:
-    tail = table[
-        (table["metric"] == "regret")
-        & (table["statistic"] == "90th percentile")
-        & (table["factor"] == factor)
-        & table["generator"].isin(["DP-LD", "DP-B"])
-    ]
-    if tail.empty:
-        return ""
-    values = zip(tail["value"], tail["generator"], strict=True)
-    named = [f"{shown_value(value)} ({generator})" for value, generator in values]
-    return (
-        f"Planned from rates and selectivities that are wrong by factors of up to {factor:g}, nine "
-        f"of ten plans cost at most {' and '.join(named)} times what they would from the right ones."
-    )
-
-
-def _of_estimates(table: pd.DataFrame) -> str:
-    own = table[table["pattern_set"] == "sequence"].set_index("model")
-    if not {"adjacent", "joint"} <= set(own.index):
-        return ""
-    paper: Any = own.loc["adjacent"]
-    best: Any = own.loc["joint"]
-    return (
-        f"Half of the paper's estimates of the partial matches in sequences are off by more than a "
-        f"factor of {shown_value(paper['median'])}, one in twenty by more than "
-        f"{shown_value(paper['p95'])}; with the order in time exact and conditions measured "
-        f"together by {shown_value(best['median'])} and {shown_value(best['p95'])}."
-    )
 
 
 def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, Any]]:

@@ -108,6 +108,18 @@ def spark_session(
     return session
 
 
+@contextmanager
+def session_for_a_while() -> Iterator[SparkSession]:
+    """The running Spark session, or a new one that is stopped in the end."""
+    running = SparkSession.getActiveSession()
+    spark = spark_session()
+    try:
+        yield spark
+    finally:
+        if spark is not running:
+            spark.stop()
+
+
 def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) -> dict[str, str]:
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)

@@ -1,8 +1,8 @@
 """The studies by citation key.
 
-A study is a package here, ``<key>/`` with ``ledger.toml``, ``sweeps/*.toml`` and a
-:class:`~cepbench.studies.study.Study` in its ``__init__``, a folder ``notebooks/<key>/``, and a
-line in :data:`_PACKAGES`.
+A study is a package here, ``<key>/`` with ``ledger.toml``, ``sweeps/*.toml`` if it has sweeps and
+a :class:`~cepbench.studies.study.Study` called ``STUDY`` in its ``__init__``; a folder
+``notebooks/<key>/``; and a line in :data:`_PACKAGES`.
 """
 
 from __future__ import annotations

@@ -20,9 +20,8 @@ class Study:
     folder : Path
         Its package, with ``ledger.toml`` and, if it has sweeps, ``sweeps/*.toml``.
     notebooks : sequence of str
-        Names in ``notebooks/<key>/``, in the order of the pages.
-    sweeps : sequence of str
-        Names of the sweep files that its notebooks read, each measured before they are run.
+        Names in ``notebooks/<key>/``, in the order of the pages; that of the ledger comes last
+        and is the same notebook for all studies.
     generators : sequence of str
         The plan generators that its claims are about; none: every row counts.
     profiles : sequence of str
@@ -32,7 +31,6 @@ class Study:
     key: str
     folder: Path
     notebooks: Sequence[str]
-    sweeps: Sequence[str] = ()
     generators: Sequence[str] = ()
     profiles: Sequence[str] = ("quick", "full")
 

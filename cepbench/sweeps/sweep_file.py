@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, did_you_mean
 from cepbench.planners.registry import default_generators
 from cepbench.streams.nasdaq_files import KIND
@@ -448,6 +449,48 @@ def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
     unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in style.unusual.items())
     name = f"{KIND}-{style.identifiers}-{style.days}-{style.seed}{unusual}"
     return Path(root) / name
+
+
+def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
+    """Where the data of each stream of a sweep lies, or will lie once it is generated.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    root : path
+        Folder for generated streams, which all sweeps share.
+
+    Returns
+    -------
+    dict of str to Path
+        Parquet by the stream's name, ``""`` for a single one. A relative path in a sweep file is
+        meant from the working directory or, if there is nothing, from the folder of the file.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set or path, it cannot be made, or it is no Parquet.
+    """
+    return {
+        name: _named(data, sweep.path.parent)
+        if isinstance(data, str)
+        else data_folder(root, data, sweep.seed)
+        for name, data in sweep.data.items()
+    }
+
+
+def _named(data: str, folder: Path) -> Path:
+    """A path, from here or from the folder of the sweep's file, or a data set of the catalogue."""
+    named = Path(data).expanduser()
+    found = next((path for path in (named, folder / named) if path.exists()), None)
+    if found is None:
+        found = open_dataset(data).path
+    if found.is_file() and found.suffix != ".parquet":
+        raise DatasetError(
+            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
+            "`cepbench data ingest`"
+        )
+    return found
 
 
 def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from cepbench.reporting.downloads import Thumbnail
-from cepbench.reporting.index import Report, index_html
-from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, ledger
+from cepbench.reporting.index import Report, StudyReport, index_html
+from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, counts_of, ledger
 from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import benchmarks_in, machine, versions
@@ -29,7 +29,7 @@ def page(title: str = "Figures") -> Page:
         "figures",
         title=title,
         summary=f"About {title}",
-        group="paper",
+        group="kolchinsky2018",
         seconds=125.4,
         started=started,
         parameters={"profile": "quick", "seed": 17, "pattern": title},
@@ -49,7 +49,7 @@ def test_it_says_what_when_and_with_what() -> None:
     parsed = read_page(html)
     text = " ".join(parsed.text.split())
     for expected in (
-        "Figures", "About Figures", "2020-03-01 04:59 UTC, 2 min 5 s in all",
+        "Figures", "About Figures", "2020-03-01 04:59 UTC; the notebooks took 2 min 5 s",
         "cepbench 9.9, numpy 8.8",
     ):  # fmt: skip
         assert expected in text, expected
@@ -91,6 +91,15 @@ def test_a_report_of_nothing_but_a_page_is_whole() -> None:
         assert missing not in text
 
 
+def test_studies_stand_side_by_side_and_those_that_were_not_run_are_named() -> None:
+    other = replace(STUDY, key="mei2009", notebooks=("figure_8",))
+    studies = [StudyReport(STUDY, [page()]), StudyReport(other)]
+    text = text_of(Report([page()], studies=studies))
+    assert "Kolchinsky & Schuster 2018 Mei & Madden 2009" in text
+    assert 'not run: make report STUDIES="mei2009"' in text and "quick profile, 2 min 5 s" in text
+    assert text.count("Mei & Madden 2009") == 1  # and no section of its own
+
+
 def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
     assert set(machine()) == {"processor", "cores"}
     assert platform.node() == "" or platform.node() not in "".join(machine().values())
@@ -119,7 +128,7 @@ def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
     assert found[0].measured.startswith("1.50 times") and found[0].interval == "1.25 to 1.75"
     assert found[1].measured.startswith("74 %") and found[1].interval == "−50 % to 80 %"
     assert [line.look for line in found] == ["holds", "fails"]
-    text = text_of(Report([page()], headlines=found))
+    text = text_of(Report([], studies=[StudyReport(STUDY, [page()], headlines=found)]))
     assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75 ✓ holds" in text
 
 
@@ -130,11 +139,12 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
     found = verdicts_by_figure(table, lambda claim: "" if claim.figure == "3" else "x.html#y")
     assert list(found) == list(dict.fromkeys(table["figure"]))
     assert sum(map(len, found.values())) == len(claims(STUDY))
-    counted = {"hold": 1, "are <b>open</b>": len(claims(STUDY)) - 1}
-    html = index_html(Report([page()], verdicts=counted, claims=found), NAVIGATION)
+    counted = counts_of(table)
+    study = StudyReport(STUDY, [page()], verdicts=counted, claims=found)
+    html = index_html(Report([page()], studies=[study]), NAVIGATION)
     text = " ".join(read_page(html).text.split())
-    assert f"the {len(claims(STUDY))} claims" in text and "1 hold" in text
-    assert f"{len(claims(STUDY)) - 1} are <b>open</b>" in text
+    assert f"holds 1 of {len(claims(STUDY))} claims" in text
+    assert f"this profile {len(claims(STUDY)) - 1} of {len(claims(STUDY))} claims" in text
     assert html.count('class="open" href="x.html#y"') == sum(
         claim.figure != "3" for claim in claims(STUDY)
     ) - 1  # fmt: skip

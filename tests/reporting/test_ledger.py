@@ -158,7 +158,7 @@ def test_claims_are_different_ones_about_every_figure() -> None:
 @EVERY_CLAIM
 def test_a_claim_is_about_what_exists(claim: Claim) -> None:
     notebooks = Path(__file__).resolve().parents[2] / "notebooks"
-    assert (notebooks / f"{claim.results}.ipynb").is_file()
+    assert (notebooks / STUDY.key / f"{claim.results}.ipynb").is_file()
     for side in sides(claim.check):
         assert set(side.generators) <= set(PLAN_GENERATORS)
     assert set(claim.check.pattern_sets) <= set(PATTERN_SETS)

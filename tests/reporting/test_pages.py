@@ -17,9 +17,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 import cepbench as cep
 from cepbench.figures import interactive
 from cepbench.figures.offline import VEGALITE_MIME
+from cepbench.figures.recording import RECORD_MIME
 from cepbench.reporting.downloads import Download, Downloads
 from cepbench.reporting.navigation import Navigation
-from cepbench.reporting.pages import Page, body_of, page_of
+from cepbench.reporting.pages import Page, body_of, page_of, recorded_figures
 from cepbench.reporting.shell import CONTENT_POLICY, write_assets
 from tests.figures.test_figures import MINE, OURS, summary_of
 from tests.reporting.chromium import open_page
@@ -125,6 +126,10 @@ def test_a_page_without_charts_loads_no_vega() -> None:
     assert "some text" in html and "vega" not in html.lower()
 
 
+def saved(stem: str) -> Any:
+    return new_output("display_data", {RECORD_MIME: {"figure": stem}})
+
+
 SVG = new_output("display_data", {"image/svg+xml": "<svg xmlns='http://www.w3.org/2000/svg'/>"})
 
 
@@ -135,9 +140,11 @@ def classes_of(html: str) -> list[str]:
 def test_a_figure_that_is_saved_right_after_its_chart_is_its_twin_for_print() -> None:
     cells = [
         new_code_cell("chart", outputs=[chart_output(OURS)]),
-        new_code_cell('save_figure(drawing, folder, "figure_1")\ndrawing', outputs=[SVG]),
+        new_code_cell("save_figure(…)", outputs=[saved("figure_1"), SVG]),
     ]
-    body = body_of(new_notebook(cells=cells), folder="own", saved=["figure_1", "figure_2"])
+    notebook = new_notebook(cells=cells)
+    assert recorded_figures(notebook) == ["figure_1"]
+    body = body_of(notebook, folder="own")
     assert classes_of(body.html) == ["drawn has-twin", "drawn twin"]
     assert body.anchors == {"figure_1": "#chart-0"} and "chart-0" in body.ids
     assert list(body.pictures) == ["own/pictures/0.svg"]
@@ -148,19 +155,30 @@ def test_a_figure_that_is_saved_right_after_its_chart_is_its_twin_for_print() ->
     assert picture["alt"].startswith("Throughput") and picture["src"] == "own/pictures/0.svg"
 
 
+def test_links_of_a_page_in_a_folder_lead_out_of_it() -> None:
+    cells = [new_code_cell("chart", outputs=[chart_output(OURS)])]
+    cells.append(new_code_cell("…", outputs=[saved("figure_1"), SVG]))
+    body = body_of(new_notebook(cells=cells), folder="mei2009/figure_1")
+    page = Page("mei2009/figure_1", "T")
+    elements = read_page(page_of(page, body, Navigation.of([page.entry]))).elements
+    links = [a.get("src") or a.get("href") for _, a in elements if "src" in a or "href" in a]
+    assert links and all(link.startswith(("../", "#")) for link in links)
+    assert "../mei2009/figure_1/figure_1.svg" in links
+
+
 def test_any_other_figure_is_shown_on_the_screen_too() -> None:
     chart = new_code_cell("chart", outputs=[chart_output(OURS)])
-    saved = new_code_cell('save_figure(d, folder, f"figure_{n}")', outputs=[SVG, SVG])
+    several = new_code_cell("…", outputs=[saved("figure_1"), SVG, saved("figure_2"), SVG])
     unsaved = new_code_cell("d", outputs=[SVG])
     for cells, looks in (
-        ([saved], ["drawn", "drawn"]),
+        ([several], ["drawn", "drawn"]),
         ([chart, unsaved], ["drawn", "drawn"]),
-        ([chart, new_markdown_cell("text"), saved], ["drawn", "drawn", "drawn"]),
-        ([chart, saved], ["drawn has-twin", "drawn twin", "drawn"]),
+        ([chart, new_markdown_cell("text"), several], ["drawn", "drawn", "drawn"]),
+        ([chart, several], ["drawn has-twin", "drawn twin", "drawn"]),
     ):
-        body = body_of(new_notebook(cells=cells), folder="own", saved=["figure_1", "figure_2"])
+        body = body_of(new_notebook(cells=cells), folder="own")
         assert classes_of(body.html) == looks
-        assert set(body.anchors) == ({"figure_1", "figure_2"} if saved in cells else set())
+        assert set(body.anchors) == ({"figure_1", "figure_2"} if several in cells else set())
         assert {anchor[1:] for anchor in body.anchors.values()} <= body.ids
 
 

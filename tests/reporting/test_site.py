@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from itertools import pairwise
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,11 +20,13 @@ from typer.testing import CliRunner
 from cepbench.commands.app import app
 from cepbench.errors import ReportError
 from cepbench.figures.matplotlib_panels import save_figure
+from cepbench.figures.recording import RECORD_MIME
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
-from cepbench.reporting.navigation import GROUPS, Navigation, group_of
-from cepbench.reporting.requests import NOTEBOOKS, requests_for
+from cepbench.reporting.navigation import Navigation, group_of, groups
+from cepbench.reporting.requests import report_stems, requests_for
+from cepbench.reporting.side_by_side import MEASURES
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
 from cepbench.studies.kolchinsky2018 import STUDY
@@ -49,7 +52,7 @@ def write_executed(folder: Path, stem: str, *cells: Any, **metadata: Any) -> Non
     notebook = new_notebook(
         cells=list(cells), metadata={"papermill": RAN, "cepbench": own, **metadata}
     )
-    nbformat.write(notebook, folder / stem / f"{stem}.ipynb")
+    nbformat.write(notebook, folder / stem / f"{Path(stem).name}.ipynb")
 
 
 def drawing() -> tuple[Figure, Any]:
@@ -78,36 +81,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figure, output = drawing()
     table = pd.DataFrame({f"column {k}": [f"value {k}"] * 3 for k in range(30)})
     verdicts = ledger("kolchinsky2018", {})
+    saved, finding = (
+        new_output("display_data", {RECORD_MIME: what})
+        for what in ({"figure": "figure_9"}, {"finding": "Plans <differ>."})
+    )
     write_executed(
         folder,
-        "figure_9",
+        "kolchinsky2018/figure_9",
         new_markdown_cell("# Figure 9\n\nSome `code`.\n\n## Throughput"),
         new_code_cell("chart", outputs=[chart_output(OURS)]),
-        new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[output]),
-        new_code_cell("figure", outputs=[output, shown(table)]),
+        new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[saved, output]),
+        new_code_cell("figure", outputs=[output, shown(table), finding]),
         new_code_cell(
             "v", outputs=[shown(ledger_for_readers(verdicts[verdicts["figure"] == "9"]))]
         ),
         title="Figure 9: strategies",
-        group="paper",
     )
-    save_figure(figure, folder / "figure_9", "figure_9")
-    table.to_parquet(folder / "figure_9" / "summary.parquet")
+    save_figure(figure, folder / "kolchinsky2018/figure_9", "figure_9")
+    table.to_parquet(folder / "kolchinsky2018/figure_9" / "summary.parquet")
     runs = {"pattern": ["p", "q"], "generator": "A", "status": "ok", "seconds": 1.0, "events": 600}
-    pd.DataFrame(runs).to_parquet(folder / "figure_9" / "results.parquet")
+    pd.DataFrame(runs).to_parquet(folder / "kolchinsky2018/figure_9" / "results.parquet")
     large = pd.DataFrame({"x": range(MOST_CELLS + 1)})
-    large.to_parquet(folder / "figure_9" / "large.parquet")
+    large.to_parquet(folder / "kolchinsky2018/figure_9" / "large.parquet")
     verdicts["verdict"] = "holds"
     verdicts[["value", "low", "high"]] = 1.0, 0.5, 1.5
     write_executed(
         folder,
-        "ledger",
+        "kolchinsky2018/ledger",
         new_markdown_cell("# The ledger"),
         new_code_cell("v", outputs=[shown(ledger_for_readers(verdicts))]),
         title="The ledger: all claims",
-        group="ledger",
     )
-    verdicts.to_parquet(folder / "ledger" / "ledger.parquet")
+    verdicts.to_parquet(folder / "kolchinsky2018/ledger/ledger.parquet")
     write_executed(
         folder, "my_idea", new_markdown_cell("# My *idea*\n\nThe `rarest` first. And more.")
     )
@@ -124,15 +129,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[str, Page]:
-    return {path.name: read_page(path.read_text(encoding="utf-8")) for path in site.glob("*.html")}
+    paths = [*site.glob("*.html"), *site.glob("kolchinsky2018/*.html")]
+    return {
+        path.relative_to(site).as_posix(): read_page(path.read_text(encoding="utf-8"))
+        for path in paths
+    }
 
 
 def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
     assert set(pages) == {
-        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
-        "benchmarks.html",
+        "index.html", "quickstart.html", "kolchinsky2018/figure_9.html",
+        "kolchinsky2018/ledger.html", "my_idea.html", "benchmarks.html",
     }  # fmt: skip
-    text = " ".join(pages["figure_9.html"].text.split())
+    text = " ".join(pages["kolchinsky2018/figure_9.html"].text.split())
     for expected in (
         "2026-01-02 03:04 UTC, took 1 min 1 s", "seed = 3", "processor X", "versions cepbench 9.9",
         "summary: Parquet", "3 rows × 30 columns",
@@ -140,6 +149,11 @@ def test_every_executed_notebook_is_a_page(pages: dict[str, Page]) -> None:
         assert expected in text.replace("processorX", "processor X").replace(
             "versionscepbench", "versions cepbench"
         ), expected
+
+
+def seen_from(page: str, link: str) -> str:
+    """Where a link on a page leads, relative to the site."""
+    return normpath(Path(page).parent / unquote(link))
 
 
 def test_every_link_leads_to_a_page_a_file_or_an_anchor(site: Path, pages: dict[str, Page]) -> None:
@@ -153,7 +167,7 @@ def test_every_link_leads_to_a_page_a_file_or_an_anchor(site: Path, pages: dict[
                 address = urlsplit(attributes[key])
                 assert not address.scheme and not address.netloc, (name, attributes[key])
                 is_id = not key.endswith(("href", "src"))
-                target = "" if is_id else unquote(address.path)
+                target = "" if is_id or not address.path else seen_from(name, address.path)
                 anchor = address.path if is_id else unquote(address.fragment)
                 assert (site / (target or name)).is_file(), (name, tag, attributes[key])
                 if anchor and (target or name) in pages:
@@ -167,16 +181,22 @@ def test_navigation_is_the_same_on_every_page_and_marks_the_current(
     pages: dict[str, Page],
 ) -> None:
     order = [
-        "index.html", "quickstart.html", "figure_9.html", "ledger.html", "my_idea.html",
+        "index.html", "quickstart.html", "kolchinsky2018/figure_9.html",
+        "kolchinsky2018/ledger.html", "my_idea.html",
         "docs/index.html", "docs/language.html", "docs/reference/index.html", "benchmarks.html",
     ]  # fmt: skip
     for name, page in pages.items():
         links = [a for tag, a in page.elements if tag == "a" and "rel" not in a]
-        listed = [a["href"] for a in links]
+        listed = [seen_from(name, a["href"]) for a in links]
         start = listed.index("index.html", 2)  # after the link to the content and the name
         assert listed[start : start + len(order)] == order
-        assert [a["href"] for a in links if a.get("aria-current") == "page"] == [name]
-        turns = {a["rel"]: a["href"] for tag, a in page.elements if tag == "a" and "rel" in a}
+        current = [a["href"] for a in links if a.get("aria-current") == "page"]
+        assert [seen_from(name, href) for href in current] == [name]
+        turns = {
+            a["rel"]: seen_from(name, a["href"])
+            for tag, a in page.elements
+            if tag == "a" and "rel" in a
+        }
         at = order.index(name)
         assert turns.get("prev") == (order[at - 1] if at else None)
         assert turns.get("next") == (order[at + 1] if at + 1 < len(order) else None)
@@ -194,14 +214,14 @@ def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -
     assert "docs/" not in alone and "Documentation" not in alone
 
 
-def test_groups_come_from_the_notebooks(tmp_path: Path) -> None:
+def test_a_page_is_in_the_group_of_its_study() -> None:
     root = Path(__file__).resolve().parents[2] / "notebooks"
-    for stem in NOTEBOOKS:
-        metadata = nbformat.read(root / f"{stem}.ipynb", as_version=4).metadata
-        assert group_of(metadata, stem) in GROUPS and metadata["title"] and metadata["summary"]
-    assert group_of({}, "x") == "start"
-    with pytest.raises(ReportError, match=r"x\.ipynb.* 'papers'; did you mean 'paper'\?"):
-        group_of({"group": "papers"}, "x")
+    for request in requests_for([], root):
+        stem, metadata = request.stem, nbformat.read(request.path, as_version=4).metadata
+        assert group_of(stem) == (stem.partition("/")[0] if "/" in stem else "start")
+        assert group_of(stem) in groups() and metadata["title"] and metadata["summary"]
+        assert metadata["measures"] in MEASURES
+    assert group_of("x") == group_of("unknown2030/x") == "own"
     assert Navigation.of([]).neighbours("index.html") == (None, None)
 
 
@@ -257,13 +277,24 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
         for stem in ("quickstart", "mine", "index"):
             (folder / f"{stem}.ipynb").touch()
     (there / "Zwei & drei.ipynb").touch()
-    assert [request.stem for request in requests_for([], here)] == list(NOTEBOOKS)
+    assert [request.stem for request in requests_for([], here)] == report_stems()
     named = requests_for(["mine", str(there / "Zwei & drei.ipynb"), "quickstart", "mine"], here)
     assert [request.stem for request in named] == ["quickstart", "mine", "Zwei_drei"]
+    its = requests_for(["mine"], here, studies=["kolchinsky2018"])
+    assert [request.stem for request in its] == [
+        *(f"kolchinsky2018/{name}" for name in (*STUDY.notebooks, "ledger")), "mine",
+    ]  # fmt: skip
+    assert its[0].path == here / "kolchinsky2018" / "figures_3_4_5.ipynb"
+    (here / "kolchinsky2018").mkdir()
+    (here / "kolchinsky2018" / "figure_6.ipynb").touch()
+    for name in ("figure_6", "kolchinsky2018/figure_6", str(its[1].path)):
+        assert [request.stem for request in requests_for([name], here)] == [its[1].stem]
+    with pytest.raises(ReportError, match=r"no study 'kolchinski2018'; did you mean 'kolchinsky"):
+        requests_for([], here, studies=["kolchinski2018"])
     for wanted, message in (
         (["mine", str(there / "mine.ipynb")], "would both be the page mine.html"),
-        (["minne"], r"no notebook 'minne' in .*; did you mean mine\?"),
-        ([str(there / "min.ipynb")], r"there is no file .*min\.ipynb; did you mean mine\?"),
+        (["minne"], r"no notebook 'minne' in .*; did you mean 'mine'\?"),
+        ([str(there / "min.ipynb")], r"there is no file .*min\.ipynb; did you mean 'mine'\?"),
         (["index"], "cannot be called 'index'"),
         ([str(there / "quickstart.ipynb")], "has a notebook quickstart of its own"),
     ):
@@ -276,7 +307,7 @@ def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
     found = [a["href"] for a in links if a.get("aria-label")]
     for claim in claims(STUDY):
         stem = "figure_9" if claim.figure == "9" else "ledger"  # no other figure has a page
-        assert f"{stem}.html#claim-{claim.id}" in found
+        assert f"kolchinsky2018/{stem}.html#claim-{claim.id}" in found
     assert len(found) == len(claims(STUDY))
 
 
@@ -284,14 +315,15 @@ def test_numbers_of_the_front_page_are_those_of_the_results(pages: dict[str, Pag
     text = " ".join(pages["index.html"].text.split())
     for expected in (
         "2 runs measured", "1,200 events gone through", "2 patterns", "1 plan generators",
-        f"the {len(claims(STUDY))} claims", f"{len(claims(STUDY))} hold, 0 do not hold",
+        f"{len(claims(STUDY))} of {len(claims(STUDY))} claims", "quick profile, 2 min 2 s",
+        "not run: figures_3_4_5, figure_6,", "Plans <differ>. Figure 9",
         "1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50",
     ):  # fmt: skip
         assert expected in text, expected
 
 
 def test_tables_can_be_taken_away_as_text(site: Path) -> None:
-    folder = site / "figure_9"
+    folder = site / "kolchinsky2018" / "figure_9"
     written = pd.read_csv(folder / "summary.csv")
     pd.testing.assert_frame_equal(written, pd.read_parquet(folder / "summary.parquet"))
     assert (folder / "results.csv").exists() and not (folder / "large.csv").exists()
@@ -306,7 +338,7 @@ def test_the_notebook_can_be_taken_away_as_it_was_before_it_was_run(site: Path) 
 
 def test_without_outputs_the_notebooks_of_this_project_are_as_they_are() -> None:
     root = Path(__file__).resolve().parents[2] / "notebooks"
-    for stem in ("figure_9", "ledger"):
+    for stem in ("kolchinsky2018/figure_9", "ledger"):
         before = nbformat.read(root / f"{stem}.ipynb", as_version=4)
         ran = nbformat.read(root / f"{stem}.ipynb", as_version=4)
         ran.metadata["papermill"], ran.metadata["cepbench"] = RAN, {}
@@ -376,13 +408,15 @@ def chromium() -> Any:
 @pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_the_screen(site: Path, chromium: Browser, width: int) -> None:
-    for name in ("index", "quickstart", "figure_9", "ledger", "benchmarks"):
+    for name in (
+        "index", "quickstart", "kolchinsky2018/figure_9", "kolchinsky2018/ledger", "benchmarks",
+    ):  # fmt: skip
         chromium.open(site / f"{name}.html", width)
         assert chromium.console == [], name
         wide = chromium.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, (name, wide)
         assert chromium.evaluate("document.body.scrollWidth") <= width, name
-    chromium.open(site / "figure_9.html", width)
+    chromium.open(site / "kolchinsky2018/figure_9.html", width)
     over = chromium.evaluate(
         "[...document.querySelectorAll('svg.marks')].map("
         "chart => chart.getBoundingClientRect().right - innerWidth)"
@@ -392,7 +426,7 @@ def test_pages_fit_the_screen(site: Path, chromium: Browser, width: int) -> None
 
 @pytest.mark.xdist_group("notebooks")
 def test_the_switch_shows_the_code_and_the_menu_the_pages(site: Path, chromium: Browser) -> None:
-    chromium.open(site / "figure_9.html", 390)
+    chromium.open(site / "kolchinsky2018/figure_9.html", 390)
     folded = "[...document.querySelectorAll('details.code')].filter(cell => !cell.open).length"
     cells = chromium.evaluate("document.querySelectorAll('details.code').length")
     assert chromium.evaluate(folded) == cells == 4
@@ -456,7 +490,7 @@ def test_contents_nest_and_are_escaped() -> None:
 
 @pytest.mark.xdist_group("notebooks")
 def test_paper_has_the_figure_for_print_and_no_navigation(site: Path, chromium: Browser) -> None:
-    chromium.open(site / "figure_9.html", 1000)
+    chromium.open(site / "kolchinsky2018/figure_9.html", 1000)
     seen = (
         "(() => Object.fromEntries(['.has-twin', '.twin', 'nav.pages', 'details.code']"
         ".map(name => [name, document.querySelector(name).getClientRects().length > 0])))()"
@@ -492,7 +526,7 @@ def test_an_explanation_stays_with_its_picture_on_paper(site: Path, chromium: Br
 
 @pytest.mark.xdist_group("notebooks")
 def test_a_tooltip_says_what_a_bar_is(site: Path, chromium: Browser) -> None:
-    chromium.open(site / "figure_9.html", 1440)
+    chromium.open(site / "kolchinsky2018/figure_9.html", 1440)
     chromium.evaluate("document.querySelector('.chart').scrollIntoView()")
     bar = "document.querySelector('svg.marks .mark-rect path[aria-label]').getBoundingClientRect()"
     at = {

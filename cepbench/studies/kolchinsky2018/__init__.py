@@ -9,9 +9,8 @@ STUDY = Study(
     Path(__file__).parent,
     notebooks=(
         "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "figure_7_extended",
-        "robustness", "cost_models", "ledger",
+        "robustness", "cost_models",
     ),
-    sweeps=("types", "latency", "strategies"),
     # Section 6.1.
     generators=(
         "TRIVIAL", "EFREQ", "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD",

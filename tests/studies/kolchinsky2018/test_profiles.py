@@ -8,67 +8,71 @@ import pytest
 
 from cepbench.errors import ExperimentError
 from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.studies.kolchinsky2018.profiles import (
-    EXPERIMENTS,
-    PROFILES,
-    cost_model_parameters,
-    planning_parameters,
-    stream_parameters,
-    sweep_config,
-)
+from cepbench.studies.kolchinsky2018 import STUDY
+from cepbench.studies.kolchinsky2018.profiles import parameters_of
+from cepbench.studies.measured import measured_sweep
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
 from cepbench.sweeps.sweep_file import data_folder, read_sweep, sweep_folder
 from cepbench.sweeps.workload import PATTERN_SETS
 
+SWEEPS = ("types", "latency", "strategies")
+
+
+def config_of(profile: str, name: str, data: str | Path = "data", **changes: object) -> SweepConfig:
+    return read_sweep(f"kolchinsky2018/{name}", profile=profile, changes=changes).config(data)
+
+
+def stream_of(profile: str) -> dict[str, int]:
+    return dict(read_sweep("kolchinsky2018/types", profile=profile).stream or {})
+
 
 def test_the_full_profile_is_the_setup_of_the_paper() -> None:
-    assert stream_parameters("full") == {"identifiers": 2100, "days": 252}
-    types = sweep_config("full", "types", "data")
+    assert stream_of("full") == {"identifiers": 2100, "days": 252}
+    types = config_of("full", "types", "data")
     assert types.pattern_sets == tuple(PATTERN_SETS) and len(PATTERN_SETS) == 5
     assert (types.sizes, types.patterns, types.window) == ((3, 4, 5, 6, 7), 100, "20 minutes")
     assert types.max_partial_matches is None and types.strategies == ("any",)
-    latency = sweep_config("full", "latency", "data")
+    latency = config_of("full", "latency", "data")
     assert latency.alphas == (0, 0.5, 1) and latency.latency
     assert latency.generators is not None and set(latency.generators) < set(PLAN_GENERATORS)
     assert latency.generators == (
         "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B",
     )  # fmt: skip
-    for experiment in EXPERIMENTS:
-        for profile in PROFILES:
-            assert read_sweep(experiment, profile=profile).stream == stream_parameters(profile)
-    strategies = sweep_config("full", "strategies", "data")
+    for experiment in SWEEPS:
+        for profile in STUDY.profiles:
+            assert read_sweep(experiment, profile=profile).stream == stream_of(profile)
+    strategies = config_of("full", "strategies", "data")
     assert strategies.strategies == ("any", "consuming", "strict_contiguity")
     for config in (latency, strategies):
         assert config.pattern_sets == ("sequence",)
         assert len(config.sizes) * config.patterns == 500
-    assert planning_parameters("full")["patterns"] * 20 == 200
-    assert cost_model_parameters("full")["patterns"] == types.patterns
-    assert cost_model_parameters("full")["identifiers"] == 2100
+    assert parameters_of("figure_7", "full")["patterns"] * 20 == 200
+    assert parameters_of("cost_models", "full")["patterns"] == types.patterns
+    assert parameters_of("cost_models", "full")["identifiers"] == 2100
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", SWEEPS)
 def test_the_quick_profile_is_less_of_the_same(experiment: str) -> None:
-    quick, full = (sweep_config(name, experiment, "data") for name in PROFILES)
+    quick, full = (config_of(name, experiment, "data") for name in STUDY.profiles)
     assert quick.patterns < full.patterns and quick.max_partial_matches is not None
     for name in ("pattern_sets", "sizes", "strategies", "alphas", "latency", "generators"):
         assert getattr(quick, name) == getattr(full, name)
 
 
 def test_one_folder_wherever_the_data_is_named_from() -> None:
-    stream = stream_parameters("quick", identifiers=7, days=0)
-    assert stream == {"identifiers": 7, "days": 10}
+    stream = {"identifiers": 7, "days": 10}
     from_root = data_folder("reports/data", stream, 3)
     assert from_root == Path("reports/data/nasdaq-style-7-10-3")
     beside = data_folder("../reports/data", stream, 3)
     one, other = (
-        sweep_folder(path.parent, "types", sweep_config("quick", "types", path))
+        sweep_folder(path.parent, "types", config_of("quick", "types", path))
         for path in (from_root, beside)
     )
     assert one.name == other.name and one.parent == Path("reports/data/sweeps")
-    changed = sweep_config("quick", "types", from_root, seed=1)
+    changed = config_of("quick", "types", from_root, seed=1)
     assert sweep_folder("reports/data", "types", changed).name != one.name
-    more = sweep_config("quick", "types", data_folder("x", {"identifiers": 8, "days": 10}, 3))
+    more = config_of("quick", "types", data_folder("x", {"identifiers": 8, "days": 10}, 3))
     assert sweep_folder("x", "types", more).name != one.name
 
 
@@ -78,16 +82,16 @@ def test_one_folder_wherever_the_data_is_named_from() -> None:
 )
 def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
     """What was measured before is found again: these names were given by the first version."""
-    data = data_folder("data", stream_parameters("quick"), 0)
-    config = sweep_config("quick", experiment, data, seed=0)
+    data = data_folder("data", stream_of("quick"), 0)
+    config = config_of("quick", experiment, data, seed=0)
     assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
 
 
 def test_readers_are_told_what_is_restricted() -> None:
     told = {
-        (profile, name): " ".join(restrictions(sweep_config(profile, name, "data")))
-        for profile in PROFILES
-        for name in EXPERIMENTS
+        (profile, name): " ".join(restrictions(config_of(profile, name, "data")))
+        for profile in STUDY.profiles
+        for name in SWEEPS
     }
     assert "more than 10,000,000 partial matches" in told["quick", "types"]
     assert "partial matches" not in told["full", "types"]
@@ -97,20 +101,14 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert "of its own types" in told["full", "strategies"]
     assert "KL" not in told["full", "latency"]
     assert all("counts for each of them" in text for text in told.values())
-    once = restrictions(sweep_config("full", "types", "data", repetitions=1))
+    once = restrictions(config_of("full", "types", "data", repetitions=1))
     assert once[-1].endswith("each plan run once.")
     own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
     assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
 
 
-def test_wrong_names_are_told() -> None:
-    with pytest.raises(ExperimentError, match="unknown profile 'fast'"):
-        sweep_config("fast", "types", "data")
-    with pytest.raises(ExperimentError, match="unknown profile"):
-        stream_parameters("fast")
-    with pytest.raises(ExperimentError, match="unknown profile"):
-        planning_parameters("fast")
-    with pytest.raises(ExperimentError, match="unknown experiment 'type'; there are types"):
-        sweep_config("quick", "type", "data")
+def test_wrong_names_are_errors() -> None:
+    with pytest.raises(ExperimentError, match="unknown profile 'fast'; there are quick and full"):
+        parameters_of("figure_7", "fast")
     with pytest.raises(ExperimentError, match="unknown key 'pattern'"):
-        sweep_config("quick", "types", "data", pattern=3)
+        measured_sweep("kolchinsky2018/types", "quick", "data", pattern=3)

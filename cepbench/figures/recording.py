@@ -1,0 +1,43 @@
+"""Records that a running notebook leaves in its outputs, for whoever publishes it.
+
+A record is an output of a type of its own, which nothing shows: it stands in the executed notebook
+at the place where it was made, before the figure that the cell goes on to show.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+#: Type of an output that is a record.
+RECORD_MIME = "application/vnd.cepbench.record+json"
+
+
+def record(**what: Any) -> None:
+    """Leave a record in the output of the cell that is running; outside of a kernel do nothing.
+
+    Parameters
+    ----------
+    **what
+        ``figure``, the stem of a figure saved to the folder of results, or ``finding``, a sentence
+        for the front page.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if ipython and hasattr(shell, "kernel"):
+        ipython.display.display({RECORD_MIME: what}, raw=True)
+
+
+def finding(text: str) -> None:
+    """Show a sentence, in Markdown, and record it for the front page; an empty one is neither.
+
+    Parameters
+    ----------
+    text : str
+        What a reader of the front page should know of this notebook, with its numbers.
+    """
+    if text:
+        from IPython.display import Markdown, display
+
+        display(Markdown(text))
+        record(finding=text)
