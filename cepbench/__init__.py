@@ -3,8 +3,8 @@
 >>> import cepbench as cep
 >>> pattern = cep.parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes")
 
-What is named here is the public surface; ``docs/architecture.md`` shows the rooms behind it.
-Importing it starts no JVM and compiles nothing: names are looked up when they are first used.
+These names are the public API; ``docs/architecture.md`` describes the packages. Importing it starts
+no JVM and compiles nothing: names are loaded on first use.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext cepbench`` brings the cell magic ``%%cep``, and charts without a network."""
+    """``%load_ext cepbench``: the cell magic ``%%cep``, and charts that need no network."""
     from cepbench.app.magic import load
 
     load(shell)

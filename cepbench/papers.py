@@ -1,7 +1,7 @@
-"""Where everything comes from: citation keys of docstrings, and paper → algorithm → files.
+"""References: citation keys of docstrings, and paper → algorithm → files.
 
-``[mei2009]_`` in a docstring is a key of :data:`REFERENCES`. :data:`ALGORITHMS` says which files
-hold what; ``python -m cepbench.papers`` prints both as one index.
+``[mei2009]_`` in a docstring is a key of :data:`REFERENCES`. :data:`ALGORITHMS` maps algorithms to
+files; ``python -m cepbench.papers`` prints both as one index.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Reference:
     Attributes
     ----------
     key : str
-        As docstrings cite it, without brackets and underscore.
+        As in docstrings, without brackets and underscore.
     authors, title, published : str
         ``published`` is journal or conference, number and pages.
     year : int
@@ -35,7 +35,7 @@ class Reference:
 
     @property
     def label(self) -> str:
-        """As a text names it: ``Kolchinsky & Schuster 2018``, ``Agrawal et al. 2008``."""
+        """Authors and year: ``Kolchinsky & Schuster 2018``, ``Agrawal et al. 2008``."""
         names = [author.split()[-1] for author in self.authors.split(", ")]
         if len(names) > 2:
             names = [f"{names[0]} et al."]
@@ -44,18 +44,18 @@ class Reference:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Something that a paper describes and files of this package do.
+    """An algorithm or model of a paper and the files that implement it.
 
     Attributes
     ----------
     name : str
-        As it is registered, where it is.
+        Its registered name, if it has one.
     paper : str
         Key of the :class:`Reference`.
     place : str
         Section, figure or algorithm number in the paper.
     files : tuple of str
-        Inside the package ``cepbench``, the one to read first in front.
+        Relative to the package ``cepbench``, the main one first.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Algorithm:
     files: tuple[str, ...]
 
 
-#: Citation key → source. The five papers that the workbench is about come first.
+#: Citation key → source; the five papers that the workbench is built around come first.
 REFERENCES: Mapping[str, Reference] = MappingProxyType(
     {
         reference.key: reference
@@ -210,8 +210,8 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
 )
 
 _ENGINE = (
+    "evaluators/joins/run.py",
     "evaluators/joins/layout.py",
-    "evaluators/detector.py",
     "kernels/joins/advance.py",
     "kernels/joins/join.py",
 )
@@ -221,7 +221,7 @@ _DESCENT = (
     "kernels/planning/order_moves.py",
 )
 
-#: What comes from where, paper by paper, in the order of its sections.
+#: The algorithms of each paper, in the order of its sections.
 ALGORITHMS: tuple[Algorithm, ...] = tuple(
     Algorithm(name, paper, place, files)
     for paper, name, place, files in (
@@ -361,7 +361,7 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
 
 
 def index() -> str:
-    """All sources as text, each with the algorithms taken from it and the files that hold them."""
+    """All references as text, with their algorithms and files."""
     lines = []
     name_width = max(len(algorithm.name) for algorithm in ALGORITHMS)
     place_width = max(len(algorithm.place) for algorithm in ALGORITHMS)

@@ -1,4 +1,4 @@
-"""Files with plan generators and evaluators of one's own, for ``--plugin`` and for notebooks."""
+"""Files with user-defined plan generators and evaluators, for ``--plugin`` and notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from cepbench.errors import PlanGeneratorError
 
-#: What the names of the modules begin with that such files become.
+#: Prefix of the names of their modules.
 _MODULE = "cepbench_plugin_"
 
 
@@ -21,13 +21,12 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
     Parameters
     ----------
     files : path or sequence of paths
-        None, an empty text and an empty sequence stand for no file.
+        None, an empty text and an empty sequence mean no file.
 
     Raises
     ------
     PlanGeneratorError
-        If a file is missing or fails, registers neither, or takes a name that another one of the
-        files has registered.
+        If a file is missing or fails, registers neither, or registers a name of another file.
     """
     for file in _listed(files):
         before = _registered()
@@ -49,7 +48,7 @@ def _listed(files: str | Path | Iterable[str | Path] | None) -> list[Path]:
 
 
 def _registered() -> tuple[dict[str, Any], dict[str, Any]]:
-    # Loaded here: a command that is given no file has no use for them.
+    # Imported here: commands without plugins do not need them.
     from cepbench.evaluators.registry import EVALUATORS
     from cepbench.planners.registry import PLAN_GENERATORS
 
@@ -59,25 +58,23 @@ def _registered() -> tuple[dict[str, Any], dict[str, Any]]:
 def _check_names(
     file: Path, module: str, earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> None:
-    """Refuse that one file silently replaces what another one has registered."""
+    """Raise if a file replaces what another file has registered."""
     for name, entry in later.items():
         known = earlier.get(name, entry)
         home = known.qualified_name.partition(".")[0]
         if known is not entry and home.startswith(_MODULE) and home != module:
             raise PlanGeneratorError(
                 f"{file} registers {name}, and so does {home.removeprefix(_MODULE)}.py; "
-                "give one of them another name"
+                "rename one of them"
             )
 
 
 def _run(file: Path) -> str:
-    """The name of the module that the file became."""
+    """Import a file; returns the name of its module."""
     name = f"{_MODULE}{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise PlanGeneratorError(
-            f"there is no Python file {file}; --plugin takes one that ends in .py"
-        )
+        raise PlanGeneratorError(f"there is no Python file {file}; give one that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -90,7 +87,7 @@ def _run(file: Path) -> str:
 
 
 def _line(error: Exception, file: Path) -> str:
-    """Which line of the file was being run, or is no Python."""
+    """The line of the file at which the error was raised, for a message."""
     if isinstance(error, SyntaxError):
         return f", line {error.lineno}"
     lines = [

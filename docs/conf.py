@@ -32,12 +32,12 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_heading_anchors = 3
 
 autosummary_generate = False
-autodoc_typehints = "none"  # types stand in the docstrings, in words
+autodoc_typehints = "none"  # types are in the docstrings
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-# Types are words, such as "sequence of Column": two rooms may each have a Column.
+# Types are words, such as "sequence of Column", not cross-references.
 suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
@@ -45,7 +45,7 @@ html_title = f"cepbench {release}"
 html_copy_source = False
 html_show_sourcelink = False
 templates_path = ["templates"]
-# Those of the theme, and the way back to the report, whose folder has these pages in "docs".
+# The theme's, and a link back to the report, which has these pages in its folder "docs".
 html_sidebars = {
     "**": [
         "sidebar/brand.html",
@@ -56,9 +56,8 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
-# Formulas are written in letters, so that no page asks for MathJax.
 
-#: Rooms without anything that a user calls.
+#: Packages without public functions.
 LEFT_OUT = {"kernels"}
 
 
@@ -77,7 +76,7 @@ class CitedPapers(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         keys = sorted(REFERENCES)
         lines = [f".. [{key}] {REFERENCES[key]}\n" for key in keys]
-        # Each is cited here too: of one that no docstring cites Sphinx would warn.
+        # Cited here too, because Sphinx warns of citations without a reference.
         lines += ["All of them: " + ", ".join(f"[{key}]_" for key in keys) + "."]
         return self.parse_text_to_nodes(_as_restructured("\n".join(lines)))
 
@@ -86,23 +85,23 @@ def _as_restructured(text: str) -> str:
     return f"````{{eval-rst}}\n{text}\n````\n"
 
 
-def _write_rooms(app: Any) -> None:
-    """A page for each room, of all its modules; only written where it is new."""
+def _write_packages(app: Any) -> None:
+    """Write a page for each package, of all its modules, where it changed."""
     folder = Path(app.srcdir) / "reference" / "_generated"
     folder.mkdir(parents=True, exist_ok=True)
-    package = HERE.parent / "cepbench"
-    rooms = {path.parent.name: path.parent for path in package.glob("*/__init__.py")}
+    root = HERE.parent / "cepbench"
+    packages = {path.parent.name: path.parent for path in root.glob("*/__init__.py")}
     pages = {"errors": ["cepbench.errors"]}
-    for name in sorted(rooms.keys() - LEFT_OUT):
-        files = sorted(rooms[name].rglob("*.py"))
+    for name in sorted(packages.keys() - LEFT_OUT):
+        files = sorted(packages[name].rglob("*.py"))
         pages[name] = [
-            ".".join(file.relative_to(package.parent).with_suffix("").parts)
+            ".".join(file.relative_to(root.parent).with_suffix("").parts)
             for file in files
             if not file.stem.startswith("__")
         ]
     for name, modules in pages.items():
         lines = [name, "=" * len(name), ""]
-        wanted = app.config.rooms.split(",") if app.config.rooms else pages
+        wanted = app.config.packages.split(",") if app.config.packages else pages
         for module in modules if name in wanted else ():
             short = module.rpartition(".")[2].replace("_", r"\_")
             if len(modules) > 1:
@@ -114,16 +113,16 @@ def _write_rooms(app: Any) -> None:
 
 
 def _as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
-    """The magic's docstring is what IPython prints for ``%%cep?``, no page."""
+    """Show the docstring of the magic, which IPython prints for ``%%cep?``, verbatim."""
     if name == "cepbench.app.magic.cep":
         lines[:] = ["::", "", *(f"   {line}" for line in lines)]
 
 
 def setup(app: Any) -> None:
-    # Some of the rooms, with commas between them, for a test that need not read all docstrings.
-    app.add_config_value("rooms", "", "env", str)
+    # Some packages, comma-separated, for a test that does not need all docstrings.
+    app.add_config_value("packages", "", "env", str)
     app.add_directive("public-names", PublicNames)
     app.add_directive("cited-papers", CitedPapers)
     app.add_lexer("cep", TextLexer)
-    app.connect("builder-inited", _write_rooms)
+    app.connect("builder-inited", _write_packages)
     app.connect("autodoc-process-docstring", _as_it_is)

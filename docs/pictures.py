@@ -1,7 +1,7 @@
 """Draws the pictures of README and architecture.md: ``.venv/bin/python docs/pictures.py``.
 
-Both are made from what they show, the plans of a real pattern and the table of rooms, and a test
-sees to it that they are current.
+Both are generated, from the plans of a real pattern and from the table of packages; a test checks
+that they are current.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cepbench.markup import element
 
 HERE = Path(__file__).resolve().parent
 
-#: Plan generators of the picture of plans, the dearest plan first.
+#: Plan generators of the picture of plans, the most expensive plan first.
 SHOWN = ("TRIVIAL", "EFREQ", "DP-LD")
 
 _INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
 
 
 def plans_picture() -> str:
-    """Three plans of one pattern after a run: same matches, very different work."""
+    """Three plans of one pattern and their runs: the same matches at different cost."""
     import cepbench as cep
     from cepbench.explainer.page import tree_picture
     from cepbench.figures.styles import style_of
@@ -33,7 +33,7 @@ def plans_picture() -> str:
     statistics = cep.measure_statistics(pattern, stream)
     plans = {name: cep.plan(pattern, statistics, name) for name in SHOWN}
     runs = {name: cep.explain(pattern, plan, statistics, stream) for name, plan in plans.items()}
-    # Lines of one scale, so that the three can be compared.
+    # A common scale of line widths.
     largest = max(run.nodes["log_estimated"].max() for run in runs.values())
     panels, width, top, height = [], 24.0, 130.0, 0.0
     for name, run in runs.items():
@@ -51,7 +51,7 @@ def plans_picture() -> str:
         drawing = drawing.replace(
             f'width="{size[1]}"', f'x="{width:g}" y="{top:g}" width="{wide:g}" height="{high:g}"', 1
         )
-        made = f"{run.metrics.partial_matches_created:,} partial matches made"
+        made = f"{run.metrics.partial_matches_created:,} partial matches created"
         panels += [
             _text(width, 92, name, 16, colour, bold=True),
             _text(width + 84, 92, " → ".join(plans[name].parts[0].names), 15, _PALE),
@@ -62,13 +62,13 @@ def plans_picture() -> str:
         matches = run.metrics.matches
     title = f"One pattern, three plans, the same {matches:,} matches"
     types = ", ".join(f"{variable.name}: {variable.type}" for variable in pattern.variables)
-    told = f"{types}; numbers: partial matches expected in a window of {pattern.window}"
-    text = [_text(24, 34, title, 19, _INK, bold=True), _text(24, 58, told, 14, _PALE), *panels]
+    caption = f"{types}; numbers: expected partial matches in a window of {pattern.window}"
+    text = [_text(24, 34, title, 19, _INK, bold=True), _text(24, 58, caption, 14, _PALE), *panels]
     return _page(width, top + height + 10, title, text)
 
 
-def rooms_of(table: str) -> dict[str, set[str]]:
-    """Room -> the rooms that it may see, from the table of architecture.md; in its order."""
+def packages_of(table: str) -> dict[str, set[str]]:
+    """Package → the packages that it may import, from the table of architecture.md."""
     found: dict[str, set[str]] = {}
     for row in re.finditer(r"^\| (`[^|]+) \|[^|]*\| ([^|]+) \|$", table, re.MULTILINE):
         sees = row[2].partition(";")[0]
@@ -77,39 +77,34 @@ def rooms_of(table: str) -> dict[str, set[str]]:
             seen = above - set(re.findall(r"\w+", sees.partition(" but ")[2]))
         else:
             seen = {word for word in re.findall(r"\w+", sees) if word in above}
-        found |= {room: set(seen) for room in re.findall(r"`(\w+)/?`", row[1])}
+        found |= {package: set(seen) for package in re.findall(r"`(\w+)/?`", row[1])}
     return found
 
 
-def house_picture(table: str) -> str:
-    """The rooms in storeys: each below all that it sees; lines to those that it needs directly."""
-    rooms = rooms_of(table)
-    everywhere = {
-        "arguments",
-        "errors",
-        "files",
-        "papers",
-        "seeds",
-    }  # seen by all, so that lines to them would say nothing
-    storey: dict[str, int] = {}
-    for room, sees in rooms.items():
-        below = [storey[other] for other in sees - everywhere]
-        storey[room] = 1 + max(below, default=-1)
-    rows: list[list[str]] = [[] for _ in range(1 + max(storey.values()))]
-    for room in rooms:
-        rows[storey[room]].append(room)
+def packages_picture(table: str) -> str:
+    """The packages in layers, with arrows from direct dependencies."""
+    packages = packages_of(table)
+    # Imported by all: no arrows.
+    everywhere = {"arguments", "errors", "files", "markup", "papers", "seeds"}
+    layer: dict[str, int] = {}
+    for package, sees in packages.items():
+        below = [layer[other] for other in sees - everywhere]
+        layer[package] = 1 + max(below, default=-1)
+    rows: list[list[str]] = [[] for _ in range(1 + max(layer.values()))]
+    for package in packages:
+        rows[layer[package]].append(package)
     wide, high, gap, step, left = 112, 34, 14, 66, 40
     longest = max(map(len, rows))
     width = 2 * left + longest * (wide + gap) - gap
     place = {}
     for number, row in enumerate(rows):
         shift = (longest - len(row)) * (wide + gap) / 2
-        for k, room in enumerate(row):
-            place[room] = (left + shift + k * (wide + gap), 74 + number * step)
+        for k, package in enumerate(row):
+            place[package] = (left + shift + k * (wide + gap), 74 + number * step)
     lines, boxes = [], []
-    for room in rooms:
-        x, y = place[room]
-        for other in sorted(_direct(room, rooms) - everywhere):
+    for package in packages:
+        x, y = place[package]
+        for other in sorted(_direct(package, packages) - everywhere):
             to_x, to_y = place[other]
             lines.append(
                 f'<line x1="{to_x + wide / 2:g}" y1="{to_y + high:g}" x2="{x + wide / 2:g}" '
@@ -118,22 +113,24 @@ def house_picture(table: str) -> str:
         boxes.append(
             f'<rect x="{x:g}" y="{y:g}" width="{wide}" height="{high}" rx="5" fill="#eef3f8" '
             f'stroke="{_INK}"/>'
-            + _text(x + wide / 2, y + high / 2 + 5, room, 14, _INK, anchor="middle")
+            + _text(x + wide / 2, y + high / 2 + 5, package, 14, _INK, anchor="middle")
         )
     head = (
         '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
         f'markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
     )
-    title = "The house: what is made above is used below"
-    told = "A room imports from rooms above it and never from one below; errors, files, seeds from all."
-    text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, told, 13, _PALE)]
+    title = "Packages and their imports"
+    caption = (
+        "A package imports from those above it, never from below; errors, files, seeds from all."
+    )
+    text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, caption, 13, _PALE)]
     return _page(max(width, 640), 74 + len(rows) * step, title, [*text, *lines, *boxes])
 
 
-def _direct(room: str, rooms: Mapping[str, set[str]]) -> set[str]:
-    """What a room sees without what it sees through another one."""
-    sees = rooms[room]
-    return {one for one in sees if not any(one in rooms[other] for other in sees)}
+def _direct(package: str, packages: Mapping[str, set[str]]) -> set[str]:
+    """The direct imports: those not implied by another one."""
+    sees = packages[package]
+    return {one for one in sees if not any(one in packages[other] for other in sees)}
 
 
 def _text(
@@ -158,7 +155,7 @@ def _page(width: float, height: float, title: str, parts: list[str]) -> str:
 def pictures() -> dict[str, str]:
     """File name -> text of each picture."""
     table = (HERE / "architecture.md").read_text(encoding="utf-8")
-    return {"plans.svg": plans_picture(), "house.svg": house_picture(table)}
+    return {"plans.svg": plans_picture(), "packages.svg": packages_picture(table)}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from cepbench.costs import models as costs
 from cepbench.evaluators import registry as evaluators
 from cepbench.planners import registry as generators
 from tests.budgets import DEEPER, SOAK, USUAL
@@ -68,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""
-    registries = (generators._GENERATORS, evaluators._EVALUATORS)
+    registries = (generators._GENERATORS, evaluators._EVALUATORS, costs._MODELS)
     before = [dict(registry) for registry in registries]
     yield
     for registry, entries in zip(registries, before, strict=True):

@@ -173,7 +173,7 @@ CALLS: dict[str, Call] = {
     "plan": Call(
         cep.plan,
         {**PLANNED, "generator": "GREEDY", "seed": 0, "time_selectivity": "adjacent", "alpha": 0.0,
-         "last": None, "budget": None},
+         "last": None, "budget": None, "cost": "throughput"},
     ),
     "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
     "compare": Call(
@@ -259,7 +259,17 @@ CALLS: dict[str, Call] = {
     "plan_generator": Call(
         decorated(cep.plan_generator),
         {"function": len, "name": "MINE", "kind": "order", "exact": False, "space": "",
-         "description": None, "source": "", "max_size": None, "anytime": False},
+         "description": None, "source": "", "max_size": None, "anytime": False,
+         "costs": "plans"},
+    ),
+    "cost_model": Call(
+        decorated(cep.cost_model),
+        {"function": len, "name": "MINE", "of": "tree", "in_logs": False, "source": ""},
+    ),
+    "plan_cost": Call(
+        cep.plan_cost,
+        {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "cost": "throughput",
+         "time_selectivity": "adjacent", "alpha": 0.0, "last": None},
     ),
     "plan_evaluator": Call(
         decorated(cep.plan_evaluator),

@@ -1,6 +1,6 @@
 """Values of patterns → averages with bootstrap intervals, of several runs over the same patterns.
 
-The unit of observation is the pattern: intervals come from resampling patterns, so they say how far
+The unit of observation is the pattern: intervals come from resampling patterns, so they show how far
 an average would move with other patterns from the same set, and not how noisy the clock is.
 """
 

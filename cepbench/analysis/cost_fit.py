@@ -25,7 +25,7 @@ def cost_fit(
     Parameters
     ----------
     points : DataFrame
-        As :func:`cost_points` returns it.
+        A row a plan: ``plan_kind``, ``pattern_id``, ``log_cost`` and the metric.
     metric : str
         ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
     seed : int
@@ -38,8 +38,7 @@ def cost_fit(
         One row a kind of plan: ``plan_kind``, ``metric``; ``spearman``; ``exponent`` and
         ``intercept`` of ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each
         with ``…_low`` and ``…_high`` (95 % percentile bootstrap over patterns, whose plans go
-        together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0. The
-        paper's 1/x^c means ``exponent`` = -c for throughput, and 1 is linear for memory.
+        together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0.
 
     Notes
     -----

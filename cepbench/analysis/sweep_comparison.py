@@ -1,9 +1,9 @@
-"""Two sweeps side by side: which differences are real.
+"""Two sweeps side by side: which differences are significant.
 
 A pattern that both sweeps ran is one pair for a plan generator, evaluator, strategy and weight of
-latency. A difference is called real if the 95 % bootstrap interval of its geometric mean over the
-patterns leaves out 1, and a sign-flip test stays significant after the correction of Benjamini and
-Hochberg for all rows of one metric: of the differences that are called real no more than 5 % are
+latency. A difference is significant if the 95 % bootstrap interval of its geometric mean over the
+patterns excludes 1, and a sign-flip test still rejects after the correction of Benjamini and
+Hochberg for all rows of one metric: of the significant differences no more than 5 % are
 expected to be chance, and between two sweeps of the same thing there is any at all in no more than
 5 % of cases.
 
@@ -54,16 +54,16 @@ _MORE_IS_BETTER = ("events_per_second",)
 _TIMES = ("events_per_second", "seconds", "plan_seconds", "latency_mean", "latency_median",
           "latency_p95", "latency_p99")  # fmt: skip
 
-#: Fewer pairs can never be significant: with five, every 16th choice of signs is as extreme.
+#: Fewer pairs cannot be significant: with five, every 16th choice of signs is as extreme.
 LEAST_PAIRS = 6
 
-#: How often a difference may be called real where there is none.
+#: False discovery rate: share of significant differences that may be chance.
 LEVEL = 0.05
 
-#: Differences of times up to this factor are called none.
+#: Differences of times up to this factor are negligible, however significant.
 NEGLIGIBLE = 1.05
 
-BETTER, WORSE, SAME, TOO_FEW = "better", "worse", "no real difference", "too few pairs"
+BETTER, WORSE, SAME, TOO_FEW = "better", "worse", "no significant difference", "too few pairs"
 #: Metric -> its words for better and worse.
 _WORDS = {
     "events_per_second": ("faster", "slower"),
@@ -154,7 +154,7 @@ class SweepComparison:
     def notes(self) -> list[str]:
         """How to read the verdicts, a sentence each."""
         found = [
-            "A difference is called real if its 95 % interval leaves out 1, a sign-flip test over "
+            "A difference is significant if its 95 % interval excludes 1, a sign-flip test over "
             "the patterns stays below 5 % after the correction for all rows of its metric "
             f"(Benjamini and Hochberg), and times differ by more than {NEGLIGIBLE - 1:.0%}."
         ]

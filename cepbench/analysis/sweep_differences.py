@@ -51,7 +51,7 @@ def check_counts(
 
 
 def configuration_of(results: pd.DataFrame) -> dict[str, Any]:
-    """What the rows say about their sweep; of several configurations, all that they agree on."""
+    """The configuration recorded in the rows; of several, the keys on which all agree."""
     found = []
     for text in results["configuration"].dropna().unique():
         try:
@@ -85,6 +85,6 @@ def differences_of(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     for key in PROVENANCE:
         have = [sorted(map(str, table[key].dropna().unique())) for table in (first, second)]
         if have[0] != have[1]:
-            told = [" and ".join(values) or None for values in have]
-            rows.append({"key": key, "first": told[0], "second": told[1]})
+            shown = [" and ".join(values) or None for values in have]
+            rows.append({"key": key, "first": shown[0], "second": shown[1]})
     return pd.DataFrame(rows, columns=["key", "first", "second"])

@@ -1,4 +1,4 @@
-"""The app: a thin layer of widgets over the plain calls of this room."""
+"""The app: a thin layer of widgets over the functions of :mod:`cepbench.exploration`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Explorer:
     Attributes
     ----------
     dataset : Dataset or None
-        None for a stream of your own.
+        None for a user's stream.
     stream : EventStream
     pattern : Pattern or None
         None while the text is no pattern of this stream.
@@ -218,13 +218,13 @@ class Explorer:
         self._moved.settle()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run an action of a widget; what goes wrong is shown, for nobody sees it elsewhere."""
+        """Run an action of a widget and show its error, which widgets would swallow."""
         try:
             action()
         except Exception as error:
-            self._tell(error)
+            self._show_status(error)
 
-    def _tell(self, error: Exception | None) -> None:
+    def _show_status(self, error: Exception | None) -> None:
         self._has_error = error is not None
         if error is not None:
             self._message.value = error_html(error)
@@ -295,7 +295,7 @@ class Explorer:
         return self._library[given][0] if given in self._library else given
 
     def _read_pattern(self) -> None:
-        """The text is another one: read, measured, planned; or told what is wrong with it."""
+        """The text changed: parse it, measure, plan; or show what is wrong with it."""
         self._pattern = self._statistics = self._what_if = self._controls = None
         self._sliders.children = ()
         self._runs.forget()
@@ -308,11 +308,11 @@ class Explorer:
             self._pattern = pattern
             self._controls = Controls(pattern, self._statistics, self._moved)
             self._sliders.children = (self._controls.box,)
-            self._tell(None)
+            self._show_status(None)
             self._plan_first()
         except Exception as error:
             self._statistics = self._pattern = None
-            self._tell(error)
+            self._show_status(error)
             self._stale |= {*_TABS}
             self._draw()
 
@@ -333,9 +333,9 @@ class Explorer:
             return
         try:
             self._plan_by_sliders(self._what_if.before)
-            self._tell(None)
+            self._show_status(None)
         except Exception as error:
-            self._tell(error)
+            self._show_status(error)
             return
         self._redraw("Plans")
 
@@ -363,7 +363,7 @@ class Explorer:
     def _to_run(self) -> tuple[EventStream, SideBySide]:
         self._settle()
         if self._what_if is None:
-            raise CepbenchError("there is no pattern to run; mend the text above first")
+            raise CepbenchError("there is no pattern to run; correct the text above first")
         return self.stream, self._what_if.after
 
     def _units(self) -> Mapping[str, str]:

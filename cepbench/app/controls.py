@@ -74,7 +74,7 @@ class Controls:
         )
 
     def changes(self) -> dict[str, Any]:
-        """What the sliders say otherwise than the measurements, as ``cep.what_if`` takes it."""
+        """The sliders' deviations from the measurements, as ``cep.what_if`` takes them."""
         moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
         return {
@@ -107,7 +107,7 @@ class Controls:
 
 
 def _last_chooser(pattern: Pattern) -> widgets.Dropdown | None:
-    """Latency depends on which event comes last; only some patterns say it."""
+    """For patterns that leave the last event open, on which latency depends."""
     possible = [TemporalOrder(branch).latest() for branch in pattern.branches()]
     names = dict.fromkeys(name for latest in possible if len(latest) > 1 for name in latest)
     if not names:

@@ -1,4 +1,4 @@
-"""The door to the app."""
+"""Entry point of the app."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explore(
     ----------
     dataset : str, Dataset or EventStream, optional
         A name that ``cep.open_dataset`` takes, such as ``"nasdaq-style/sample"``, an open data
-        set, or a stream of your own; by default the first one that is at hand.
+        set, or a stream; by default the first data set that is at hand.
     pattern : str or Pattern, optional
         A pattern, its text, or the name of one of the data set's patterns; by default the first of
         those.

@@ -27,7 +27,7 @@ from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 
 USAGE = """\
-Find a pattern in a stream. The cell is the pattern's text; its first line says how.
+Find a pattern in a stream. The cell is the pattern's text; its first line has the options.
 
     %%cep --data nasdaq-style/sample
     PATTERN SEQ(CSCO a, MSFT b) WHERE a.difference < b.difference
@@ -57,7 +57,7 @@ _LAST = "_cep_data"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options whose mistakes are messages, and do not end the kernel."""
+    """A parser whose errors are messages, and do not end the kernel."""
 
     def error(self, message: str) -> NoReturn:
         raise CepbenchError(f"%%cep: {message}; %%cep? shows what there is")
@@ -160,7 +160,7 @@ def _stream(
     if name is None:
         if _LAST not in names:
             raise CepbenchError(
-                "%%cep: no data; say --data with a variable that holds a stream, or a data set "
+                "%%cep: no data; give --data a variable that holds a stream, or a data set "
                 "such as nasdaq-style/sample"
             )
         source = names[_LAST]

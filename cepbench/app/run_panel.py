@@ -140,7 +140,7 @@ class RunPanel:
         self.table.value = comparison._repr_html_()
         self._found.layout.display = None
         if fine.empty:
-            self.message.value = "<p>No plan came to its end; the table says why.</p>"
+            self.message.value = "<p>No run finished; the table has the reasons.</p>"
             self.bars.outputs = self.timeline.outputs = self.nodes.outputs = ()
             return
         from cepbench.figures.comparison import comparison_bars  # imports altair: seconds
@@ -198,5 +198,5 @@ class RunPanel:
     def _guarded(self, action: Callable[[], Any]) -> None:
         try:
             action()
-        except Exception as error:  # shown: what a callback raises is seen by nobody
+        except Exception as error:  # widgets swallow what a callback raises
             self.message.value = error_html(error)

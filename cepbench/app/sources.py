@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from cepbench.datasets.catalogue import list_datasets
+from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.opening import open_dataset
 from cepbench.streams.event_stream import EventStream
-
-if TYPE_CHECKING:
-    from cepbench.datasets.dataset import Dataset
 
 #: The data set that is opened where none is named.
 DEFAULT = "nasdaq-style/sample"
@@ -18,7 +15,7 @@ DEFAULT = "nasdaq-style/sample"
 #: Of larger data sets only the first days are read.
 _MOST_EVENTS, _DAYS = 2_000_000, 3
 
-#: What a stream that somebody gave is called in the list of data sets.
+#: Name of a user's stream in the list of data sets.
 OWN = "your stream"
 
 
@@ -51,8 +48,8 @@ def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
     found = {}
     for name in library:
         entry = library.entry(name)
-        told = entry.shows + (f" ({entry.source})" if entry.source else "")
-        found[name] = (entry.text.strip(), told)
+        shows = entry.shows + (f" ({entry.source})" if entry.source else "")
+        found[name] = (entry.text.strip(), shows)
     return found
 
 

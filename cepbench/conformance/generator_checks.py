@@ -21,7 +21,6 @@ from cepbench.conformance.generator_problems import SIZES, check_problem, check_
 from cepbench.conformance.generator_report import (
     Finding,
     GeneratorReport,
-    ratio_of,
     shown_ratio,
 )
 from cepbench.costs.costed import CostedProblem
@@ -36,6 +35,7 @@ from cepbench.planners.registry import (
     find_generator,
 )
 from cepbench.plans.model import Plan
+from cepbench.plans.notes import from_log
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
@@ -322,7 +322,7 @@ def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator
             yield Finding(
                 "exact",
                 name,
-                f"has a plan of {shown_ratio(ratio_of(distance))} times the least cost, that of "
+                f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
                 f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
                 _line(name, seed, entry.name),
             )

@@ -11,6 +11,7 @@ import pandas as pd
 
 from cepbench.markup import Html
 from cepbench.planners.registry import TOLERANCE
+from cepbench.plans.notes import from_log
 from cepbench.sweeps.cells import OK, REFUSED
 
 #: What the lines that plan a problem again begin with.
@@ -244,13 +245,7 @@ not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ fi
 
 def _at(logs: np.ndarray, share: float) -> float:
     """Ratio that this share of the problems is not above: one that was met, nothing between."""
-    return ratio_of(np.quantile(logs, share, method="higher")) if len(logs) else math.nan
-
-
-def ratio_of(log_distance: float) -> float:
-    """e to that power; infinity beyond a float."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(log_distance))
+    return from_log(np.quantile(logs, share, method="higher")) if len(logs) else math.nan
 
 
 def shown_ratio(ratio: float) -> str:

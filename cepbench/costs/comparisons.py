@@ -47,7 +47,7 @@ class Comparisons(CostModel):
         return float(np.logaddexp.reduce(costs))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """Each variable's events that pass its filter; of an order too, all of them."""
+        """Each variable's events that pass its filter."""
         return problem.log_filtered + problem.log_order_factor[1]
 
     def log_joins(

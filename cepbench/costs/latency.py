@@ -22,6 +22,7 @@ class Latency(CostModel):
 
     name = "latency"
     form = "joins"
+    order_counts_leaves = False
     source = "[kolchinsky2018]_, section 5.1"
 
     def check(self, problem: PlanningProblem) -> None:

@@ -38,12 +38,16 @@ class CostModel:
     source : str
     alpha : float
         Weight of latency; 0 for costs that have none.
+    order_counts_leaves : bool
+        Whether an order costs what its left-deep tree costs; else it pays for the first variable
+        alone, and for what its joins cost.
     """
 
     name: str
     form: str = "plans"
     source: str = ""
     alpha: float = 0.0
+    order_counts_leaves: bool = True
 
     def check(self, problem: PlanningProblem) -> None:
         """See that the problem has all numbers that the cost needs.
@@ -68,7 +72,7 @@ class CostModel:
         return float(np.logaddexp.reduce(self.log_node_costs(problem, kind, tree_of(kind, plan))))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """ln of what each variable's events cost, shape (n,); of an order only the first one's."""
+        """ln of what each variable's events cost, shape (n,)."""
         raise NotImplementedError(f"the cost {self.name} is not known join by join")
 
     def log_joins(
@@ -90,6 +94,24 @@ class CostModel:
         """
         raise NotImplementedError(f"the cost {self.name} is not known join by join")
 
+    def log_steps(
+        self, problem: PlanningProblem, before: np.ndarray, taken_up: np.ndarray
+    ) -> np.ndarray:
+        """ln of what it costs to take up variables behind prefixes of orders, shape (m,).
+
+        Parameters
+        ----------
+        problem : PlanningProblem
+        before : ndarray of int64, shape (m,)
+            Bit masks.
+        taken_up : ndarray of int64, shape (m,)
+            Indices.
+        """
+        joins = self.log_joins(problem, "order", before, 1 << taken_up)
+        if not self.order_counts_leaves:
+            return joins
+        return np.logaddexp(joins, self.log_leaves(problem, "order")[taken_up])
+
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
         """ln of what each node of a plan's tree costs, in post-order, shape (2n − 1,)."""
         leaves, joins, left, right = [], [], [], []
@@ -106,7 +128,8 @@ class CostModel:
                 waiting.append(1 << node)
         costs = np.full(len(leaves) + len(joins), -np.inf)
         of_leaves = self.log_leaves(problem, kind)
-        for number, leaf in leaves[:1] if kind == "order" else leaves:
+        every = kind != "order" or self.order_counts_leaves
+        for number, leaf in leaves if every else leaves[:1]:
             costs[number] = of_leaves[leaf]
         if joins:
             self.refuse_beyond_masks(problem)

@@ -16,7 +16,7 @@ from cepbench.costs.latency import Latency
 from cepbench.costs.model import CostModel, tree_of
 from cepbench.costs.problem import SMALLEST, PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import PlanGeneratorError, StatisticsError, did_you_mean
+from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError, did_you_mean
 
 _F = TypeVar("_F", bound=Callable[..., float])
 
@@ -60,7 +60,7 @@ class UserCost(CostModel):
             return super().log_cost(problem, kind, plan)
         if self.of == "order":
             if kind != "order":
-                raise PlanGeneratorError(f"the cost {self.name} is one of orders, not of trees")
+                raise PlanningRefusedError(f"the cost {self.name} is one of orders, not of trees")
             return self._told(problem, plan)
         return self._told(problem, tree_of(kind, plan))
 
@@ -71,17 +71,9 @@ class UserCost(CostModel):
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """What the function says of each join; an order pays for what it takes up, too."""
-        found = np.array(
-            [
-                self._told(problem, _members(a), _members(b))
-                for a, b in zip(left.tolist(), right.tolist(), strict=True)
-            ]
-        )
-        if kind == "order":
-            added = self.log_leaves(problem, kind)
-            found = np.logaddexp(found, added[np.log2(right).astype(np.intp)])
-        return found
+        """What the function says of each join."""
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return np.array([self._told(problem, _members(a), _members(b)) for a, b in pairs])
 
     def _told(self, problem: PlanningProblem, *plan: Any) -> float:
         """ln of what the function returned, checked."""

@@ -42,6 +42,7 @@ class Throughput(CostModel):
     alpha: float = 0.0
     name = "throughput"
     form = "sets"
+    order_counts_leaves = False
     source = "[kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2"
 
     def __post_init__(self) -> None:

@@ -150,7 +150,7 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **mor
         with FileLock(path.with_name(f".{path.name}.lock")):
             if (path / DECLARATION).exists():
                 return
-            # Of a process that was killed, for nobody else holds the lock.
+            # Left by a killed process: the lock is ours.
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 maker(beside, **parameters, **more)

@@ -229,10 +229,11 @@ class Detector:
             raise EvaluationError(f"the evaluator {self.evaluator} failed: {error!r}") from error
 
     def _counted(self, given: Given) -> Found:
-        first = self._position - self._events
-        found = found_from(self.evaluator, given, self._task, range(first, self._position))
-        self._matches += found.number
-        return found
+        if not isinstance(given, Found):
+            positions = range(self._position - self._events, self._position)
+            given = found_from(self.evaluator, given, self._task, positions)
+        self._matches += given.number
+        return given
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
         """What several batches completed, each branch's matches one after the other."""

@@ -47,14 +47,14 @@ class FunctionRun:
 
 
 def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
-    """What an evaluator's run returned of a batch, in the form of the project's own.
+    """What a user-defined evaluator's run returned of a batch, in the form of the project's own.
 
     Parameters
     ----------
     name : str
         Of the evaluator.
-    returned : Found, DataFrame or int
-        See :data:`cepbench.evaluators.protocol.Given`. 0 stands for no matches.
+    returned : DataFrame or int
+        0 stands for no matches.
     task : Task
     positions : range
         Those of the events pushed so far.
@@ -64,8 +64,6 @@ def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
     EvaluationError
         If it is no table of matches, with the column or value that is wrong.
     """
-    if isinstance(returned, Found):
-        return returned
     branches = task.pattern.branches()
     if isinstance(returned, Integral) and (task.output == "count" or returned == 0):
         return Found(int(returned), tuple(None for _ in branches))

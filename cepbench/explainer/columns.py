@@ -111,7 +111,7 @@ def listed(variables: str) -> str:
 def severity(row: Row) -> int:
     """How bad the estimate of a node is: 0, 1 or 2 marks.
 
-    Where few rows were expected and few created, chance says more than the estimate.
+    Where few rows were expected and created, the error is mostly chance.
     """
     error = row["q_error"]
     if math.isnan(error) or is_rare(row):

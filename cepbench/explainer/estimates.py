@@ -39,7 +39,7 @@ class Estimates:
         One a branch, with a row a node; see
         :class:`~cepbench.explainer.explanation.Explanation`.
     remarks : tuple of str
-        Why there are none, or that the plan came with another cost.
+        Why estimates are missing, or that the plan was made for another cost.
     """
 
     plan: AnyPlan

@@ -1,4 +1,4 @@
-"""The front end: what a plan is expected to do, and what it does."""
+"""The front end: a plan's estimates node by node, beside measurements of a run."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def explain(
     Source: [kolchinsky2018]_, sections 3 and 5, for what is estimated: partial matches that coexist
     within the window. The estimates of a node are held against their number averaged over the time
     in which events could arrive (see :func:`cepbench.statistics.measure.measure_statistics`), those
-    of the root against the rows that it made. That a SEQ has no estimates under
-    ``time_selectivity="exact"`` if it is nested is said, and is no error.
+    of the root against the rows that it made. A nested SEQ has no estimates under
+    ``time_selectivity="exact"``: a remark reports it, and no error is raised.
     """
     pattern, plan = pattern_from(pattern), plan_from(plan)
     statistics = statistics_from(statistics)

@@ -60,7 +60,7 @@ class Explanation:
     metrics : Metrics or None
         Of the run, clocks at the nodes included; None without one.
     remarks : tuple of str
-        Why there are no estimates, or that the plan came with another cost.
+        Why estimates are missing, or that the plan was made for another cost.
     """
 
     pattern: Pattern
@@ -75,14 +75,14 @@ class Explanation:
         return f"Explanation({self.plan!r}, {ran})"
 
     def describe(self, width: int = WIDTH) -> str:
-        """The plan's tree with its numbers, then what is to be learned from them.
+        """The plan's tree with its numbers, then findings.
 
         Lines have up to ``width`` characters; those of very deep trees have more.
         """
         lines = [line for text in self._headlines() for line in wrap(text, width)]
         lines += tree_lines(self._branches(), self._columns(), width)
-        told = [line for text in self.sentences() for line in wrap(text, width)]
-        return "\n".join([*lines, *([""] if told else []), *told])
+        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
         """Where the estimate is furthest off, where the time went, and how to read the table."""
@@ -126,7 +126,7 @@ class Explanation:
             _PAGE(
                 captions=list(self._headlines()),
                 figures=figures,
-                told=[LEGEND, *self.sentences()] if ran else [],
+                sentences=[LEGEND, *self.sentences()] if ran else [],
                 table=as_table(branches, self._columns()),
             )
         )
@@ -136,6 +136,6 @@ _PAGE = Html(
     """{% macro paragraph(lines) %}
 {% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
 {% endmacro %}
-<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(told) }}
+<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(sentences) }}
 {{ table }}</div>"""
 )

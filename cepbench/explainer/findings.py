@@ -1,4 +1,4 @@
-"""What an explanation says in words: where the estimate is worst, and where the time went."""
+"""Findings of an explanation in sentences: the worst estimate, and where the time went."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _worst_estimate(nodes: Sequence[Row]) -> str:
             f"No estimate is off by more than a factor of {math.ceil(10 * error) / 10:.1f}; "
             f"the worst is at {_place(row, nodes)} ({_numbers(row)})."
         )
-    told = (
+    sentence = (
         f"The estimate is furthest off at {_place(row, nodes)}, {short(error)} times too "
         f"{'low' if is_more(row) else 'high'} ({_numbers(row)})."
     )
     origin = _origin(row, nodes)
     if origin is not row:
-        told += f" It is off from {_place(origin, nodes)} on ({_numbers(origin)})."
-    return told
+        sentence += f" It is off from {_place(origin, nodes)} on ({_numbers(origin)})."
+    return sentence
 
 
 def _origin(row: Row, nodes: Sequence[Row]) -> Row:

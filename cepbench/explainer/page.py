@@ -1,7 +1,7 @@
 """An explanation in a notebook: a picture of each branch's tree, and the table.
 
 The picture reads well on light and on dark pages: everything is in the colour of the text around
-it but two marks, which differ in shape too, so that they need no colours to be told apart.
+it but two marks, which differ in shape too, so that they differ without colours.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from cepbench.explainer.columns import NodeColumn, Row, listed
 from cepbench.markup import shortened
 
-#: Characters of a line if nothing else is said.
+#: Characters of a line by default.
 WIDTH = 100
 
 _LEAST_LABEL = 16

@@ -50,7 +50,7 @@ def match_timeline(
     -------
     altair chart
         At most 4500 points of the curves are drawn, and 300 matches, and no time in which the
-        whole stream is silent; its subtitle says what was left out. The curve of a type that the
+        whole stream is silent; its subtitle names what was left out. The curve of a type that the
         pattern only forbids is dashed.
 
     Raises

@@ -116,12 +116,12 @@ def plans_side_by_side(
     Raises
     ------
     PlanGeneratorError
-        If a generator is unknown. One that refuses or fails has a row that says so.
+        If a generator is unknown. One that refuses or fails has a row with the reason.
     StatisticsError, UnsupportedPatternError
         If the statistics do not fit the pattern, or an argument makes no sense.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
-    seed = seed_from(seed, PlanGeneratorError)  # or each generator's row would say so
+    seed = seed_from(seed, PlanGeneratorError)  # checked once, not in the row of each generator
     chosen = generators_from(generators)
     plans: dict[str, AnyPlan] = {}
     explanations: dict[str, Explanation] = {}

@@ -35,7 +35,7 @@ class Panel:
     reason : str
         Why there is no plan.
     note : str or None
-        A line more; None leaves no room for one.
+        One more line; None reserves no space for it.
     """
 
     generator: str

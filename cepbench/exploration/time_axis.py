@@ -22,7 +22,7 @@ WIDTH = 640  # pixels
 
 
 def open_axis(hours: OpenTime, *, labels: bool = True, whole: bool = True) -> alt.X:
-    """An axis for a column ``place``; of several layers only one says where the ``whole`` ends."""
+    """An axis for a column ``place``; only one of several layers may set the end of the ``whole``."""
     lines = {f"{place:.6g}": texts for place, texts in hours.labels().items()}
     axis = alt.Axis(
         values=[float(place) for place in lines], labels=labels, ticks=labels, grid=False,
@@ -36,10 +36,10 @@ def open_axis(hours: OpenTime, *, labels: bool = True, whole: bool = True) -> al
 def pause_rules(hours: OpenTime) -> alt.Chart:
     """A dashed line where each pause was."""
     begins = np.array([begin for begin, _ in hours.pauses], dtype=np.int64)
-    told = [
+    spans = [
         " – ".join(f"{pd.Timestamp(end):%b %d %H:%M}" for end in pause) for pause in hours.pauses
     ]
-    rows = pd.DataFrame({"place": hours.places(begins), "left out": told})
+    rows = pd.DataFrame({"place": hours.places(begins), "left out": spans})
     chart = alt.Chart(rows).mark_rule(color="#666666", strokeDash=[3, 3])
     return chart.encode(x=alt.X("place:Q"), tooltip=["left out:N"])
 

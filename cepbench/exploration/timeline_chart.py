@@ -44,7 +44,7 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
     panels = []
     for name, title in titles.items():
         last = name == list(titles)[-1]
-        # Where it ends is said in one layer for all: in several, Vega joins them with a warning.
+        # One layer sets the domain for all: Vega merges several domains with a warning.
         whole, x = (
             (open_axis(hours, labels=last, whole=its) for its in (True, False))
             if paused

@@ -13,6 +13,7 @@ from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.rows import ends_of, log_ticks, needs_log, series_of, unit_of
 from cepbench.figures.styles import style_of
 
+#: How readers select series.
 PICK = "pick series in the legend"
 
 _PANEL_WIDTH, _HEIGHT = 370, 270  # pixels
@@ -21,11 +22,12 @@ _LETTERS = 110  # of a line above two panels
 
 
 def kind_of_scale(log: bool) -> dict[str, Any]:
-    """Arguments of a scale that need not begin at zero; a logarithmic one warns when told so."""
+    """Arguments of a scale that need not begin at zero; Vega warns of ``zero`` on a logarithmic one."""
     return {"type": "log"} if log else {"type": "linear", "zero": False}
 
 
 def value_axis(rows: pd.DataFrame, title: str) -> alt.Y:
+    """The axis of values that all panels share: linear from 0, or logarithmic by the rows."""
     unit = unit_of(rows)
     axis: dict[str, Any] = {"labelExpr": prefixed(unit), "tickCount": 6}
     if needs_log(rows):
@@ -54,6 +56,7 @@ def _legend() -> alt.Legend:
 
 
 def colour_of(part: pd.DataFrame) -> alt.Color:
+    """Colours of the series, with their legend."""
     series = series_of(part)
     colours = [style_of(generator, plans).colour for _, generator, plans in series]
     domain = [label for label, _, _ in series]
@@ -61,6 +64,7 @@ def colour_of(part: pd.DataFrame) -> alt.Color:
 
 
 def shape_of(part: pd.DataFrame) -> alt.Shape:
+    """Marks of the series, in the legend of :func:`colour_of`."""
     series = series_of(part)
     shapes = [style_of(generator, plans).mark.vega for _, generator, plans in series]
     domain = [label for label, _, _ in series]
@@ -68,6 +72,7 @@ def shape_of(part: pd.DataFrame) -> alt.Shape:
 
 
 def dash_of(part: pd.DataFrame) -> alt.StrokeDash:
+    """Dashes of the series."""
     series = series_of(part)
     dashes = [list(style_of(generator, plans).dash) or [1, 0] for _, generator, plans in series]
     domain = [label for label, _, _ in series]
@@ -75,15 +80,18 @@ def dash_of(part: pd.DataFrame) -> alt.StrokeDash:
 
 
 def picker(kind: str) -> alt.Parameter:
+    """The selection of series in the legend of one panel."""
     # Each panel has a legend of its own, so each needs a selection of its own.
     return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
 
 
 def picked(pick: alt.Parameter) -> Any:
+    """Opacity by a selection: series that are not selected fade."""
     return alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12))
 
 
 def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> Any:
+    """Layers on top of each other, under a title and lines below it."""
     heading = title if isinstance(title, str) else alt.TitleParams(title[0], subtitle=title[1:])
     return (
         alt.layer(*layers)
@@ -95,8 +103,19 @@ def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Char
 def joined_panels(
     panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
 ) -> alt.TopLevelMixin:
-    told = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
-    lines = [line for each in (told, *notes) for line in textwrap.wrap(each, _LETTERS)]
+    """Panels side by side as one chart that needs no network.
+
+    Parameters
+    ----------
+    panels : list of charts
+    heading : str
+    subtitle : str
+        Below the heading; by default what whiskers are.
+    notes : sequence of str
+        Sentences below it.
+    """
+    first = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
+    lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]
     title = alt.TitleParams(heading, subtitle=lines, anchor="start")
     return offline(
         alt.hconcat(*panels)

@@ -75,11 +75,12 @@ def static_bars_by_group(
     group: str = "pattern_set",
     log: bool = False,
 ) -> Figure:
-    """A group of bars a pattern set and a bar a generator, as Figures 3 and 4 of [kolchinsky2018]_.
+    """A group of bars for each pattern set, with a bar for each generator.
 
-    Whiskers are the summary's intervals. Where the spread asks for a logarithmic axis, marks
-    stand for the bars, which would have no foot there. So it is with ratios (``statistic``
-    ``ratio``), which a line at 1 divides into better and worse.
+    Whiskers are the summary's intervals. On a logarithmic axis, which has no zero for bars to
+    start from, values are marks: where they span more than a factor of
+    :data:`cepbench.figures.rows.LOG_SPREAD`, and for ratios (``statistic`` ``ratio``), with a line
+    at 1 between better and worse.
 
     Parameters
     ----------
@@ -87,12 +88,12 @@ def static_bars_by_group(
         As :func:`cepbench.analysis.summary.summarize` returns it.
     metric : str
     statistic : str
-        ``median``; ``mean``, as papers print it; or ``ratio``, of rows that
+        ``median``, ``mean``, or ``ratio`` of rows that
         :func:`cepbench.analysis.gains.gains_over_native` made.
     group : str
-        ``pattern_set``, or ``strategy`` as in Figure 9.
+        ``pattern_set`` or ``strategy``.
     log : bool
-        A logarithmic axis whatever the spread, as in Figure 9.
+        A logarithmic axis whatever the spread.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def static_lines_by_size(
     statistic: str = "median",
     panels: Mapping[str, str] = PANELS,
 ) -> Figure:
-    """A line a generator over the pattern size, as Figures 5 and 7; see :func:`static_bars_by_group`.
+    """A line for each generator over the pattern size; see :func:`static_bars_by_group`.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def rows_by_group(
     group: str = "pattern_set",
     log: bool = False,
 ) -> pd.DataFrame:
-    """Rows over all sizes of each group, for Figures 3, 4 and 9.
+    """Rows over all sizes of each group.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ def rows_by_group(
 def rows_by_size(
     summary: pd.DataFrame, metric: str, pattern_set: str = "", statistic: str = "median"
 ) -> pd.DataFrame:
-    """Rows of each size of one pattern set, for Figures 5 and 7; see :func:`rows_by_group`."""
+    """Rows of each size of one pattern set; see :func:`rows_by_group`."""
     rows = _chosen(summary, metric, statistic)
     rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
     what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"

@@ -33,7 +33,7 @@ from cepbench.figures.styles import series_labels, style_of
 
 
 def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:
-    """A point a plan, its cost against what it does, and the fitted line, as Figure 6.
+    """A point for each plan, its cost against a metric of its run, and the fitted line.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) 
     Notes
     -----
     Source: [kolchinsky2018]_, Figure 6. Differs from the paper: both axes are logarithmic, so that
-    a power of the cost is a straight line.
+    a power law is a straight line.
     """
     rows = plans_by_cost(points, metric)
     quantity = quantity_of(metric)
@@ -138,7 +138,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def plans_left_out(points: pd.DataFrame) -> list[str]:
-    """How many plans have no point since a run of theirs did not end well; none if there are none.
+    """A sentence that counts the plans without a point because a run failed; empty if there are none.
 
     Parameters
     ----------

@@ -42,12 +42,15 @@ _LOOK: Any = {
     "svg.fonttype": "path",
 }
 
-PANEL_WIDTH, HEIGHT = 4.6, 3.4  # inches
+#: Inches of a panel.
+PANEL_WIDTH, HEIGHT = 4.6, 3.4
 
+#: How intervals are drawn, as arguments of ``errorbar``.
 INTERVAL: Any = {"elinewidth": 1.0, "capsize": 2.0, "capthick": 1.0}
 
 
 def print_look() -> AbstractContextManager[Any]:
+    """Within it, matplotlib draws as all charts for print look."""
     return matplotlib.rc_context(_LOOK)
 
 
@@ -66,6 +69,18 @@ def finish_panels(
     title: str,
     names: Mapping[str, str],
 ) -> Figure:
+    """The figure with its title, and each panel with heading, axis of values and legend.
+
+    Parameters
+    ----------
+    figure, panels
+        As :func:`empty_panels` returned them, drawn into.
+    rows : DataFrame
+        Of all panels, which share the axis of values.
+    title : str
+    names : mapping of str to str
+        Kind of plan → heading of its panel.
+    """
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     for axes, kind, _ in panels:
         axes.set_title(names[kind])
@@ -107,6 +122,20 @@ def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
 def draw_marks(
     axes: Axes, at: np.ndarray, own: pd.DataFrame, style: Style, label: str, *, line: bool
 ) -> None:
+    """Draw a series as marks with whiskers, on a line or not.
+
+    Parameters
+    ----------
+    axes : Axes
+    at : ndarray of float, shape (n,)
+        Where the rows are on the horizontal axis.
+    own : DataFrame
+        ``value``, ``low`` and ``high`` in n rows.
+    style : Style
+    label : str
+        For the legend.
+    line : bool
+    """
     dashes = (0, style.dash) if style.dash else "solid"
     axes.errorbar(
         at,
@@ -123,6 +152,7 @@ def draw_marks(
 
 
 def whiskers(own: pd.DataFrame) -> np.ndarray:
+    """Lengths of the whiskers down and up from ``value`` to ``low`` and ``high``, shape (2, n)."""
     return distances_to_ends(own, "value", "low", "high")
 
 

@@ -37,7 +37,7 @@ _Chart = TypeVar("_Chart", bound=alt.TopLevelMixin)
 
 
 class _Offline:
-    """What altair does by way of a content delivery network, without one."""
+    """Saves and shows a chart without the content delivery network that altair uses."""
 
     def save(self, fp: str | Path | IO[Any], format: Any = None, **options: Any) -> None:
         """As altair saves; HTML has all that draws it inside, unless ``inline=False`` is given."""
@@ -63,10 +63,10 @@ def offline(chart: _Chart) -> _Chart:
     Parameters
     ----------
     chart : altair chart
-        What it says of its look itself stays as it is.
+        Its own configuration takes precedence over the common look.
     """
-    said: Any = getattr(chart, "config")  # noqa: B009 - every kind of chart has this field
-    own: Mapping[str, Any] = {} if said is alt.Undefined else said.to_dict()
+    configured: Any = getattr(chart, "config")  # noqa: B009 - every kind of chart has this field
+    own: Mapping[str, Any] = {} if configured is alt.Undefined else configured.to_dict()
     look = {name: {**values, **own.get(name, {})} for name, values in _LOOK.items()}
     found = chart.properties(config=alt.Config.from_dict({**own, **look}))
     # The same fields under the same schema: only how it is saved and shown differs. Plain assignment

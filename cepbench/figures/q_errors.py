@@ -133,7 +133,7 @@ def static_scatter_in_panels(
     x, y : Axis
         Column and title of each axis.
     panel, colour : str
-        Columns that say in which panel a point is, and of which colour.
+        Columns that choose the panel and the colour of a point.
     title : str
     headings : mapping of str to str, optional
         Value of ``panel`` → heading.

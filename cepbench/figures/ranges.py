@@ -117,8 +117,8 @@ def interactive_ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopL
                 title=f"wrong by up to {factor:g}", width=185, height=17 * len(order)
             )
         )
-    told = f"{quantity_of(metric).axis}; {LEGEND}"
-    return joined_panels(panels, range_title(metric), told, range_notes(summary, metric))
+    subtitle = f"{quantity_of(metric).axis}; {LEGEND}"
+    return joined_panels(panels, range_title(metric), subtitle, range_notes(summary, metric))
 
 
 def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -77,7 +77,7 @@ def quantity_of(metric: str) -> Quantity:
 
 
 def chart_title(metric: str, what: str = "", statistic: str = "") -> str:
-    """Heading of a chart, which says what is better."""
+    """Heading of a chart, with the better direction."""
     quantity = quantity_of(metric)
     of = f", {what}" if what else ""
     if statistic == RATIO:
@@ -145,7 +145,7 @@ def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:
-    """``(series, algorithm, plans)`` of the rows, each once.
+    """``(series, generator, plan kind)`` of the rows, each once.
 
     Built-in generators are in the same order in all legends, user-defined ones behind them.
     """

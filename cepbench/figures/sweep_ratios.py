@@ -17,7 +17,9 @@ from cepbench.figures.rows import log_ticks, quantity_of
 from cepbench.figures.styles import style_of
 
 #: What the marks are.
-LEGEND = "filled: a real difference; lines: 95 % intervals; grey: what most runs have in common"
+LEGEND = (
+    "filled: a significant difference; lines: 95 % intervals; grey: what most runs have in common"
+)
 
 #: Columns that tell runs of one generator apart, where there are several.
 _VARIANTS = ("evaluator", "options", "stream", "window", "strategy", "alpha")
@@ -60,7 +62,7 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
                 axes.plot(
                     row["value"], y, linestyle="none", marker=style.mark.matplotlib, markersize=7,
                     markeredgecolor=style.colour, markeredgewidth=1.2,
-                    markerfacecolor=style.colour if row["real"] else "white",
+                    markerfacecolor=style.colour if row["significant"] else "white",
                 )  # fmt: skip
             axes.set_xscale("log")
             axes.set_xlim(low, high)
@@ -120,7 +122,9 @@ def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelM
             x=x("value"),
             shape=alt.Shape("label:N", legend=None, scale=shape),
             fill=alt.condition(
-                "datum.real", alt.Color("label:N", legend=None, scale=colour), alt.value("white")
+                "datum.significant",
+                alt.Color("label:N", legend=None, scale=colour),
+                alt.value("white"),
             ),
         )
         common = base.mark_tick(thickness=2, size=16).encode(
@@ -131,8 +135,8 @@ def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelM
                 title=panel, width=260, height=max(60, 22 * len(labels))
             )
         )
-    told, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
-    return joined_panels(panels, sweep_ratio_title(metric), told, notes)
+    subtitle, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
+    return joined_panels(panels, sweep_ratio_title(metric), subtitle, notes)
 
 
 def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -149,7 +153,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
     DataFrame
         Columns ``panel`` (pattern set and size; empty where nothing is grouped), ``label`` (the
         run), ``generator``, ``kind``, ``value``, ``low``, ``high``, ``common``, ``pairs``,
-        ``left_out``, ``real`` and ``verdict`` in words; in the order of ``ratios``.
+        ``left_out``, ``significant`` and ``verdict`` in words; in the order of ``ratios``.
 
     Raises
     ------
@@ -170,7 +174,7 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
             **{name: chosen[name].astype(float) for name in ("value", "low", "high", "common")},
             "pairs": chosen["pairs"].astype(int),
             "left_out": chosen["left_out"].astype(int),
-            "real": ~chosen["verdict"].isin([SAME, TOO_FEW]),
+            "significant": ~chosen["verdict"].isin([SAME, TOO_FEW]),
             "verdict": [verdict_words(metric, verdict) for verdict in chosen["verdict"]],
         }
     ).reset_index(drop=True)
@@ -192,7 +196,7 @@ def sweep_ratio_notes(ratios: pd.DataFrame, metric: str) -> list[str]:
 
 
 def sweep_ratio_title(metric: str) -> str:
-    """Heading of the chart, which says what is better."""
+    """Heading of the chart, with the better direction."""
     quantity = quantity_of(metric)
     return f"{quantity.title}, second sweep / first ({quantity.better} is better)"
 

@@ -24,21 +24,21 @@ from cepbench.figures.offline import prefixed
 from cepbench.figures.rows import LOG_SPREAD, series_of
 from cepbench.figures.styles import series_labels, style_of
 
-#: Heading of the chart of Figure 8.
+#: Heading of the chart.
 TRADE_OFF = "Throughput against latency; numbers are α (up and to the left is better)"
 
 
 def static_throughput_against_latency(
     points: pd.DataFrame, *, statistic: str = "geometric mean"
 ) -> Figure:
-    """A line a generator through its points for every α, as Figure 8.
+    """A line for each generator through its points for every α.
 
     Parameters
     ----------
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
-        ``geometric mean``, ``median``, or ``mean``.
+        ``geometric mean``, ``median`` or ``mean``.
 
     Notes
     -----
@@ -128,7 +128,7 @@ def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.latency_points` returns it.
     statistic : str
-        ``geometric mean``, ``median``, or ``mean``.
+        ``geometric mean``, ``median`` or ``mean``.
 
     Raises
     ------

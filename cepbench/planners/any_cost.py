@@ -32,7 +32,7 @@ def extended(problem: CostedProblem, prefix: Sequence[int]) -> list[int]:
     while len(order) < problem.n:
         left = np.array([v for v in range(problem.n) if v not in order], dtype=np.int64)
         taken = np.full(len(left), sum(1 << v for v in order), dtype=np.int64)
-        costs = problem.cost.log_joins(problem, "order", taken, 1 << left)
+        costs = problem.cost.log_steps(problem, taken, left)
         order.append(int(left[np.argmin(costs)]))
     return order
 
@@ -62,8 +62,8 @@ def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
         for v in range(n):
             whole = layer[(layer >> v & 1).astype(bool)]
             before = whole ^ (1 << v)
-            joins = problem.cost.log_joins(problem, "order", before, np.full_like(whole, 1 << v))
-            costs = np.logaddexp(best[before], joins)
+            steps = problem.cost.log_steps(problem, before, np.full_like(whole, v))
+            costs = np.logaddexp(best[before], steps)
             better = costs <= best[whole]
             best[whole[better]] = costs[better]
             final[whole[better]] = v

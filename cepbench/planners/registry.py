@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.arguments import elements, flag, folded, shown, whole
+from cepbench.arguments import elements, flag, folded, shown, texts, whole
 from cepbench.costs.model import FORMS, CostModel
 from cepbench.errors import PlanGeneratorError, suggest
 from cepbench.plans.kinds import PLAN_KINDS
@@ -168,7 +168,8 @@ def plan_generator(
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
     anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
     default = flag(default, f"{name}: default", PlanGeneratorError)
-    taken_costs = (costs,) if isinstance(costs, str) else tuple(costs)
+    taken_costs = [costs] if isinstance(costs, str) else costs
+    taken_costs = tuple(texts(taken_costs, f"{name}: costs", PlanGeneratorError))
 
     def register(function: _F) -> _F:
         if not callable(function):

@@ -292,7 +292,7 @@ class UnionPlan:
     @property
     def cost(self) -> float | None:
         """The estimated cost; infinite where only its logarithm fits a float."""
-        return from_log(self.log_cost)
+        return None if self.log_cost is None else from_log(self.log_cost)
 
     @property
     def log_throughput(self) -> float | None:

@@ -56,7 +56,7 @@ class PlanNotes:
     @property
     def cost(self) -> float | None:
         """The estimated cost; infinite where only its logarithm fits a float."""
-        return from_log(self.log_cost)
+        return None if self.log_cost is None else from_log(self.log_cost)
 
     @property
     def log_throughput(self) -> float | None:
@@ -130,11 +130,12 @@ def costing(plan: Noted) -> str:
     return f"estimated cost {shown_log(plan.log_cost)} ({plan.cost_model})"
 
 
-def from_log(logarithm: float | None) -> float | None:
+def from_log(logarithm: float) -> float:
     """The number itself; infinite where only its logarithm fits a float."""
-    if logarithm is None:
-        return None
-    return math.exp(logarithm) if logarithm < 709.0 else math.inf
+    try:
+        return math.exp(logarithm)
+    except OverflowError:
+        return math.inf
 
 
 def log_sum(logarithms: Sequence[float]) -> float:

@@ -43,13 +43,15 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     **dict.fromkeys(("patterns", "repetitions", "seed", "partial_match_limit"), _WHOLE),
     **dict.fromkeys(("max_partial_matches", "max_kleene_events"), _NUMBER),
     **dict.fromkeys(("latency", "share_equal_plans"), _SWITCH),
-    **dict.fromkeys(("window", "attribute", "time_selectivity"), _TEXT),
+    **dict.fromkeys(("window", "attribute", "cost", "time_selectivity"), _TEXT),
 }
 _LEAST = {"patterns": 1, "repetitions": 1, "partial_match_limit": 1, "seed": 0}
 
-#: Fields that came later: they are no part of a sweep's identity while they have their defaults, so
-#: that a sweep of before keeps its folder.
-_LATER = ("streams", "windows", "options", "user_patterns")
+#: Fields that came later, with their defaults, of which a sweep's identity says nothing: so a sweep
+#: from before keeps its folder.
+_LATER: Mapping[str, Any] = {
+    "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
+}  # fmt: skip
 #: Fields of several, and those of a single one that they stand in place of.
 SEVERAL = {"streams": "data", "windows": "window"}
 #: Keys under which a sweep's folder was first named.
@@ -96,6 +98,8 @@ class SweepConfig:
     strategies : tuple of str
         Selection strategies, of :data:`STRATEGIES`. Contiguity is meant among the events that a
         pattern runs on, those of its own types.
+    cost : str
+        What plans should cost little of, a name in ``cep.COST_MODELS``.
     alphas : tuple of float
         Weights of the latency in the cost that plans are made for; see
         :func:`cepbench.planners.generate.plan`.
@@ -135,6 +139,7 @@ class SweepConfig:
     max_partial_matches: float | None = None
     max_kleene_events: float = MAX_KLEENE_EVENTS
     strategies: tuple[str, ...] = ("any",)
+    cost: str = "throughput"
     alphas: tuple[float, ...] = (0.0,)
     latency: bool = False
     share_equal_plans: bool = False
@@ -196,7 +201,7 @@ class SweepConfig:
         for several, single in SEVERAL.items():
             if values[several]:
                 del values[single]
-        return {k: v for k, v in values.items() if k not in _LATER or v}
+        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
 
     def folder_name(self, sweep: str) -> str:
         """The name of a sweep's folder of results, such as ``types-f964d09a``.

@@ -167,7 +167,7 @@ def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) ->
     told = read_page(app.error).text
     assert "line 1, column" in told and "^" in told and "'q'" in told
     assert app._side_by_side.value == ""
-    assert app.run() is None and "mend the text" in app._runs.message.value
+    assert app.run() is None and "correct the text" in app._runs.message.value
     app.text.value = TEXT.replace("C c", "CC c")
     assert "no event of type" in app.error
     app.text.value = TEXT
@@ -189,7 +189,7 @@ def test_what_nobody_foresaw_is_shown_too(app: Explorer, monkeypatch: pytest.Mon
     assert "ZeroDivisionError: no window" in app.error and "Traceback" in app.error
     app.tabs.selected_index = 2
     monkeypatch.setattr("cepbench.app.app.what_if", broken)
-    app._tell(None)
+    app._show_status(None)
     app.sliders["window"].value = 30.0
     assert "ZeroDivisionError: no window" in app.error
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -253,7 +253,7 @@ def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(15)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_every_construct(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     evaluator = data.draw(st.sampled_from(list(cep.EVALUATORS)))

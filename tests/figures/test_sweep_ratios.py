@@ -1,4 +1,4 @@
-"""Charts of two sweeps compared: every ratio with its interval, real differences filled."""
+"""Charts of two sweeps compared: every ratio with its interval, significant differences filled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def made_up_ratios(**grouped: Any) -> pd.DataFrame:
 def test_rows_are_labelled_by_what_tells_them_apart() -> None:
     rows = sweep_ratio_rows(made_up_ratios(), "events_per_second")
     assert list(rows["label"]) == ["EFREQ any", "DP-LD any", "DP-LD consuming", "DP-B any"]
-    assert list(rows["real"]) == [True, False, True, False]
+    assert list(rows["significant"]) == [True, False, True, False]
     assert list(rows["verdict"]) == ["slower", SAME, "faster", TOO_FEW]
     assert set(rows["panel"]) == {""}
     one = made_up_ratios().iloc[[0, 1, 3]]
@@ -75,7 +75,7 @@ def test_the_static_chart_has_every_ratio_in_its_panel() -> None:
             colour = style_of(row["generator"], row["kind"]).colour
             assert matplotlib.colors.to_hex(line.get_markeredgecolor()).upper() == colour
             filled = matplotlib.colors.to_hex(line.get_markerfacecolor()).upper()
-            assert filled == (colour if row["real"] else "#FFFFFF")
+            assert filled == (colour if row["significant"] else "#FFFFFF")
         assert common == [row["common"] for row in own]
         spans = {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
         assert {(row["low"], row["high"]) for row in own} <= spans

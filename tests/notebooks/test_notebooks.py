@@ -21,6 +21,7 @@ from cepbench.reporting.site import build_report
 from tests.reporting.offline import read_page
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")])
 TINY = {
     "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
     "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
@@ -28,7 +29,7 @@ TINY = {
 
 
 def test_notebooks_are_without_outputs() -> None:
-    for path in NOTEBOOKS.rglob("*.ipynb"):
+    for path in PATHS:
         cells = nbformat.read(path, as_version=4).cells
         assert not any(cell.get("outputs") for cell in cells)
 
@@ -134,7 +135,7 @@ def test_a_parameter_that_is_not_declared_ends_a_run_by_plain_papermill(tmp_path
     assert "no parameter 'profil' in this notebook; did you mean 'profile'?" in failed.value.evalue
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_every_notebook_checks_what_it_is_handed(path: Path) -> None:
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
     (parameters,) = (c for c in cells if "parameters" in c.metadata.get("tags", []))
@@ -152,7 +153,7 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
 
 def tiny_for(stem: str) -> dict[str, Any]:
     """Those of the tiny parameters that a notebook has."""
-    known = parameters_of(next(NOTEBOOKS.rglob(f"{stem}.ipynb")))
+    known = parameters_of(next(path for path in PATHS if path.stem == stem))
     return {name: value for name, value in TINY.items() if name in known}
 
 

@@ -52,23 +52,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (ROOT / path).exists(), path
 
 
-def test_the_reference_has_every_room() -> None:
+def test_the_reference_has_every_package() -> None:
     listed = set(
         re.findall(
             r"^_generated/(\w+)$", (DOCS / "reference" / "index.md").read_text("utf-8"), re.M
         )
     )
-    rooms = {path.parent.name for path in (ROOT / "cepbench").glob("*/__init__.py")}
-    assert listed == rooms - {"kernels"} | {"errors"}
+    packages = {path.parent.name for path in (ROOT / "cepbench").glob("*/__init__.py")}
+    assert listed == packages - {"kernels"} | {"errors"}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages with one room of the reference; ``make docs`` reads all docstrings."""
+    """The pages with one package of the reference; ``make docs`` reads all docstrings."""
     folder = tmp_path_factory.mktemp("docs")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html",
-         "-D", "rooms=plans", "-d", str(folder / "read"), str(DOCS), str(folder / "html")],
+         "-D", "packages=plans", "-d", str(folder / "read"), str(DOCS), str(folder / "html")],
         capture_output=True, encoding="utf-8", cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -164,6 +164,6 @@ def test_the_pictures_are_current() -> None:
         kept = (DOCS / name).read_text(encoding="utf-8")
         assert words_of(kept) == words_of(drawn), f"run docs/pictures.py again for {name}"
         assert len(kept) < 50_000
-    rooms = module.rooms_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
-    assert set(rooms) <= set(words_of((DOCS / "house.svg").read_text(encoding="utf-8")))
-    assert rooms["planners"] == {"patterns", "statistics", "costs", "plan_kind", "kernels"}
+    packages = module.packages_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    assert set(packages) <= set(words_of((DOCS / "packages.svg").read_text(encoding="utf-8")))
+    assert packages["planners"] == {"patterns", "statistics", "costs", "plans", "kernels"}

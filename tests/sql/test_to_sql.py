@@ -17,6 +17,7 @@ from cepbench.patterns.parse import parse
 from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
+from tests.budgets import examples
 from tests.evaluators.constructs import Family, branch_plans, construct_cases
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.plans import all_trees
@@ -51,6 +52,7 @@ def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, An
 
 
 @given(data=st.data())
+@examples(30)
 def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
     case = data.draw(cases(nested=True))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
@@ -59,6 +61,7 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
+@examples(20)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}

@@ -252,7 +252,7 @@ def test_strategies_weights_and_latency_are_handed_on(
         if latency:
             # Slow, and without a value where a pattern has no match.
             metrics |= {"seconds": 100, "latency_mean": 2.5, "latency_p95": 3.5}
-        return SimpleNamespace(metrics=SimpleNamespace(to_dict=lambda: metrics))
+        return SimpleNamespace(metrics=SimpleNamespace(to_dict=lambda: metrics, details={}))
 
     monkeypatch.setattr(measure, "make_plan", planning)
     monkeypatch.setattr(measure, "evaluate", evaluating)

@@ -300,7 +300,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         data="somewhere", pattern_sets=("sequence",), sizes=(3,), repetitions=5, alphas=(0, 0.25),
         generators=("GREEDY",), evaluators=("tree",), strategies=("consuming",), latency=True,
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
-        windows=("1 minutes", "2 minutes"), options=(("tree", ('{"a": 1}',)),),
+        windows=("1 minutes", "2 minutes"), cost="comparisons", options=(("tree", ('{"a": 1}',)),),
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
     plain = SweepConfig(data="", pattern_sets=("sequence",))
@@ -314,16 +314,17 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
     spec = draw_workload(
         {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
     )[0]
-    job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled([find_generator("GREEDY")]))
+    job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled(config, [find_generator("GREEDY")]))
     (tmp_path / "journals").mkdir()
     statistics = cep.Statistics(
         rates={v.name: 1.0 + k for k, v in enumerate(spec.pattern.variables)}
     ).to_dict()
     assert sweep._measure_one(job, sweep.Task(spec, "", {"1 minutes": statistics})) is None
     (grid,) = given
+    assert getattr(grid.cost, "name", None) == "comparisons"  # itself, for it may be user-defined
     assert {name: getattr(grid, name) for name in shared} == {
         name: getattr(config, name) for name in shared
-    } | {"generators": ["GREEDY"], "options": dict(config.options)}
+    } | {"generators": ["GREEDY"], "options": {"tree": config.options[0][1]}, "cost": grid.cost}
 
 
 def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:

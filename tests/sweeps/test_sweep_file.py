@@ -61,6 +61,7 @@ data = "nasdaq-style/quick"
 seed = 8
 
 [profile.many]
+cost = "comparisons"
 windows = ["5 minutes", "1 hours"]
 [profile.many.streams]
 sample = "nasdaq-style/sample"
@@ -153,6 +154,7 @@ def test_streams_windows_and_options_vary(tmp_path: Path) -> None:
     assert data_folder("x", slow, 7) == Path("x/nasdaq-style-12-1-7-most-rate-20-drift-4")
     paths = {"sample": "here", "slow": "there"}
     config = sweep.config(paths)
+    assert config.cost == "comparisons" and "cost" not in SweepConfig(data="x").to_dict()
     assert config.data_of == paths and config.windows == ("5 minutes", "1 hours")
     assert dict(config.options) == {
         "tree": ('{"block": 64, "eager": true}', '{"block": 1024, "eager": true}'),

@@ -107,6 +107,8 @@ class Engine:
 
     def node_counts(self) -> list[NodeCounts]:
         """What has been counted at the nodes of each branch's plan."""
+        if len(self._layouts) == 1:
+            return [NodeCounts(self.layout, self.state.counts.copy())]
         return [
             NodeCounts(layout, self.state.counts[place])
             for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)

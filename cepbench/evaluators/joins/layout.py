@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.evaluators.joins.bounds import Side, bounds_of
-from cepbench.evaluators.joins.columns import float_columns, integer_columns
 from cepbench.evaluators.joins.nodes import Check, Key, Node, PlannedNodes, Tree
 from cepbench.evaluators.joins.programs import Derived, ProgramWriter, Rule
 from cepbench.evaluators.joins.row_programs import RowPrograms, SetPlace
@@ -176,9 +174,9 @@ class _Writer:
         return JoinLayout(plan, leaves, alone, values, tuple(names), self.partitioned, self.columns)
 
     def _number_columns(self, number: int, node: Node) -> None:
-        ints, count = integer_columns(node, self.planned, ranks=self.partitioned)
+        ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)
         self.ints.append(ints)
-        self.floats.append(float_columns(node))
+        self.floats.append(_float_columns(node))
         row = self.table[self.place(number)]
         row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
         row[tables.EARLIEST], row[tables.LATEST] = 0, 0 if node.is_leaf else 1
@@ -258,11 +256,11 @@ class _Writer:
         for side in sides if node.left >= 0 else ():
             outer, inner = ((node.left, node.right), (node.right, node.left))[side]
             outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
-            bounds = bounds_of(
+            bounds = _bounds_of(
                 node,
                 side,
-                Side(self.nodes[outer], self.ints[outer], outer_row),
-                Side(self.nodes[inner], self.ints[inner], inner_row),
+                _Side(self.nodes[outer], self.ints[outer], outer_row),
+                _Side(self.nodes[inner], self.ints[inner], inner_row),
                 self.window,
             )
             latest = inner_row[tables.LATEST]
@@ -408,3 +406,134 @@ class _Writer:
             tables.PROGRAM: programs,
             tables.ROW: rules,
         }
+
+
+def _integer_columns(
+    node: Node, planned: PlannedNodes, *, ranks: bool
+) -> tuple[dict[Key, int], int]:
+    """The integer columns of a node, and how many there are.
+
+    Columns 0 and 1 hold the earliest and the latest timestamp of a row, and so the timestamp of a
+    variable that comes before or after all others; of an event 0 holds its timestamp and 1 its
+    position.
+
+    Parameters
+    ----------
+    node : Node
+    planned : PlannedNodes
+    ranks : bool
+        Whether events have ranks of their own; else their positions are their ranks.
+
+    Returns
+    -------
+    columns : dict of Key to int
+        By ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
+        size) and a variable's name.
+    count : int
+    """
+    columns: dict[Key, int] = {}
+    if node.is_leaf:
+        (name,) = node.variables
+        columns = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
+        columns["rank", name] = 2 if ranks else 1
+        return columns, 3 if ranks else 2
+    count = 2
+    before = planned.before
+    for name in node.variables:
+        others = [other for other in node.variables if other != name]
+        is_first = all((name, other) in before for other in others)
+        is_last = all((other, name) in before for other in others)
+        ends = {key for key in node.times if key[1] == name}
+        if name not in planned.kleene and (is_first or is_last or ends):
+            # One event is both ends.
+            column = 0 if is_first else (1 if is_last else count)
+            columns["earliest", name] = columns["latest", name] = column
+            count = max(count, column + 1)
+            continue
+        if is_first:
+            columns["earliest", name] = 0
+        if is_last:
+            columns["latest", name] = 1
+        for key in sorted(ends - columns.keys()):
+            columns[key] = count
+            count += 1
+    for name in node.variables:
+        if name in node.positions or (name in node.ranks and not ranks):
+            columns["position", name] = count
+            if not ranks:
+                columns["rank", name] = count
+            count += 1
+        if name in node.ranks and ranks:
+            columns["rank", name] = count
+            count += 1
+        if name in node.sets:
+            columns["start", name] = count
+            count += 2
+    return columns, count
+
+
+def _float_columns(node: Node) -> dict[Derived, int]:
+    """The float columns of a node."""
+    ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
+    return {value: column for column, value in enumerate(ordered)}
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A child of a node.
+
+    Attributes
+    ----------
+    node : Node
+    ints : dict of Key to int
+        Its integer columns.
+    row : ndarray of int64, shape (NODE_COLUMNS,)
+        Its row in the kernels' table of nodes.
+    """
+
+    node: Node
+    ints: dict[Key, int]
+    row: np.ndarray
+
+
+def _bounds_of(node: Node, outer_side: int, outer: _Side, inner: _Side, window: int) -> list[Rule]:
+    """The bounds on inner rows that a row of the other child gives.
+
+    Parameters
+    ----------
+    node : Node
+        The join.
+    outer_side : int
+        0 if the outer row is one of the left child, 1 for the right one.
+    outer, inner : Side
+    window : int
+
+    Returns
+    -------
+    list of (LOWER or UPPER, column of the inner row, column of the outer row, shift)
+    """
+    mine, its = outer.ints, inner.ints
+    bounds: list[Rule] = []
+    for x, y in node.order:
+        if x in outer.node.variables:
+            bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
+        else:
+            bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
+    earliest, latest = int(inner.row[tables.EARLIEST]), int(inner.row[tables.LATEST])
+    if node.drives[outer_side]:
+        newest = int(outer.row[tables.LATEST])
+        bounds.append((tables.LOWER, earliest, newest, -window))
+        if earliest != latest and inner.node.is_sorted:
+            # It follows, and narrows the range.
+            bounds.append((tables.LOWER, latest, newest, -window))
+    if node.drives[1 - outer_side]:
+        oldest = int(outer.row[tables.EARLIEST])
+        bounds.append((tables.UPPER, latest, oldest, window + 1))
+    for x, y, least, most in node.apart:
+        if x in outer.node.variables:
+            bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
+            bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
+        else:
+            bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
+            bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
+    return bounds

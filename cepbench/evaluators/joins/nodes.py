@@ -1,7 +1,6 @@
 """A plan's tree as nodes: which variables they bind, what they check, what their rows must hold.
 
-The layout's first half: from the pattern and the plan to what each node needs; its second half,
-:mod:`cepbench.evaluators.joins.layout`, numbers the columns and writes the kernels' tables.
+From these :mod:`cepbench.evaluators.joins.layout` makes the tables that the kernels read.
 """
 
 from __future__ import annotations

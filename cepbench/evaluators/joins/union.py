@@ -164,6 +164,8 @@ class Union:
         ended : bool
             Whether no events follow.
         """
+        if not self._twins and len(found) == 1:
+            return found[0]
         matches = [matches for part in found for matches in part.matches]
         if not self._twins:
             return Found(sum(part.number for part in found), tuple(matches))

@@ -1,7 +1,7 @@
 """How far plans are from the best ones, for every generator and up to hundreds of events.
 
-[kolchinsky2018]_, Figure 7, goes on here: beyond 22 events, to generators that the paper did not
-try, and against the optimum where a generator that is exact can give it.
+Extends [kolchinsky2018]_, Figure 7: beyond 22 events, to generators that the paper did not evaluate,
+and against the optimum where an exact generator can give it.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_out_table(costs: pd.DataFrame) -> pd.DataFrame:
-    """Plans that there are none of, counted, with the reason for the first.
+    """Failed and refused plans, counted by generator and status, with the first reason.
 
     Parameters
     ----------

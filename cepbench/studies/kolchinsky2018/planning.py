@@ -160,7 +160,7 @@ def plan_costs(
     seed: int = 0,
     budget_seconds: float = math.inf,
     plan_seconds: float = math.inf,
-    told: Callable[[int], Any] = lambda done: None,
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Plan every case by every generator.
 
@@ -176,10 +176,10 @@ def plan_costs(
         take more than what is left, by how the time grew so far, it and all larger ones become
         rows with the status ``time_budget``.
     plan_seconds : float
-        If finite, a search without a claim to the optimum goes on beyond its ``budget_seconds``,
-        with so many for each plan, and gives the best one so far.
-    told : callable
-        Called with the number of cases done after each size.
+        If finite, an inexact search that has used up its ``budget_seconds`` is
+        given so many for each further plan, and returns the best one found.
+    on_progress : callable
+        Called with the numbers of cases done and of all cases, after each size.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def plan_costs(
         for name, seconds in taken.items():
             budgets[name].spend(seconds)
         done += len(some)
-        told(done)
+        on_progress(done, len(cases))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["plan_log_cost"]
     against = table["pattern_id"].map(baseline).astype(float)

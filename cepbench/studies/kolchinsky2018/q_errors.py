@@ -49,7 +49,7 @@ def plan_nodes(
     generators: Sequence[str | PlanGenerator] | None = None,
     seed: int = 0,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-    told: Callable[[int], Any] = lambda done: None,
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Every node of every plan: estimated and measured partial matches.
 
@@ -64,8 +64,8 @@ def plan_nodes(
         Of statistics and of generators that draw at random.
     partial_match_limit : int
         A node over which more have to be stored has no measured number.
-    told : callable
-        Called with the number of patterns done after each.
+    on_progress : callable
+        Called with the numbers of patterns done and of all patterns, after each.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def plan_nodes(
                     place = {**about, **found, "plan": str(part), "branch": number, "node": node}
                     place.pop("made")
                     rows += [{**place, **its} for its in known[key]]
-        told(done)
+        on_progress(done, len(specs))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     with np.errstate(divide="ignore", invalid="ignore"):
         table["ratio"] = table["estimated"] / table["measured"]

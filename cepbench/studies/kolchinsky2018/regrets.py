@@ -1,4 +1,4 @@
-"""What plans from wrong numbers cost and do, as distributions, and which generators are robust.
+"""Regrets of plans made from wrong statistics, as distributions; which generators are robust.
 
 Sums up the tables of :mod:`cepbench.studies.kolchinsky2018.robustness`.
 """
@@ -116,7 +116,7 @@ def regret_table(
 
 
 def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """Plans and runs that there are none of: generator, status, how many, the first reason."""
+    """Failed and refused plans and runs, counted by generator and status, with the first reason."""
     missing = table[table["status"] != OK]
     rows = [
         {
@@ -135,7 +135,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
     """Which generators are robust, in sentences drawn from the numbers.
 
     A generator is called robust against a factor if its regret is at most :data:`ROBUST` for nine
-    of ten plans. That does not make it good, so what its plans cost beside the best is said too.
+    of ten plans. A robust generator need not be good, so the distance of its plans from the least cost is stated too.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
     list of str
         Sentences in Markdown.
     """
-    said = []
+    sentences = []
     for kind, every in _by_kind(summary):
         part, found = _of_common_patterns(every)
         usual = _values(part, "regret", "90th percentile")
@@ -173,8 +173,8 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
                     f"plan, by {largest}, costs {worst[largest][factor]:.3g} times as much."
                 )
         found += _nearest(far, factors) + _still_better(far, factors, fixed)
-        said += [f"**{kind.capitalize()} plans.** {sentence}" for sentence in found]
-    return said
+        sentences += [f"**{kind.capitalize()} plans.** {each}" for each in found]
+    return sentences
 
 
 def measured_conclusions(summary: pd.DataFrame) -> list[str]:
@@ -191,7 +191,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
     list of str
         Sentences in Markdown.
     """
-    said = []
+    sentences = []
     for kind, part in _by_kind(summary):
         metrics = ("regret", "slowdown", "more_partial_matches")
         usual = {metric: _values(part, metric, "90th percentile") for metric in metrics}
@@ -207,7 +207,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
                     name = max(known, key=lambda each: known[each])
                     at[metric] = name, known[name]
             if len(at) == len(metrics):
-                said.append(
+                sentences.append(
                     f"**{kind.capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
                     "90th percentile and for the generator that it hits most, runs were "
                     f"{at['slowdown'][1]:.3g} times slower ({at['slowdown'][0]}), with "
@@ -215,7 +215,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
                     f"({at['more_partial_matches'][0]}), where costs had a regret of "
                     f"{at['regret'][1]:.3g} ({at['regret'][0]})."
                 )
-    return said
+    return sentences
 
 
 def _by_pattern(group: pd.DataFrame, metric: str) -> np.ndarray:

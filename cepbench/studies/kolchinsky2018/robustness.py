@@ -23,6 +23,7 @@ from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.kinds import indices_of
+from cepbench.plans.notes import from_log
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -184,7 +185,7 @@ def measured_regrets(
     draws: int = 1,
     repetitions: int = 3,
     seed: int = 0,
-    told: Callable[[int], Any] = lambda done: None,
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Plans that were made from wrong numbers, run, beside those from the right ones.
 
@@ -199,8 +200,8 @@ def measured_regrets(
         Case -> the events to run its plans on.
     repetitions : int
         Times are the medians of so many runs.
-    told : callable
-        Called with the number of cases done after each.
+    on_progress : callable
+        Called with the numbers of cases done and of all cases, after each.
 
     Returns
     -------
@@ -229,7 +230,7 @@ def measured_regrets(
         }
         runs = _measured(case, streams(case), list(fixed.values()), repetitions, seed)
         parts.append(table.merge(runs, on=["plan_kind", "plan"], how="left"))
-        told(done)
+        on_progress(done, len(cases))
     table = pd.concat(parts, ignore_index=True)
     failed = (table["status"] == OK) & table["run_status"].notna() & (table["run_status"] != OK)
     table.loc[failed, "status"] = table.loc[failed, "run_status"]
@@ -298,9 +299,9 @@ def _attempts(
                 "plan": found.text,
                 "log_cost": found.log_cost,
                 "log_regret": log_regret,
-                "regret": _exp(log_regret),
+                "regret": from_log(log_regret),
                 "log_distance": log_distance,
-                "distance": _exp(log_distance),
+                "distance": from_log(log_distance),
                 "status": found.status,
                 "reason": found.reason,
             }
@@ -320,14 +321,6 @@ def _attempt(
     indices = indices_of(plan, right.names)
     log_cost = Throughput().log_cost(right, plan.kind, indices)
     return _Attempt(OK, None, indices, plan.text, log_cost)
-
-
-def _exp(logarithm: float) -> float:
-    """Infinite where only the logarithm fits a float."""
-    try:
-        return math.exp(logarithm)
-    except OverflowError:
-        return math.inf
 
 
 def _fixed(plans: str, text: str, indices: Any) -> PlanGenerator:

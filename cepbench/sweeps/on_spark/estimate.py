@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from cepbench.files import whole_file
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP
-from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
+from cepbench.sweeps.configuration import SweepConfig, identity_of
 from cepbench.sweeps.estimate import (
     Timing,
     choose_sample,
@@ -91,7 +91,7 @@ def estimate_sweep(
         groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
         measuring = cores * (time.perf_counter() - began) * groups
         compile_kernels()
-        parts = pickled(generators, evaluators_of(config))
+        parts = pickled(config, generators)
         job = SweepJob(config, json.dumps(identity), store.path.resolve(), parts)
         kept = store.path / "estimate"
         kept.mkdir(exist_ok=True)

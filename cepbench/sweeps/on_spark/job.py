@@ -20,6 +20,7 @@ import pandas as pd
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from cepbench.costs.models import UserCost, cost_from
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import add_evaluator
@@ -66,10 +67,10 @@ class SweepJob:
 
     def grid(self) -> Grid:
         """In a worker: the cells of each pattern; registers user-defined evaluators."""
-        generators, evaluators = cloudpickle.loads(self.parts)
+        generators, evaluators, cost = cloudpickle.loads(self.parts)
         for entry in evaluators:
             add_evaluator(entry)
-        return self.config.grid(generators)
+        return replace(self.config.grid(generators), cost=cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +172,15 @@ def finished_results(
     """
     results = read_with_own(path, own)
     check_agreement(results)
-    order = {name: rank for rank, name in enumerate((*config.pattern_sets, USER))}
+    results = _in_order(results, "stream", list(config.data_of))
+    return _in_order(results, "pattern_set", [*config.pattern_sets, USER])
+
+
+def _in_order(results: pd.DataFrame, name: str, order: Sequence[str]) -> pd.DataFrame:
+    """Rows sorted by the place of a column's value in this order."""
+    ranks = {value: rank for rank, value in enumerate(order)}
     return results.sort_values(
-        "pattern_set", key=lambda names: names.map(order), kind="stable", ignore_index=True
+        name, key=lambda values: values.map(ranks), kind="stable", ignore_index=True
     )
 
 
@@ -226,7 +233,7 @@ def _measured(
             config,
             json.dumps(identity),
             store.path.resolve(),
-            pickled(generators, evaluators_of(config)),
+            pickled(config, generators),
             beside and beside.resolve(),
         )
         failures = _run(spark, job, pending, len(cells), progress=progress)
@@ -319,18 +326,22 @@ def _measured_name(spec: PatternSpec, window: str) -> str:
     return f"{spec.pattern_id} within {window}" if window else spec.pattern_id
 
 
-def pickled(generators: Sequence[PlanGenerator], evaluators: Sequence[Evaluator] = ()) -> bytes:
-    """Plan generators and evaluators for the workers: user-defined ones by code, others by name."""
+def pickled(config: SweepConfig, generators: Sequence[PlanGenerator]) -> bytes:
+    """Generators, evaluators and cost for the workers: user-defined ones by their code."""
+    evaluators, cost = evaluators_of(config), cost_from(config.cost)
     parts: list[PlanGenerator | Evaluator] = [*generators, *evaluators]
+    functions = [part.function for part in parts if not part.is_builtin]
+    functions += [cost.function] if isinstance(cost, UserCost) else []
     with ExitStack() as by_value:
-        for name in {part.function.__module__ for part in parts if not part.is_builtin}:
+        for name in {function.__module__ for function in functions}:
             # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
                 cloudpickle.register_pickle_by_value(module)
                 by_value.callback(cloudpickle.unregister_pickle_by_value, module)
         named = [g.name if g.is_builtin else g for g in generators]
-        return bytes(cloudpickle.dumps((named, [e for e in evaluators if not e.is_builtin])))
+        theirs = [entry for entry in evaluators if not entry.is_builtin]
+        return bytes(cloudpickle.dumps((named, theirs, cost)))
 
 
 def _run(
