@@ -47,7 +47,12 @@ over = { generators = ["A"] }
 under = { generators = ["B"] }
 expected = { from = 1.0 }
 """
-SWEEP = 'title = "Of one size"\nsizes = [3]\n[profile.tiny]\ndata = { identifiers = 8, days = 1 }\n'
+SWEEP = """
+title = "Of one size"
+data = { identifiers = 8, days = 1 }
+[profile.tiny]
+sizes = [3]
+"""
 CELLS = (
     'profile = "tiny"\nseed = 0\noutput = "output/figure_1"',
     """
