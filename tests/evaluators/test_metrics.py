@@ -205,3 +205,15 @@ def test_throughput_of_no_time() -> None:
 )  # fmt: skip
 def test_bytes_as_people_read_them(number: float | None, shown: str) -> None:
     assert shown_bytes(number) == shown
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("evaluator", ["lazy-nfa", "tree"])
+def test_rows_of_a_root_are_matches_where_waiting_ones_lose_their_events(evaluator: str) -> None:
+    """A match that waits for a negated event never comes about once another has its events."""
+    pattern = parse("PATTERN SEQ(A a, SEQ(A b, NOT(B c))) STRATEGY consuming WITHIN 5 units")
+    rows = [("A", 0)] * 11 + [("A", 1), ("A", 4), ("A", 7), ("B", 100)]
+    stream = stream_of(pd.DataFrame(rows, columns=["type", "time"]))
+    result = evaluate(pattern, stream, OrderPlan(["a", "b"]), evaluator=evaluator)
+    assert result.metrics.matches == len(result.matches) == 2
+    assert result.nodes["created"].iloc[-1] == 2

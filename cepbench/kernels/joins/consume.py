@@ -17,6 +17,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.joins.rows import move_row, swap_rows
 from cepbench.kernels.joins.tables import (
     CAPACITY,
+    CREATED,
     DUE,
     END,
     GIVEN,
@@ -120,6 +121,9 @@ def consume(plan, state):
                 # Its rows are known by their numbers, so they stay, but join no more.
                 state.ints[state.rows[node, INT_OFFSET] + state.rows[node, CAPACITY] + row] = -1
                 kept += 1
+        if is_root:
+            # Rows of a root are matches, which these never become.
+            state.counts[node, CREATED] -= state.rows[node, END] - kept
         state.rows[node, END] = kept
 
 
