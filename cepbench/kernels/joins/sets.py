@@ -246,7 +246,8 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
     steps = times + step_column * state.rows[y, CAPACITY]
     most = plan.nodes[node, SET_LIMIT]
     earliest = _earliest_of(node, outer, plan, state)
-    began = state.used[0]
+    began = tail = state.used[0]
+    shift, fresh = state.rows[y, SHIFT], state.rows[y, FRESH]
     made = visited = depth = at = 0
     most_visited = 1 << (MOST_VISITED if counting else MOST_STORED)
     latest = _HIGHEST
@@ -264,16 +265,15 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         if timestamp > latest:
             at = number
             continue
-        tail = state.used[0]
         # Room for the set with this member, and for the next one beside it.
         if tail + 2 * (depth + 1) > front:
             _take_back(node, made, counting, began, state)
             needed = members.shape[1] - front + tail - began + 2 * (depth + 1)
             scratch.rectangle[FOUND] = 2 * needed
             return NO_MEMBERS
-        members[0, tail + depth] = event + state.rows[y, SHIFT]
+        members[0, tail + depth] = event + shift
         if step_column >= 0 and depth > 0:
-            before = members[0, tail + depth - 1] - state.rows[y, SHIFT]
+            before = members[0, tail + depth - 1] - shift
             if ints[steps + event] - ints[steps + before] != 1:
                 at += 1
                 continue
@@ -291,7 +291,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         visited += 1
         if visited > most_visited:
             return TOO_LARGE
-        if not is_new and event < state.rows[y, FRESH]:
+        if not is_new and event < fresh:
             continue
         if not counting:
             end = state.rows[node, END]
@@ -305,7 +305,8 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             for place in range(depth):
                 members[0, tail + depth + place] = members[0, tail + place]
                 members[1, tail + depth + place] = members[1, tail + place]
-            state.used[0] = tail + depth
+            tail += depth
+            state.used[0] = tail
         made += 1
         state.counts[node, CREATED] += 1
     return OK
