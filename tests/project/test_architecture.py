@@ -146,6 +146,13 @@ def test_no_module_imports_the_public_names() -> None:
             assert name != "cepbench" and most_specific(name) != "cepbench", f"{path}: {name}"
 
 
+def test_files_that_the_page_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+\.(?:py|lark))`", page))
+    assert len(named) > 30
+    assert {name for name in named if not (PACKAGE / name).is_file()} == set()
+
+
 def heavy_modules_after(code: str) -> set[str]:
     """Which heavy libraries are loaded in a new Python after some lines."""
     heavy = {"pyspark", "py4j", "numba", "llvmlite", "altair", "matplotlib", "papermill", "duckdb"}
