@@ -99,6 +99,9 @@ def _write_packages(app: Any) -> None:
             for file in files
             if not file.stem.startswith("__")
         ]
+    for page in folder.glob("*.rst"):
+        if page.stem not in pages:  # of a package that is no more
+            page.unlink()
     for name, modules in pages.items():
         lines = [name, "=" * len(name), ""]
         wanted = app.config.packages.split(",") if app.config.packages else pages

@@ -118,7 +118,7 @@ def test_a_mistake_is_one_message(shell, capsys, line: str, cell: str, message: 
 def test_without_data_it_says_what_to_give(shell, capsys) -> None:
     shell.user_ns.pop("_cep_data", None)
     shell.run_cell(f"%%cep\n{CELL}", store_history=False)
-    assert "say --data with a variable" in capsys.readouterr().err
+    assert "give --data a variable" in capsys.readouterr().err
     shell.run_cell("%cep --count", store_history=False)
     assert "begin the cell with %%cep" in capsys.readouterr().err
 

@@ -105,7 +105,7 @@ MISTAKES = {
         f"plan '{GOOD}' --data {{data}} --plugin {{folder}}/wrong.py", 1, ["wrong.py, line 1"],
     ),
     "no report yet": ("report open --output nowhere", 1, ["nowhere/index.html", "report build"]),
-    "an unknown notebook": ("report build --only quikstart", 1, ["did you mean quickstart"]),
+    "an unknown notebook": ("report build --only quikstart", 1, ["did you mean 'quickstart'"]),
     "no notebooks": ("report build --notebooks nowhere", 1, ["no folder nowhere", "--notebooks"]),
     "an unknown profile": (
         "report build --profile quikc --notebooks {folder}", 1, ["'quikc'", "quick and full"],

@@ -11,7 +11,7 @@ import pytest
 
 from cepbench.errors import ReportError
 from cepbench.reporting import site
-from cepbench.reporting.requests import NOTEBOOKS
+from cepbench.reporting.requests import report_stems
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any
 
     monkeypatch.setattr(site, "build_report", build)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "notebooks").mkdir()
-    for stem in ("figure_6", "ledger", "mine"):
+    (tmp_path / "notebooks" / "kolchinsky2018").mkdir(parents=True)
+    for stem in ("kolchinsky2018/figure_6", "ledger", "mine"):
         (tmp_path / "notebooks" / f"{stem}.ipynb").touch()
     return calls
 
@@ -43,7 +43,7 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
             "profile": "quick",
             "seed": 0,
             "notebooks": Path("notebooks"),
-            "only": list(NOTEBOOKS),
+            "only": report_stems(),
             "parameters": None,
             "plugins": (),
             "strict": False,
@@ -58,14 +58,14 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
         "profile": "full",
         "seed": 3,
         "notebooks": Path("notebooks"),
-        "only": ["figure_6", "ledger", "mine"],
+        "only": ["kolchinsky2018/figure_6", "kolchinsky2018/ledger", "mine"],
         "parameters": {"fresh": True},
         "plugins": [Path("a.py"), Path("b.py")],
         "strict": True,
     }
     assert json.loads(run("report build --only ledger --json").stdout) == {
         "index": "reports/index.html",
-        "notebooks": ["ledger"],
+        "notebooks": ["kolchinsky2018/ledger"],
         "profile": "quick",
     }
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.reporting.notebooks import run_notebook
-from cepbench.sweeps.cells import OK, results_table
+from cepbench.sweeps.cells import NO_OPTIONS, OK, results_table
 from cepbench.sweeps.user_patterns import checked_patterns
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"
@@ -26,9 +26,9 @@ def other_sweep() -> list[dict[str, object]]:
     """Rows of the same patterns from a machine on which an event takes a second."""
     return [
         {
-            "pattern_set": "own", "size": 2, "pattern_id": f"own-{name}", "pattern": text,
+            "pattern_set": "user", "size": 2, "pattern_id": f"user-{name}", "pattern": text,
             "generator": generator, "plan_kind": plans, "evaluator": evaluator, "strategy": "any",
-            "alpha": 0.0, "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
+            "alpha": 0.0, "stream": "", "window": "", "options": NO_OPTIONS, "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
             "peak_bytes": 1, "plan_seconds": 0.001, "plan_log_cost": 1.0, "matches": 1,
             "configuration": "{}",
         }
@@ -56,7 +56,7 @@ def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
     results = pd.read_parquet(output / "results.parquet")
     assert len(results) == 2 * len(PATTERNS) * len(GENERATORS) and set(results["status"]) == {OK}
     assert set(results["generator"]) == set(GENERATORS) and set(results["seed"]) == {3}
-    assert set(results["pattern_id"]) == {f"own-{name}" for name in PATTERNS}
+    assert set(results["pattern_id"]) == {f"user-{name}" for name in PATTERNS}
     compared = pd.read_parquet(output / "comparison.parquet")
     speeds = compared[compared["metric"] == "events_per_second"]
     assert list(speeds["verdict"]) == ["better"] * 2 and (speeds["value"] > 1000).all()
@@ -68,6 +68,6 @@ def test_a_sweep_is_run_summarised_and_compared(tmp_path: Path) -> None:
     outputs = [o for c in executed.cells if c.cell_type == "code" for o in c.outputs]
     assert sum(VEGALITE_MIME in o.get("data", {}) for o in outputs) == 4
     told = "".join(o.get("text") or o.get("data", {}).get("text/markdown", "") for o in outputs)
-    for text in ("Tiny sweep", "6 of its own", "6 patterns chosen by hand", "faster; 6 pairs"):
+    for text in ("Tiny sweep", "6 user-defined", "6 patterns chosen by hand", "faster; 6 pairs"):
         assert text in told
     assert "Warning" not in told

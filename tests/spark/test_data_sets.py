@@ -70,5 +70,5 @@ def test_files_of_ones_own_become_what_the_sample_is(
     one, other = (d.stream().to_pandas().astype({"type": str}) for d in (mine, sample))
     pd.testing.assert_frame_equal(one, other[list(one.columns)])
     again = CliRunner().invoke(app, ["data", "ingest", kind, source, "--name", "mine"])
-    assert f'open it by cep.open_dataset("{kind}/mine")' in again.stderr
+    assert f'open it with cep.open_dataset("{kind}/mine")' in again.stderr
     assert f"{sample.events:,} events" in again.stdout

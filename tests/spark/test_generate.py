@@ -80,7 +80,7 @@ def test_a_finished_data_set_is_reused_and_others_are_refused(
 ) -> None:
     monkeypatch.setattr(generate, "run_job", lambda *_, **__: pytest.fail("made anew"))
     generate_nasdaq_style(spark, data, **SIZE)
-    with pytest.raises(DatasetError, match="seed 7 there, 8 asked for"):
+    with pytest.raises(DatasetError, match="seed 7 found, 8 requested"):
         generate_nasdaq_style(spark, data, **{**SIZE, "seed": 8})
 
 
