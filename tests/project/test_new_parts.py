@@ -1,0 +1,153 @@
+"""An engine and a cost model of the package take one new file each and a line in a registry."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cepbench
+
+PACKAGE = Path(cepbench.__file__).parent
+
+ENGINE = '''
+"""Counts the events of the first variable's type."""
+
+import numpy as np
+
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.result import Metrics
+
+
+class CountingRun:
+    def __init__(self, task):
+        self._type = task.pattern.positive[0].type
+        self._count = 0
+
+    def push(self, batch):
+        codes = [code for code, name in enumerate(batch.type_names) if name == self._type]
+        found = int(np.isin(batch.type_codes, codes).sum())
+        self._count += found
+        return found
+
+    def finish(self):
+        return 0
+
+    def metrics(self):
+        return Metrics(details={"counted": self._count})
+
+
+COUNTING = Evaluator(
+    "counting", CountingRun, without_plan=True, outputs=("count",), constructs={"SEQ"}
+)
+'''
+COST = '''
+"""The larger a join's right side, the more it costs."""
+
+import numpy as np
+
+from cepbench.costs.model import CostModel
+
+
+class RightHeavy(CostModel):
+    name = "right-heavy"
+    form = "joins"
+
+    def log_leaves(self, problem, kind):
+        return np.zeros(problem.n)
+
+    def log_joins(self, problem, kind, left, right):
+        return np.array([np.log(3.0) * int(mask).bit_count() for mask in right])
+'''
+#: Registry -> the new file beside it, its text, and the two places that name it.
+PARTS = {
+    "evaluators/registry.py": (
+        "counting.py",
+        ENGINE,
+        "from cepbench.evaluators.joins.lazy_nfa import",
+        "from cepbench.evaluators.counting import COUNTING\n",
+        ("(LAZY_NFA, TREE)", "(LAZY_NFA, TREE, COUNTING)"),
+    ),
+    "costs/models.py": (
+        "right_heavy.py",
+        COST,
+        "from cepbench.costs.problem import",
+        "from cepbench.costs.right_heavy import RightHeavy\n",
+        ("(Throughput(), Latency(), Comparisons())",
+         "(Throughput(), Latency(), Comparisons(), RightHeavy())"),
+    ),
+}  # fmt: skip
+SCRIPT = """
+import json
+import cepbench as cep
+dataset = cep.open_dataset("nasdaq-style/sample")
+stream = dataset.stream()[:5000]
+pattern = cep.parse("PATTERN SEQ(MSFT a, GOOG b, INTC c, AMZN d) WITHIN 1 minutes")
+statistics = cep.measure_statistics(pattern, stream)
+result = cep.evaluate(pattern, stream, evaluator="Counting", output="count")
+live = cep.Detector(pattern, evaluator="counting", output="count")
+try:
+    cep.evaluate(pattern, stream, evaluator="counting")
+except cep.CepbenchError as error:
+    refusal = str(error)
+plans = {
+    name: cep.plan(pattern, statistics, name, cost="right_heavy").tree
+    for name in ("DP-B", "II-RANDOM")
+}
+print(json.dumps({
+    "events": int((stream.to_pandas()["type"] == "MSFT").sum()),
+    "counted": result.metrics.details["counted"],
+    "pushed": live.push(stream[:3000]) + live.push(stream[3000:]) + live.flush(),
+    "refusal": refusal,
+    "plans": plans,
+    "compared": list(cep.compare(
+        pattern, stream, statistics=statistics, generators=["DP-B"], cost="right-heavy", repetitions=1
+    )["status"]),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This project with two more parts: everything else is linked to as it is."""
+    root = tmp_path_factory.mktemp("project")
+    changed = {registry.partition("/")[0] for registry in PARTS}
+    (root / "cepbench").mkdir()
+    for path in PACKAGE.iterdir():
+        if path.name not in changed:
+            (root / "cepbench" / path.name).symlink_to(path)
+    for registry, (file, text, before, line, (old, new)) in PARTS.items():
+        folder, _, name = registry.partition("/")
+        (root / "cepbench" / folder).mkdir()
+        for path in (PACKAGE / folder).iterdir():
+            if path.name != name:
+                (root / "cepbench" / folder / path.name).symlink_to(path)
+        (root / "cepbench" / folder / file).write_text(text, encoding="utf-8")
+        code = (PACKAGE / registry).read_text(encoding="utf-8")
+        assert code.count(before) == code.count(old) == 1
+        code = code.replace(before, line + before).replace(old, new)
+        (root / "cepbench" / registry).write_text(code, encoding="utf-8")
+    (root / "datasets").symlink_to(PACKAGE.parent / "datasets")
+    return root
+
+
+def test_an_engine_and_a_cost_are_a_file_and_a_line_each(project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": str(project)}, cwd=project, capture_output=True,
+        encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["events"] == found["counted"] == found["pushed"] > 0
+    assert "counting" in found["refusal"] and "lazy-nfa" in found["refusal"]
+    # Left-deep trees are the only ones whose right sides are all single variables.
+    for tree in found["plans"].values():
+        while isinstance(tree, list):
+            tree, right = tree
+            assert isinstance(right, str)
+    assert found["compared"] == ["ok"]
