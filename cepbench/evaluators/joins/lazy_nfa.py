@@ -4,7 +4,7 @@ State ``k`` holds the partial matches over the first ``k`` variables of the plan
 the other variables wait in buffers. A partial match moves on with an event from the buffer, or with
 one that arrives later.
 
-Differs from the paper: a partial match or event is forgotten as soon as no event still to come can
+Differs from the paper: a partial match or event is evicted as soon as no event still to come can
 extend it (in a sequence those that already hold the last event need never wait), where the paper
 keeps it until its window ends. Matches are the same.
 """

@@ -3,7 +3,7 @@
 Every partial match is an instance at the node of its variables. A new instance is combined with the
 instances that wait at the sibling node, which makes instances at their parent, up to the root.
 
-Differs from the paper: an instance is forgotten as soon as no event still to come can extend it,
+Differs from the paper: an instance is evicted as soon as no event still to come can extend it,
 where the paper keeps it until its window ends; and instances of one node lie side by side in
 columns. Matches are the same.
 """
