@@ -95,7 +95,8 @@ def regret_table(
     Returns
     -------
     DataFrame
-        Indexed by ``plan_kind`` and ``generator``; column labels are texts, ready to be shown.
+        Indexed by kind of plan and generator, named ``plans`` and ``generator``; column labels are
+        texts, ready to be shown.
     """
     chosen = summary[
         (summary["metric"] == metric)
@@ -108,8 +109,9 @@ def regret_table(
     named = (
         chosen[["plan_kind", "generator"]].drop_duplicates().sort_values("plan_kind", kind="stable")
     )
+    shown = pd.MultiIndex.from_frame(named, names=["plans", "generator"])
     pairs = [(f, name) for f in sorted(set(chosen["factor"])) for name in statistics]
-    table = wide.reindex(index=pd.MultiIndex.from_frame(named), columns=pairs)
+    table = wide.reindex(index=shown, columns=pairs)
     labels = [(f"{factor:g}", _SHORT.get(name, name)) for factor, name in pairs]
     table.columns = pd.MultiIndex.from_tuples(labels, names=["wrong by up to", ""])
     return table if len(statistics) > 1 else table.droplevel(1, axis=1)
