@@ -82,7 +82,7 @@ def plan_from_json(described: Mapping[str, Any]) -> AnyPlan:
 
 def _listed(found: Any, n: int) -> Any:
     """The elements of what was returned as an order; what is none is left as it is."""
-    # Sets and mappings can be gone through too, but in no order that anyone chose.
+    # Sets and mappings are iterable too, but in an order that nobody chose.
     if isinstance(found, str | bytes | AbstractSet | Mapping) or not isinstance(found, Iterable):
         return found
     # Without end if a user's iterator is; one element too many is enough to tell.

@@ -121,7 +121,7 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
             events += int(ended["events"].sum())
     found = {
         "runs measured": f"{runs:,}" if runs else "",
-        "events gone through": _large(events) if events else "",
+        "events processed": _large(events) if events else "",
         "patterns": f"{len(patterns):,}" if patterns else "",
         "plan generators": f"{len(generators)}" if generators else "",
     }

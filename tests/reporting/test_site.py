@@ -314,7 +314,7 @@ def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
 def test_numbers_of_the_front_page_are_those_of_the_results(pages: dict[str, Page]) -> None:
     text = " ".join(pages["index.html"].text.split())
     for expected in (
-        "2 runs measured", "1,200 events gone through", "2 patterns", "1 plan generators",
+        "2 runs measured", "1,200 events processed", "2 patterns", "1 plan generators",
         f"{len(claims(STUDY))} of {len(claims(STUDY))} claims", "quick profile, 2 min 2 s",
         "not run: figures_3_4_5, figure_6,", "Plans <differ>. Figure 9",
         "1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50",

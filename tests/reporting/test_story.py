@@ -23,6 +23,6 @@ def test_only_runs_that_ended_well_are_counted(tmp_path: Path) -> None:
     (tmp_path / "figure_9").mkdir()
     rows.to_parquet(tmp_path / "figure_9" / "results.parquet")
     assert dict(map(reversed, facts(tmp_path, ["figure_9", "figure_6"]))) == {
-        "runs measured": "1", "events gone through": "2.5 million", "patterns": "2",
+        "runs measured": "1", "events processed": "2.5 million", "patterns": "2",
         "plan generators": "3",
     }  # fmt: skip
