@@ -362,7 +362,7 @@ def _difference(found: pd.DataFrame, expected: pd.DataFrame, position: int = 0) 
     if have == want:
         return None
     lacking, surplus = want - have, have - want
-    told = [
+    differences = [
         f"{count.total():,} {what}, such as {_shown(names, next(iter(count)))}"
         for what, count in (
             ("matches are not found", lacking),
@@ -370,7 +370,7 @@ def _difference(found: pd.DataFrame, expected: pd.DataFrame, position: int = 0) 
         )
         if count
     ]
-    return f"{'; '.join(told)} (positions in check_stream)"
+    return f"{'; '.join(differences)} (positions in check_stream)"
 
 
 def _match(names: Sequence[str], row: np.ndarray, first: int) -> tuple[object, ...]:

@@ -61,21 +61,21 @@ class UserCost(CostModel):
         if self.of == "order":
             if kind != "order":
                 raise PlanningRefusedError(f"the cost {self.name} is one of orders, not of trees")
-            return self._told(problem, plan)
-        return self._told(problem, tree_of(kind, plan))
+            return self._value(problem, plan)
+        return self._value(problem, tree_of(kind, plan))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
         """What the function says of single variables."""
-        return np.array([self._told(problem, (v,), ()) for v in range(problem.n)])
+        return np.array([self._value(problem, (v,), ()) for v in range(problem.n)])
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
         """What the function says of each join."""
         pairs = zip(left.tolist(), right.tolist(), strict=True)
-        return np.array([self._told(problem, _members(a), _members(b)) for a, b in pairs])
+        return np.array([self._value(problem, _members(a), _members(b)) for a, b in pairs])
 
-    def _told(self, problem: PlanningProblem, *plan: Any) -> float:
+    def _value(self, problem: PlanningProblem, *plan: Any) -> float:
         """ln of what the function returned, checked."""
         found = number(
             self.function(problem, *plan),

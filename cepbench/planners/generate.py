@@ -155,8 +155,8 @@ def plan_problem(
         ) from error
     except Exception as error:
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
-        told = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
-        raise _with_advice(PlanGeneratorError(told), generator) from error
+        message = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
+        raise _with_advice(PlanGeneratorError(message), generator) from error
     try:
         indices = kind.checked(found, problem.names, generator.name)
     except PlanGeneratorError as error:

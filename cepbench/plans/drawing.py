@@ -104,8 +104,8 @@ def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
     for index, label in enumerate(labels):
         name = placed[index].name
         x, y = at(index)
-        told = ": ".join(text for text in (name, label) if text)
-        tip = element("title", told) if told else ""
+        described = ": ".join(text for text in (name, label) if text)
+        tip = element("title", described) if described else ""
         if name:
             bold = element("text", shown[index], x=x, y=y + 14, font_weight=600)
             parts.append(element("g", tip, bold, _note(x, y + 30, label)))

@@ -52,7 +52,7 @@ class Task:
         if measures not in MEASURES:
             raise ReportError(
                 f"{stem}.ipynb: its metadata say that it measures {measures!r}"
-                f"{did_you_mean(measures, MEASURES)}; it can measure {', '.join(MEASURES)}"
+                f"; it can measure {', '.join(MEASURES)}{did_you_mean(measures, MEASURES)}"
             )
         return cls(stem, measures, frozenset(after))
 

@@ -121,7 +121,7 @@ def build_report(
     for name in more:
         if not any(name in names for names in known.values()):
             raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
-    load_plugins(plugins)  # what is wrong with one is told before anything runs
+    load_plugins(plugins)  # so that errors in them are raised before anything runs
     streams = Path(data) if data else target / "data"
     by_stem = {request.stem: request for request in wanted}
     metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}

@@ -25,9 +25,9 @@ def title_of(notebook: NotebookNode, stem: str) -> str:
     stem : str
         Of the file.
     """
-    told = notebook.metadata.get("title")
-    if isinstance(told, str) and told.strip():
-        return told.strip()
+    given = notebook.metadata.get("title")
+    if isinstance(given, str) and given.strip():
+        return given.strip()
     for text in _texts(notebook):
         found = _HEADING.search(text)
         if found:
@@ -42,9 +42,9 @@ def summary_of(notebook: NotebookNode) -> str:
     ----------
     notebook : NotebookNode
     """
-    told = notebook.metadata.get("summary")
-    if isinstance(told, str):
-        return told.strip()
+    given = notebook.metadata.get("summary")
+    if isinstance(given, str):
+        return given.strip()
     for text in _texts(notebook):
         for paragraph in re.split(r"\n\s*\n", _HEADING.sub("", text)):
             words = _plain(" ".join(paragraph.split()))

@@ -42,8 +42,8 @@ def find_study(key: str) -> Study:
     """
     if key not in STUDIES:
         raise ReportError(
-            f"there is no study {key!r}{did_you_mean(key, STUDIES)}; "
-            f"studies are {', '.join(STUDIES)}"
+            f"there is no study {key!r}; studies are {', '.join(STUDIES)}"
+            f"{did_you_mean(key, STUDIES)}"
         )
     return STUDIES[key]
 

@@ -76,5 +76,7 @@ def test_notebooks_that_wait_for_one_another_are_an_error() -> None:
 def test_a_notebook_runs_alone_unless_its_metadata_say_otherwise() -> None:
     assert Task.of("own", {}) == Task("own", ALL_CORES)
     assert Task.of("own", {"measures": "nothing"}, ["x"]) == Task("own", NOTHING, frozenset("x"))
-    with pytest.raises(ReportError, match=r"own\.ipynb.*'nothin'; did you mean 'nothing'\?"):
+    with pytest.raises(
+        ReportError, match=r"own\.ipynb.*'nothin'; it can measure .*; did you mean 'nothing'\?"
+    ):
         Task.of("own", {"measures": "nothin"})

@@ -289,7 +289,9 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
     (here / "kolchinsky2018" / "figure_6.ipynb").touch()
     for name in ("figure_6", "kolchinsky2018/figure_6", str(its[1].path)):
         assert [request.stem for request in requests_for([name], here)] == [its[1].stem]
-    with pytest.raises(ReportError, match=r"no study 'kolchinski2018'; did you mean 'kolchinsky"):
+    with pytest.raises(
+        ReportError, match=r"no study 'kolchinski2018'; studies are .*; did you mean 'kolchinsky"
+    ):
         requests_for([], here, studies=["kolchinski2018"])
     for wanted, message in (
         (["mine", str(there / "mine.ipynb")], "would both be the page mine.html"),

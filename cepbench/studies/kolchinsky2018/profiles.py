@@ -54,7 +54,7 @@ def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
     """
     if profile not in STUDY.profiles:
         raise ExperimentError(
-            f"unknown profile {profile!r}{did_you_mean(profile, STUDY.profiles)}; "
-            f"there are {' and '.join(STUDY.profiles)}"
+            f"unknown profile {profile!r}; there are {' and '.join(STUDY.profiles)}"
+            f"{did_you_mean(profile, STUDY.profiles)}"
         )
     return dict(_PARAMETERS[notebook][profile])
