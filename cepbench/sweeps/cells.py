@@ -130,15 +130,7 @@ class Cell(NamedTuple):
 
 def cell_of(row: Mapping[str, Any]) -> Cell:
     """The cell that a results row fills."""
-    return Cell(
-        row["generator"],
-        row["evaluator"],
-        int(row["repetition"]),
-        row["strategy"],
-        float(row["alpha"]),
-        row["window"],
-        row["options"],
-    )
+    return Cell(*(row[name] for name in Cell._fields))
 
 
 @cache
