@@ -144,7 +144,7 @@ class SweepConfig:
             with at_key(each.name):
                 value = _CHECKS[each.name](getattr(self, each.name, None), each.name)
             object.__setattr__(self, each.name, value)
-        if self.pattern_sets is None:
+        if getattr(self, "pattern_sets", None) is None:
             sets = () if self.user_patterns else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
         if not (self.pattern_sets and self.sizes) and not self.user_patterns:
