@@ -43,6 +43,8 @@ _CONFIGURATION = [
     # Empty in a sweep of a single stream or window.
     ("stream", pa.string()),
     ("window", pa.string()),
+    # Which of the sweep's regimes the pattern was drawn for; empty in a sweep without any.
+    ("regime", pa.string()),
     ("strategy", pa.string()),
     ("alpha", pa.float64()),
     ("repetition", pa.int64()),

@@ -1,7 +1,7 @@
 """How long a sweep will take, from a sample of its patterns on a part of their events.
 
 The time of a pattern grows with its partial matches and spans many powers of ten, so the sample is
-drawn from strata: pattern set, size, and within those the rank by the work that a pattern can be
+drawn from strata: regime, pattern set, size, and within those the rank by the work that a pattern can be
 expected to make. The heaviest patterns make up most of the time and are sampled most densely.
 Times are of the processor, so that other work on the machine does not count.
 """
@@ -132,9 +132,9 @@ def choose_sample(
     list of Sampled
         From each pattern set and size; weights add up to the number of patterns.
     """
-    strata: dict[tuple[str, int], list[PatternSpec]] = {}
+    strata: dict[tuple[str, str, int], list[PatternSpec]] = {}
     for spec in specs:
-        strata.setdefault((spec.pattern_set, spec.size), []).append(spec)
+        strata.setdefault((spec.regime, spec.pattern_set, spec.size), []).append(spec)
     rng = np.random.default_rng(seed)
     chosen = []
     for members in strata.values():
@@ -277,7 +277,7 @@ def estimate_table(
     by_id = {timing.pattern_id: timing for timing in timings}
     rows = pd.DataFrame(
         {
-            "pattern_set": each.spec.pattern_set,
+            "pattern_set": f"{each.spec.regime} {each.spec.pattern_set}".strip(),
             "size": each.spec.size,
             "rank": each.rank,
             "weight": each.weight,

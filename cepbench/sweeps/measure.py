@@ -128,6 +128,7 @@ def measure_pattern(
             "size": spec.size,
             "pattern_id": spec.pattern_id,
             "pattern": plans.specs[cell.strategy, cell.window].text,
+            "regime": spec.regime,
             **cell._asdict(),
             **dict.fromkeys(("dataset", "stream", "configuration"), ""),
             **columns,

@@ -48,7 +48,7 @@ _RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
 #: Columns that earlier versions did not write -> values for their tables.
 _ADDED = {
     **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
-    "options": NO_OPTIONS, "stream": "", "window": "", "details": None,
+    "options": NO_OPTIONS, "stream": "", "window": "", "regime": "", "details": None,
 }  # fmt: skip
 
 

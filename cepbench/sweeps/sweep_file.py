@@ -42,7 +42,8 @@ KEYS = (*_ABOUT, *(field.name for field in fields(SweepConfig)))
 
 #: Keys that have no meaning where no patterns are drawn.
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
-               "max_kleene_events")  # fmt: skip
+               "max_kleene_events", "least_rate", "most_rate", "predicates", "selectivities",
+               "regimes")  # fmt: skip
 
 #: Parameters of a generated stream; the first two are required.
 _STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "drift", "segment_minutes")
@@ -128,11 +129,9 @@ class Sweep:
     def describe(self) -> str:
         """Title, data, patterns and the grid, a line each."""
         config = self.config("")
-        drawn = len(config.pattern_sets) * len(config.sizes) * config.patterns
-        sizes = ", ".join(map(str, config.sizes))
         patterns = [
-            f"{drawn} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})" if drawn else "",
-            f"{len(config.user_patterns)} user-defined" if config.user_patterns else "",
+            *(_drawn(name, part) for name, part in config.workloads.items() if part.pattern_sets),
+            *([f"{len(config.user_patterns)} user-defined"] if config.user_patterns else []),
         ]
         profile = f", profile {self.profile}" if self.profile else ""
         generators = config.generators or ("those of the default set",)
@@ -142,7 +141,10 @@ class Sweep:
                 f"  {f'stream {name}' if name else 'data':<11} {_described(given)}"
                 for name, given in self.data.items()
             ),
-            f"  patterns    {' and '.join(filter(None, patterns))}",
+            *(
+                f"  {'patterns' if number == 0 else '':<11} {text}"
+                for number, text in enumerate(patterns)
+            ),
             *([f"  windows     {', '.join(config.windows)}"] if config.windows else []),
             f"  generators  {', '.join(generators)}",
             *(
@@ -154,6 +156,14 @@ class Sweep:
             f"  repetitions {config.repetitions}",
         ]
         return "\n".join(lines)
+
+
+def _drawn(regime: str, config: SweepConfig) -> str:
+    """The patterns that a regime draws, or a sweep without regimes."""
+    number = len(config.pattern_sets) * len(config.sizes) * config.patterns
+    sizes = ", ".join(map(str, config.sizes))
+    named = f"{regime}: " if regime else ""
+    return f"{named}{number} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})"
 
 
 def _described(data: str | Mapping[str, Any]) -> str:

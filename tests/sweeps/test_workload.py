@@ -176,10 +176,10 @@ def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: b
         ({"pattern_sets": ["sequences"]}, "each of pattern_sets is one of .*, not 'sequences'"),
         ({"sizes": [22]}, "size 22: sizes run from 2 to the number of identifiers, here 21"),
         ({"patterns": 0}, "patterns must be positive, not 0"),
-        ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays below"),
+        ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays within"),
         (
             {"pattern_sets": ["kleene"], "max_kleene_events": 0.5},
-            "stays below max_kleene_events=0.5; raise it",
+            "stays within max_kleene_events=0.5; widen",
         ),
         ({"cardinalities": {"A": 1.0, "B": 0.0, "C": 2.0}, "sizes": [2]}, "'B' has 0.0 events"),
     ],

@@ -27,13 +27,13 @@ from cepbench.sweeps.estimate import (
 from cepbench.sweeps.on_spark.job import (
     SweepJob,
     Task,
-    cardinalities_of,
+    drawn_workload,
+    kept_cardinalities,
     measured_statistics,
     most_of,
     own_stream,
     pickled,
     resolved,
-    workload_of,
 )
 from cepbench.sweeps.store import ResultsStore, of_stream
 from cepbench.sweeps.warm_up import compile_kernels
@@ -74,13 +74,8 @@ def estimate_sweep(
         found = read_estimate(store.path)
         if found is not None:
             return found
-        cardinalities = {
-            stream: store.kept(
-                of_stream("cardinalities", stream), partial(cardinalities_of, spark, config, data)
-            )
-            for stream, data in config.data_of.items()
-        }
-        specs = workload_of(config, cardinalities)
+        cardinalities = kept_cardinalities(spark, config, store.kept)
+        specs = drawn_workload(spark, config, store.kept)
         sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
         sampled = [each.spec for each in sample]
         began = time.perf_counter()
@@ -122,7 +117,7 @@ def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
     if path.exists():
         return Timing(**json.loads(path.read_text(encoding="utf-8")))
     began = time.process_time()
-    stream = own_stream(job.config.data_of[task.stream], spec.pattern)
+    stream = own_stream(job.config.data_of[task.stream], spec, job.config)
     reading = time.process_time() - began
     timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
     with whole_file(path) as unfinished:

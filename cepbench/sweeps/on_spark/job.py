@@ -14,8 +14,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -33,7 +35,11 @@ from cepbench.planners.registry import (
     own_generators,
 )
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import arrival_rates, measure_statistics
+from cepbench.spark.statistics import (
+    arrival_rates,
+    attribute_quantiles,
+    measure_statistics,
+)
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
@@ -53,6 +59,9 @@ from cepbench.sweeps.user_parts import own_folder, read_with_own
 from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.sweeps.workload import PatternSpec, draw_workload
+
+#: As :meth:`cepbench.sweeps.store.ResultsStore.kept`: (name, how it is made) -> the JSON object.
+Kept = Callable[[str, Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,16 +212,7 @@ def _measured(
         def kept(name: str, make: Callable[[], Any]) -> Any:
             return store.kept(name, make if beside is None else partial(read_kept, beside, name))
 
-        specs = workload_of(
-            config,
-            {
-                stream: kept(
-                    of_stream("cardinalities", stream),
-                    partial(cardinalities_of, spark, config, data),
-                )
-                for stream, data in config.data_of.items()
-            },
-        )
+        specs = drawn_workload(spark, config, kept)
         tasks = []
         for stream, data in config.data_of.items():
             statistics = kept(
@@ -256,8 +256,43 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
     return replace(config, generators=tuple(entry.name for entry in generators)), generators
 
 
+def drawn_workload(spark: SparkSession, config: SweepConfig, kept: Kept) -> list[PatternSpec]:
+    """The patterns of a sweep, from what they are drawn from on its streams.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    config : SweepConfig
+    kept : callable
+        As :meth:`cepbench.sweeps.store.ResultsStore.kept`.
+    """
+    cardinalities = kept_cardinalities(spark, config, kept)
+    quantiles = {}
+    if any(part.selectivities for part in config.workloads.values()):
+        stream, data = next(iter(config.data_of.items()))
+        quantiles = kept(
+            of_stream("quantiles", stream),
+            partial(attribute_quantiles, spark, data, config.attribute),
+        )
+    return workload_of(config, cardinalities, quantiles)
+
+
+def kept_cardinalities(
+    spark: SparkSession, config: SweepConfig, kept: Kept
+) -> dict[str, dict[str, float]]:
+    """What :func:`cardinalities_of` gives, for each stream."""
+    return {
+        stream: kept(
+            of_stream("cardinalities", stream), partial(cardinalities_of, spark, config, data)
+        )
+        for stream, data in config.data_of.items()
+    }
+
+
 def workload_of(
-    config: SweepConfig, cardinalities: Mapping[str, Mapping[str, float]]
+    config: SweepConfig,
+    cardinalities: Mapping[str, Mapping[str, float]],
+    quantiles: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> list[PatternSpec]:
     """The patterns of a sweep, those that it draws before the user-defined ones.
 
@@ -267,23 +302,33 @@ def workload_of(
     cardinalities : mapping of str to mapping of str to float
         Of each stream, as :func:`cardinalities_of` returns them. With several, patterns are over
         the identifiers that all of them have, and the bounds on their work hold on all.
+    quantiles : mapping of str to sequence of float
+        Of the attribute that predicates compare, for each identifier, on the first stream; read
+        where predicates are drawn for a selectivity.
     """
     largest = most_of(cardinalities)
-    user = user_specs(config.user_patterns, largest.keys(), config.seed)
-    if not config.pattern_sets:
-        return user
-    drawn = draw_workload(
-        largest,
-        pattern_sets=config.pattern_sets,
-        sizes=config.sizes,
-        patterns=config.patterns,
-        seed=config.seed,
-        window=config.windows[0] if config.windows else config.window,
-        attribute=config.attribute,
-        max_partial_matches=config.max_partial_matches,
-        max_kleene_events=config.max_kleene_events,
-    )
-    return [*drawn, *user]
+    specs = []
+    for regime, part in config.workloads.items():
+        if part.pattern_sets:
+            least = dict(part.least_rate) if isinstance(part.least_rate, tuple) else part.least_rate
+            specs += draw_workload(
+                largest,
+                pattern_sets=part.pattern_sets,
+                sizes=part.sizes,
+                patterns=part.patterns,
+                seed=part.seed,
+                window=part.windows[0] if part.windows else part.window,
+                attribute=part.attribute,
+                max_partial_matches=part.max_partial_matches,
+                max_kleene_events=part.max_kleene_events,
+                least_rate=least,
+                most_rate=part.most_rate,
+                predicates=part.predicates,
+                selectivities=part.selectivities,
+                quantiles={name: np.array(values) for name, values in quantiles.items()},
+                regime=regime,
+            )
+    return [*specs, *user_specs(config.user_patterns, largest.keys(), config.seed)]
 
 
 def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -375,7 +420,7 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
         with Journal(journal_path(job.folder, spec.pattern_id, task.stream)) as journal:
             for row in measure_pattern(
                 spec,
-                own_stream(data, spec.pattern),
+                own_stream(data, spec, job.config),
                 task.measured(),
                 job.grid(),
                 columns={
@@ -392,11 +437,20 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
     return None
 
 
-def own_stream(data: str, pattern: Pattern) -> EventStream:
-    """What a pattern runs on: the events of its own types, with what its conditions read."""
+def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream:
+    """What a pattern runs on: the events of its own types, with what its conditions read.
+
+    With a ``duration``, those of the stream's beginning.
+    """
+    pattern = spec.pattern
     names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
     types = [variable.type for variable in pattern.variables]
-    return EventStream.from_parquet(data, types=types, attributes=sorted(names))
+    stream = EventStream.from_parquet(data, types=types, attributes=sorted(names))
+    duration = config.in_regime(spec.regime).duration
+    if not duration or not len(stream):
+        return stream
+    end = stream.timestamps[0] + parse(f"PATTERN SEQ(A a) WITHIN {duration}").window.length
+    return stream[: int(np.searchsorted(stream.timestamps, end, side="left"))]
 
 
 def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
