@@ -104,14 +104,14 @@ def run(
     from cepbench.planners.registry import own_generators
     from cepbench.sweeps.on_spark.job import run_sweep
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import own_folder
+    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(folder, sweep.name, config)
         log(f"{sweep.name}: running; finished rows are in {target}")
         own = own_generators() if config.generators is None else []
-        results = run_sweep(spark, config, target, own=own)
+        results = run_sweep(spark, config, target, user_defined=own)
         statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
         outcome = {
             "sweep": sweep.name,
@@ -119,7 +119,7 @@ def run(
             "folder": str(target),
             "results": str(target / "results.parquet"),
             "own_results": {
-                name: str(own_folder(target, name) / "results.parquet") for name in own
+                name: str(user_folder(target, name) / "results.parquet") for name in own
             },
             "rows": len(results),
             "statuses": statuses,
