@@ -41,6 +41,8 @@ class CostModel:
     order_counts_leaves : bool
         Whether an order costs what its left-deep tree costs; else it pays for the first variable
         alone, and for what its joins cost.
+    is_builtin : bool
+        Whether it belongs to cepbench.
     """
 
     name: str
@@ -48,6 +50,7 @@ class CostModel:
     source: str = ""
     alpha: float = 0.0
     order_counts_leaves: bool = True
+    is_builtin: bool = True
 
     def check(self, problem: PlanningProblem) -> None:
         """See that the problem has all numbers that the cost needs.

@@ -1,31 +1,29 @@
-"""The cost models by name, the project's own and the users'."""
+"""The registry of cost models, built-in and user-defined."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.arguments import choice, flag, folded, number, shown
+from cepbench.arguments import choice, flag, number, shown
 from cepbench.costs.comparisons import Comparisons
 from cepbench.costs.latency import Latency
 from cepbench.costs.model import CostModel, tree_of
 from cepbench.costs.problem import SMALLEST, PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError, did_you_mean
+from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., float])
 
-_MODELS: dict[str, CostModel] = {
-    model.name: model for model in (Throughput(), Latency(), Comparisons())
-}
-
-#: Name → cost model, in the order in which they were registered.
-COST_MODELS: Mapping[str, CostModel] = MappingProxyType(_MODELS)
+#: Name → cost model, in the order of registration.
+COST_MODELS: Registry[CostModel] = Registry(
+    "cost model", PlanGeneratorError, (Throughput(), Latency(), Comparisons())
+)
 
 #: What a user's function may be asked for.
 _ASKED = ("order", "tree", "join")
@@ -53,6 +51,7 @@ class UserCost(CostModel):
     in_logs: bool
     form: str
     source: str = ""
+    is_builtin = False
 
     def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
         """What the function says of a plan."""
@@ -120,10 +119,7 @@ def cost_model(
     ... def largest(problem, tree):
     ...     return max(problem.partial_matches(leaves(node)) for node in post_order(tree))
     """
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise PlanGeneratorError(
-            f'a cost model needs a name, as in @cost_model("MINE"), not {shown(name)}'
-        )
+    COST_MODELS.check_name(name, '@cost_model("MINE")')
     choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
     form = "joins" if of == "join" else "plans"
     in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)
@@ -131,15 +127,7 @@ def cost_model(
     def register(function: _F) -> _F:
         if not callable(function):
             raise PlanGeneratorError(f"{name}: a cost is a function, not {shown(function)}")
-        for known, taken in list(_MODELS.items()):
-            if folded(known) != folded(name):
-                continue
-            if not isinstance(taken, UserCost):
-                raise PlanGeneratorError(
-                    f"the name {known} is taken by cepbench itself; choose another one"
-                )
-            del _MODELS[known]
-        _MODELS[name] = UserCost(name, function, of, in_logs, form, source)
+        COST_MODELS.add(UserCost(name, function, of, in_logs, form, source))
         return function
 
     return register
@@ -162,17 +150,7 @@ def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
     StatisticsError
         If ``alpha`` is no weight, or the cost takes none.
     """
-    if isinstance(given, CostModel):
-        found = given
-    else:
-        by_name = {folded(name): model for name, model in _MODELS.items()}
-        wanted = folded(given) if isinstance(given, str) else ""
-        if wanted not in by_name:
-            raise PlanGeneratorError(
-                f"there is no cost {shown(given)}{did_you_mean(given, _MODELS)} Known are "
-                f"{', '.join(_MODELS)}"
-            )
-        found = by_name[wanted]
+    found = given if isinstance(given, CostModel) else COST_MODELS.find(given)
     weighed = Throughput(alpha)
     if not weighed.alpha or weighed == found:
         return found

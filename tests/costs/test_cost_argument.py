@@ -155,7 +155,9 @@ def test_a_cost_of_joins() -> None:
 
 
 def test_costs_that_are_none() -> None:
-    with pytest.raises(PlanGeneratorError, match="no cost 'troughput'; did you mean 'throughput'"):
+    with pytest.raises(
+        PlanGeneratorError, match="no cost model 'troughput'.*did you mean 'throughput'"
+    ):
         cep.plan(PATTERN, STATISTICS, cost="troughput")
     with pytest.raises(StatisticsError, match="comparisons takes no such weight"):
         cep.plan(PATTERN, STATISTICS, cost="comparisons", alpha=1)
