@@ -239,7 +239,7 @@ def test_the_same_variable_twice() -> None:
 
 
 def test_unknown_variable_with_the_nearest_one() -> None:
-    with pytest.raises(PatternNameError, match="unknown variable 'prise'; .*did you mean 'price'"):
+    with pytest.raises(PatternNameError, match=r"unknown variable 'prise'; .*did you mean 'price'"):
         parse("PATTERN SEQ(A price, B b) WHERE prise.x < b.x WITHIN 1 s")
 
 
