@@ -79,10 +79,10 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
 
 def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:
     """Of a table of rates, whose intervals without any event have the rate NaN."""
-    begins = nanoseconds(rates["time"].drop_duplicates())
-    if not datetimes or len(begins) < 2:
+    if not datetimes:
         return OpenTime(0, 0, ())
-    step = int(begins[1] - begins[0])
+    begins = nanoseconds(rates["time"].drop_duplicates())
+    step = int(begins[1] - begins[0]) if len(begins) > 1 else 0
     busy = np.unique(nanoseconds(rates.loc[rates["rate"].notna(), "time"]))
     return without_pauses(np.sort(np.concatenate([busy, busy + step])), step)
 

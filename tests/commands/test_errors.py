@@ -145,7 +145,7 @@ def test_ctrl_c(run, data, monkeypatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cepbench.commands.plan.read_statistics", interrupted)
+    monkeypatch.setattr("cepbench.commands.inputs.Inputs.read_statistics", interrupted)
     assert run(["plan", GOOD, "--data", data], code=130).stderr == "interrupted\n"
 
 
