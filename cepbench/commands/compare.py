@@ -9,8 +9,14 @@ import typer
 
 from cepbench.arguments import named_values
 from cepbench.commands.completion import complete_evaluators
-from cepbench.commands.inputs import Inputs, with_inputs
-from cepbench.commands.options import CostOption, EvaluatorOptions, GeneratorsOption, examples
+from cepbench.commands.inputs import Inputs
+from cepbench.commands.options import (
+    CostOption,
+    EvaluatorOptions,
+    GeneratorsOption,
+    examples,
+    with_shared,
+)
 from cepbench.commands.output import (
     progress,
     share_bar,
@@ -31,7 +37,7 @@ EXAMPLES = examples(
 NOISY = 1.5
 
 
-@with_inputs
+@with_shared
 def compare(
     inputs: Inputs,
     generator: GeneratorsOption = None,
@@ -125,34 +131,31 @@ def _show(table: Comparison) -> None:
     from cepbench.evaluators.result import shown_bytes
 
     fastest = table["events_per_second"].max()
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
+        line = {"generator": row["generator"], "evaluator": row["evaluator"]}
+        rows.append(line)
         if row["status"] != "ok":
-            why = f"{row['status']}: {row['reason']}"
-            rows.append([row["generator"], row["evaluator"], *[""] * 8, why])
+            line["plan"] = f"{row['status']}: {row['reason']}"
             continue
         speed = row["events_per_second"]
-        rows.append(
-            [
-                row["generator"],
-                row["evaluator"],
-                f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
-                f"{speed:,.0f}",
-                share_bar(speed / fastest),
-                f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
-                _counted(row["peak_partial_matches"]),
-                shown_bytes(row["peak_bytes"]),
-                _counted(row["comparisons"]),
-                f"{int(row['matches']):,}",
-                row["plan"],
-            ]
-        )
-    heads = [
-        "generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory", "compared",
-        "matches", "plan",
-    ]  # fmt: skip
+        line |= {
+            "est. cost": f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
+            "events/s": f"{speed:,.0f}",
+            "": share_bar(speed / fastest),
+            "runs": f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
+            "stored": _counted(row["peak_partial_matches"]),
+            "memory": shown_bytes(row["peak_bytes"]),
+            "compared": _counted(row["comparisons"]),
+            "matches": int(row["matches"]),
+            "plan": row["plan"],
+        }
     write_table(
-        rows, heads, right=[*heads[2:4], *heads[5:10]], shrink=10,
+        rows,
+        ["generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory",
+         "compared", "matches", "plan"],
+        right=["est. cost", "events/s", "runs", "stored", "memory", "compared"],
+        shrink="plan",
         less=("compared", "", "stored", "runs"),
     )  # fmt: skip
     write_line()

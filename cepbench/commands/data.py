@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.commands.completion import complete_data
-from cepbench.commands.options import GROUP, JsonOption, SeedOption, examples
+from cepbench.commands.options import GROUP, JsonOption, MasterOption, SeedOption, examples
 from cepbench.commands.output import log, progress, write_json, write_line, write_table
 from cepbench.errors import DatasetError
 
@@ -32,12 +32,6 @@ NameArgument = Annotated[
         help="A data set such as nasdaq-style/quick, or the path of its folder.",
     ),
 ]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--master", metavar="URL", help="Spark master; by default all cores of this machine."
-    ),
-]
 
 
 @app.command("list", epilog=examples("cepbench data list"))
@@ -47,15 +41,20 @@ def list_datasets(as_json: JsonOption = False) -> None:
 
     from cepbench.datasets.catalogue import list_datasets as listed
 
-    rows = []
-    for name, row in listed().to_dict("index").items():
-        events = None if row["events"] is NA else row["events"]
-        rows.append((name, events, row["at hand"], row["about"]))
+    rows = [
+        {
+            "name": name,
+            "events": None if row["events"] is NA else row["events"],
+            "at_hand": row["at hand"],
+            "about": row["about"],
+        }
+        for name, row in listed().to_dict("index").items()
+    ]
     if as_json:
-        keys = ("name", "events", "at_hand", "about")
-        write_json([dict(zip(keys, row, strict=True)) for row in rows])
-    else:
-        write_table(rows, ("data set", "events", "at hand", "what it is"), shrink=3)
+        write_json(rows)
+        return
+    columns = {"data set": "name", "events": "events", "at hand": "at_hand", "what it is": "about"}
+    write_table(rows, columns, shrink="what it is")
 
 
 @app.command(
@@ -282,12 +281,10 @@ def _show_rates(dataset: Dataset, as_json: bool) -> None:
     if as_json:
         write_json(table.reset_index())
         return
-    ordered = table.sort_values("events", ascending=False, kind="stable")
-    rows = [
-        (name, row["events"], 60 * row["rate"], 60 * row["standard_error"])
-        for name, row in ordered.to_dict("index").items()
-    ]
-    write_table(rows, ("type", "events", "per minute", "±"))
+    by_minute = (60 * table[["rate", "standard_error"]]).assign(events=table["events"])
+    ordered = by_minute.sort_values("events", ascending=False, kind="stable")
+    columns = {"type": "type", "events": "events", "per minute": "rate", "±": "standard_error"}
+    write_table(ordered.rename_axis("type").reset_index().to_dict("records"), columns)
 
 
 def _show_statistics(dataset: Dataset, pattern: str, seed: int, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.commands.inputs import Inputs, last_variable, with_inputs
+from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
     AlphaOption,
     EvaluatorOption,
@@ -17,6 +17,7 @@ from cepbench.commands.options import (
     GeneratorOption,
     LastOption,
     examples,
+    with_shared,
 )
 from cepbench.commands.output import log, progress, width, write_json, write_line
 
@@ -29,7 +30,7 @@ EXAMPLES = examples(
 )
 
 
-@with_inputs
+@with_shared
 def explain(
     inputs: Inputs,
     generator: GeneratorOption = "DP-LD",

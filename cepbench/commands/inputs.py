@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
-from inspect import Signature, signature
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +31,7 @@ _PARQUET = b"PAR1"
 
 @dataclass
 class Inputs:
-    """What a command under :func:`with_inputs` was given; each field is an argument or option."""
+    """The shared arguments and options of commands under :func:`~.options.with_shared`."""
 
     text: Annotated[
         str | None,
@@ -213,27 +211,6 @@ class Inputs:
         if isinstance(content, dict):
             content = content.get("statistics", content)
         return Statistics.from_dict(content)
-
-
-def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments and options of :class:`Inputs` to a command.
-
-    Parameters
-    ----------
-    command : callable
-        Takes the :class:`Inputs` first, then its own options, which the help text lists after
-        ``--pattern-name``.
-    """
-    shared = list(signature(Inputs, eval_str=True).parameters.values())
-    _, *own = signature(command, eval_str=True).parameters.values()
-
-    @wraps(command)
-    def called(**given: Any) -> None:
-        command(Inputs(**{each.name: given.pop(each.name) for each in shared}), **given)
-
-    # Typer reads a command's arguments and options from its signature.
-    called.__signature__ = Signature([*shared[:3], *own, *shared[3:]])  # type: ignore[attr-defined]
-    return called
 
 
 def last_variable(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +33,32 @@ def examples(*commands: str) -> str:
     lines = [f"  {line}" for command in commands for line in command.splitlines()]
     # \b prevents rewrapping.
     return "\n".join(["\b", heading, *lines])
+
+
+def with_shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the arguments and options that it shares with other commands.
+
+    Parameters
+    ----------
+    command : callable
+        Takes first a dataclass, whose fields are those arguments and options, then its own
+        options, which the help text lists before ``--plugin``.
+    """
+    first, *own = signature(command, eval_str=True).parameters.values()
+    shared = signature(first.annotation, eval_str=True).parameters
+    names = list(shared)
+    plugin = names.index("plugin")
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        command(first.annotation(**{name: given.pop(name) for name in names}), **given)
+
+    # Typer reads a command's arguments and options from its signature.
+    parameters = list(shared.values())
+    called.__signature__ = Signature(  # type: ignore[attr-defined]
+        [*parameters[:plugin], *own, *parameters[plugin:]]
+    )
+    return called
 
 
 JsonOption = Annotated[

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from cepbench.commands.inputs import Inputs, last_variable, with_inputs
+from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
     AlphaOption,
     CostOption,
     GeneratorsOption,
     LastOption,
     examples,
+    with_shared,
 )
 from cepbench.commands.output import progress, width, write_json, write_line, write_table
 from cepbench.errors import (
@@ -51,7 +52,7 @@ NODE_KEYS = (
 )  # fmt: skip
 
 
-@with_inputs
+@with_shared
 def plan(
     inputs: Inputs,
     generator: GeneratorsOption = None,
@@ -156,22 +157,21 @@ def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:
     least = {row["kind"]: row["log_cost"] for row in _cheapest(rows)}
     lines = []
     for row in rows:
-        line = [row["generator"], row["kind"], *[""] * (3 + with_latency)]
+        line = {"generator": row["generator"], "kind": row["kind"]}
         lines.append(line)
         if row["log_cost"] is None:
-            line.append(f"{row['status']}: {row['reason']}")
+            line["plan"] = f"{row['status']}: {row['reason']}"
             continue
         times = math.exp(min(row["log_cost"] - least[row["kind"]], 700.0))
-        line[2:4] = [shown_log(row["log_cost"]), "1" if times < 1.005 else f"{times:,.3g}"]
+        line["est. cost"] = shown_log(row["log_cost"])
+        line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
         latency = row["log_latency"]
-        if with_latency and latency is not None:
-            line[4] = "0" if latency == -math.inf else shown_log(latency)
-        line[-1] = f"{1e3 * row['seconds']:.2f}"
-        line.append(row["plan"])
+        if latency is not None:
+            line["latency"] = "0" if latency == -math.inf else shown_log(latency)
+        line["ms"] = f"{1e3 * row['seconds']:.2f}"
+        line["plan"] = row["plan"]
     numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]
-    write_table(
-        lines, ["generator", "kind", *numbers, "plan"], shrink=2 + len(numbers), right=numbers
-    )
+    write_table(lines, ["generator", "kind", *numbers, "plan"], shrink="plan", right=numbers)
 
 
 def _cheapest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.commands.inputs import Inputs, with_inputs
+from cepbench.commands.inputs import Inputs
 from cepbench.commands.match_files import check_ending
-from cepbench.commands.options import EvaluatorOption, EvaluatorOptions, GeneratorOption, examples
+from cepbench.commands.options import (
+    EvaluatorOption,
+    EvaluatorOptions,
+    GeneratorOption,
+    examples,
+    with_shared,
+)
 from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
 
 if TYPE_CHECKING:
@@ -28,7 +34,7 @@ EXAMPLES = examples(
 )
 
 
-@with_inputs
+@with_shared
 def run(
     inputs: Inputs,
     generator: GeneratorOption = "DP-LD",
@@ -133,17 +139,15 @@ def _show_metrics(metrics: Metrics) -> None:
 
 def _show_matches(pattern: Pattern, first: pa.Table) -> None:
     """The first matches by the times of their events, with the day of the first event."""
-    matches = first.to_pylist()
-    names = [variable.name for variable in pattern.positive]
-    heads = [f"{variable.name}: {variable.type}" for variable in pattern.positive]
-    times = [[match[f"{name}.time"] for name in names] for match in matches]
-    rows = [list(map(_clock, line)) for line in times]
-    if pattern.window.is_datetime:
-        heads = ["day", *heads]
-        rows = [
-            [f"{min(_each(line)):%Y-%m-%d}", *row] for line, row in zip(times, rows, strict=True)
-        ]
-    write_table(rows, heads)
+    heads = {variable.name: f"{variable.name}: {variable.type}" for variable in pattern.positive}
+    rows = []
+    for match in first.to_pylist():
+        times = {head: match[f"{name}.time"] for name, head in heads.items()}
+        row = {head: _clock(time) for head, time in times.items()}
+        if pattern.window.is_datetime:
+            row["day"] = f"{min(_each(times.values())):%Y-%m-%d}"
+        rows.append(row)
+    write_table(rows, [*["day"] * pattern.window.is_datetime, *heads.values()])
 
 
 def _each(times: Iterable[Any]) -> Iterator[Any]:
