@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("cepbench")
 
 if TYPE_CHECKING:
-    from cepbench.app.explore import explore as explore
+    from cepbench.app.app import explore as explore
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
     from cepbench.costs.models import COST_MODELS as COST_MODELS
@@ -70,7 +70,7 @@ _HOMES = {
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explainer.explain",
-    "explore": "cepbench.app.explore",
+    "explore": "cepbench.app.app",
     "match_batches": "cepbench.evaluators.match_batches",
     "match_timeline": "cepbench.exploration.timeline_chart",
     "measure_statistics": "cepbench.statistics.measure",

@@ -1,4 +1,4 @@
-"""Writing matches batch by batch to Parquet, CSV or Arrow, by the file's extension."""
+"""Matches written batch by batch to Parquet, CSV or Arrow, by the extension of the file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ def check_ending(file: Path | None) -> Path | None:
 
 @contextmanager
 def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that appends tables of that schema to a file.
+    """Open a file for tables of one schema; it is replaced atomically at the end.
 
-    The file is replaced atomically at the end.
+    Yields
+    ------
+    callable
+        Appends a table.
 
     Raises
     ------

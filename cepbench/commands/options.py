@@ -81,24 +81,19 @@ MasterOption = Annotated[
         help="Spark master; by default $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
     ),
 ]
-GeneratorOption = Annotated[
-    str,
-    typer.Option(
-        "--generator",
-        "-g",
-        metavar="NAME",
-        autocompletion=complete_generators,
-        help="Plan generator; `cepbench generators` lists them.",
-    ),
-]
+
+
+def _generator(help: str) -> Any:
+    return typer.Option(
+        "--generator", "-g", metavar="NAME", autocompletion=complete_generators, help=help
+    )
+
+
+GeneratorOption = Annotated[str, _generator("Plan generator; `cepbench generators` lists them.")]
 GeneratorsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--generator",
-        "-g",
-        metavar="NAME",
-        autocompletion=complete_generators,
-        help="Plan generator; may be repeated. Without it: those marked in `cepbench generators`.",
+    _generator(
+        "Plan generator; may be repeated. Without it: the default ones of `cepbench generators`."
     ),
 ]
 EvaluatorOption = Annotated[

@@ -166,14 +166,10 @@ def progress(
     from tqdm import tqdm
 
     began = time.monotonic()
-    if not sys.stderr.isatty():
-        with tqdm(disable=True) as bar:
-            yield bar
-        return
     form = "{desc}: {elapsed}" if total is None else None
     with tqdm(
         desc=doing, total=total, unit=unit, unit_scale=scaled, leave=False, delay=1.0,
-        dynamic_ncols=True, bar_format=form, file=sys.stderr,
+        dynamic_ncols=True, bar_format=form, file=sys.stderr, disable=None,
     ) as bar:  # fmt: skip
         ended = Event()
 

@@ -37,6 +37,6 @@ def window_of(
         return Window(number(given, what, error), unit)
     except CepbenchError:
         raise error(
-            f"{what} = {shown(given)} is no length of time; give a number of {unit}, or a text such as "
-            "'20 minutes' or '500 units'"
+            f"{what} = {shown(given)} is not a length of time; give a number of {unit}, or a text "
+            "such as '20 minutes' or '500 units'"
         ) from None

@@ -193,10 +193,9 @@ def _ordered(pair: Pair) -> Pair:
 def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        hint = did_you_mean(name, known) or "."
         raise StatisticsError(
-            f"{where} mentions {shown(name)}, of which nothing was measured{hint} The variables "
-            f"are {', '.join(known)}"
+            f"{where}: the statistics have no variable {shown(name)}; they have {', '.join(known)}"
+            f"{did_you_mean(name, known)}"
         )
 
 
