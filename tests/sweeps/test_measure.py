@@ -491,7 +491,9 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
     for place, found in enumerate((5 + difference,) * 2, start=1):
         other = rows.copy()
         other.loc[place, "matches"] = found
-        with pytest.raises(ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} matches by"):
+        with pytest.raises(
+            ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} matches by"
+        ):
             check_agreement(other)
         other.loc[place, "status"] = LIMIT  # what did not end has no number to compare
         check_agreement(other)
