@@ -138,7 +138,7 @@ def arrival_rates(
 
 
 def attribute_quantiles(
-    spark: SparkSession, data_path: str | Path, attribute: str, *, quantiles: int = 101
+    spark: SparkSession, data_path: str | Path, attribute: str, *, quantiles: int = 200
 ) -> dict[str, list[float]]:
     """Approximate quantiles of an attribute for each event type.
 
@@ -149,7 +149,7 @@ def attribute_quantiles(
     attribute : str
         A column of numbers; missing values are left out.
     quantiles : int
-        How many, at equal distances from the minimum to the maximum.
+        How many: of ``(k + 1/2) / quantiles``, so that each stands for the same number of events.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def attribute_quantiles(
             f"{path} has no column of numbers {attribute!r}{did_you_mean(attribute, columns)}"
         )
     value = functions.col(attribute).cast("double")
-    shares = [k / (quantiles - 1) for k in range(quantiles)]
+    shares = [(k + 0.5) / quantiles for k in range(quantiles)]
     rows = (
         data.where(value.isNotNull() & ~functions.isnan(value))
         .groupBy("symbol")

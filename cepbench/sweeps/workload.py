@@ -233,7 +233,8 @@ def draw_workload(
         Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
         0.002 to 0.88). By default predicates compare the attribute as it is.
     quantiles : mapping of str to ndarray of float, optional
-        Equidistant quantiles of ``attribute`` for each identifier; needed for ``selectivities``.
+        Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
+        ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
     regime : str
         Name of the regime, which the patterns' names begin with.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -245,6 +246,40 @@ def test_streams_and_windows_vary(
     assert len(again) == len(results)
     changed = {name for name, text in journals(tmp_path / "out").items() if text != kept[name]}
     assert changed == {lacking.name}
+
+
+def test_regimes_lie_side_by_side(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    regimes = {
+        "sparse": {"most_rate": 4},
+        "dense": {
+            "least_rate": 6, "duration": "10 minutes", "patterns": 1, "predicates": "n",
+            "selectivities": [0.05, 0.2],
+        },
+    }  # fmt: skip
+    config = small(data, generators=["EFREQ", "DP-B"], repetitions=1, regimes=regimes)
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == "ok").all()
+    assert results.groupby("regime")["pattern_id"].nunique().to_dict() == {"sparse": 8, "dense": 4}
+    assert list(results["regime"].unique()) == ["sparse", "dense"]
+    times = pd.read_parquet(data).set_index("symbol")["ts"]
+    for row in results.itertuples():
+        types = {v.type for v in parse(row.pattern).variables}
+        rates = {int(name[1:]) + 1 for name in types}
+        of_types = times[times.index.isin(types)]
+        if row.regime == "dense":
+            assert min(rates) >= 6
+            of_types = of_types[of_types < of_types.min() + pd.Timedelta("10 minutes")]
+        else:
+            assert max(rates) <= 4
+        assert row.events == len(of_types)
+    measured = json.loads((tmp_path / "out" / "statistics.json").read_text())
+    selectivities = [
+        one[-1]
+        for name, its in measured.items()
+        if name.startswith("dense")
+        for one in its["selectivities"]
+    ]
+    assert selectivities and min(selectivities) > 0.02 and max(selectivities) < 0.35
 
 
 def test_a_killed_sweep_loses_no_row_and_repeats_none(

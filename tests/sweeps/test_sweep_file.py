@@ -34,6 +34,11 @@ window = "5 minutes"
 attribute = "price"
 max_partial_matches = 1e4
 max_kleene_events = 3
+least_rate = { kleene = 2 }
+most_rate = 40
+predicates = "n"
+selectivities = [0.002, 0.88]
+duration = "3 days"
 
 generators = ["GREEDY", "dp-b"]
 evaluators = ["lazy-nfa", "tree"]
@@ -45,6 +50,9 @@ repetitions = 2
 seed = 7
 time_selectivity = "exact"
 partial_match_limit = 1_000_000
+
+[regimes.dense]
+least_rate = 8
 
 [user_patterns]
 rising = '''
@@ -99,6 +107,12 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         attribute="price",
         max_partial_matches=1e4,
         max_kleene_events=3,
+        least_rate=(("kleene", 2.0),),
+        most_rate=40.0,
+        predicates="n",
+        selectivities=(0.002, 0.88),
+        duration="3 days",
+        regimes=(("dense", '{"least_rate": 8}'),),
         strategies=("any", "consuming"),
         alphas=(0, 0.5),
         latency=True,
@@ -124,7 +138,14 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     assert sweep.profiles == ("quick", "long", "many")
     # GREEDY's orders in both evaluators and DP-B's trees in one, everything twice.
     assert len(sweep.cells()) == 3 * 2 * 2 * 2
-    for part in ("All keys", "12 identifiers", "20 drawn", "1 user-defined", "0, 0.5", "dp-b"):
+    for part in (
+        "All keys",
+        "12 identifiers",
+        "dense: 20 drawn",
+        "1 user-defined",
+        "0, 0.5",
+        "dp-b",
+    ):
         assert part in sweep.describe()
 
 
