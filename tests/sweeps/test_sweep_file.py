@@ -34,11 +34,6 @@ window = "5 minutes"
 attribute = "price"
 max_partial_matches = 1e4
 max_kleene_events = 3
-least_rate = { kleene = 2 }
-most_rate = 40
-predicates = "n"
-selectivities = [0.002, 0.88]
-duration = "3 days"
 
 generators = ["GREEDY", "dp-b"]
 evaluators = ["lazy-nfa", "tree"]
@@ -50,9 +45,6 @@ repetitions = 2
 seed = 7
 time_selectivity = "exact"
 partial_match_limit = 1_000_000
-
-[regimes.dense]
-least_rate = 8
 
 [user_patterns]
 rising = '''
@@ -67,6 +59,13 @@ data = "nasdaq-style/quick"
 
 [profile.long]
 seed = 8
+least_rate = { kleene = 2 }
+most_rate = 40
+predicates = "n"
+selectivities = [0.002, 0.88]
+duration = "3 days"
+[profile.long.regimes.dense]
+least_rate = 8
 
 [profile.many]
 cost = "comparisons"
@@ -96,7 +95,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     content = tomllib.loads(FULL)
     profiles = content.pop("profile")
-    assert {*content, *profiles["many"]} == set(KEYS)
+    assert {*content, *profiles["long"], *profiles["many"]} == set(KEYS)
     sweep = read_sweep(path, profile="long")
     expected = SweepConfig(
         data="events",

@@ -170,7 +170,12 @@ def finished_results(
     """
     results = read_with_user_parts(path, user_defined)
     check_agreement(results)
-    orders = {"pattern_set": [*config.pattern_sets, USER], "stream": list(config.data_of)}
+    sets = [name for part in config.workloads.values() for name in part.pattern_sets]
+    orders = {
+        "pattern_set": [*dict.fromkeys(sets), USER],
+        "regime": list(dict.fromkeys([*config.workloads, ""])),
+        "stream": list(config.data_of),
+    }
     return results.sort_values(
         list(orders),
         key=lambda column: pd.Categorical(column, orders[str(column.name)], ordered=True),
