@@ -22,7 +22,7 @@ SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
 #: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 #: Columns that name it besides where a sweep varies them.
-VARIED = ("stream", "window", "options")
+VARIED = ("stream", "regime", "window", "options")
 _GROUPED_BY = ("pattern_set", *VARIED, "strategy", "alpha", "size")
 _AVERAGES = {"mean": MEAN, "median": MEDIAN}
 _RATIOS = {

@@ -193,6 +193,14 @@ def read_kept(folder: str | Path, name: str) -> dict[str, Any]:
     return _read_json(Path(folder) / f"{name}.json")
 
 
+def read_draws(folder: str | Path) -> dict[str, Any]:
+    """Counts of rejected draws, see :func:`cepbench.sweeps.workload.count_draws`.
+
+    Empty for a sweep of an earlier version, which did not count them.
+    """
+    return read_kept(folder, "draws") if (Path(folder) / "draws.json").exists() else {}
+
+
 def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:
     """How many rows are finished, for showing progress; 0 for a folder without any.
 

@@ -19,7 +19,7 @@ from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.planners.registry import default_generators
 from cepbench.streams.nasdaq_files import KIND
-from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.nasdaq_style import SHAPES, NasdaqStyle
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
 from cepbench.sweeps.user_patterns import library_patterns
@@ -46,7 +46,7 @@ _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches"
                "regimes")  # fmt: skip
 
 #: Parameters of a generated stream; the first two are required.
-_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "drift", "segment_minutes")
+_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "segment_minutes", *SHAPES)
 
 
 @dataclass(frozen=True, slots=True)

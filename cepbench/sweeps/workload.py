@@ -308,6 +308,19 @@ def draw_workload(
     return specs
 
 
+def count_draws(specs: Sequence[PatternSpec]) -> dict[str, dict[str, int]]:
+    """``patterns`` and rejected draws, ``out_of_bounds`` and ``contradictory``, of each regime."""
+    found: dict[str, dict[str, int]] = {}
+    for spec in specs:
+        counts = found.setdefault(
+            spec.regime, {"patterns": 0, "out_of_bounds": 0, "contradictory": 0}
+        )
+        counts["patterns"] += 1
+        counts["out_of_bounds"] += spec.out_of_bounds
+        counts["contradictory"] += spec.contradictory
+    return found
+
+
 def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndarray:
     """Upper bound on the expected partial matches per window in one state of any plan.
 

@@ -58,7 +58,7 @@ from cepbench.sweeps.store import (
 from cepbench.sweeps.user_parts import read_with_user_parts, user_folder
 from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
-from cepbench.sweeps.workload import PatternSpec, draw_workload
+from cepbench.sweeps.workload import PatternSpec, count_draws, draw_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +203,8 @@ def _measured(
             return store.kept(name, make if beside is None else partial(read_kept, beside, name))
 
         specs = drawn_workload(spark, config, keep)
+        if beside is None:
+            store.kept("draws", partial(count_draws, specs))
         tasks = tasks_of(spark, config, specs, keep, progress=progress)
         pending = [
             task
