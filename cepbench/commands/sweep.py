@@ -11,7 +11,7 @@ import typer
 
 from cepbench.commands.completion import complete_profiles, complete_sweeps
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import log, progress, write_json, write_line, write_table
+from cepbench.commands.output import log, log_state, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
 from cepbench.plugins import load_plugins
@@ -292,7 +292,7 @@ def _publish(
         )
         for sweep, config in ready
     ]
-    build_report(report, only=requests, plugins=plugin or (), say=log)
+    build_report(report, only=requests, plugins=plugin or (), on_progress=log_state)
     return [report / f"{request.stem}.html" for request in requests]
 
 

@@ -93,14 +93,12 @@ def _assigned(text: str) -> list[str]:
         statements = ast.parse(text).body
     except SyntaxError:  # a cell that is no Python, such as one that failed
         return []
-    found = []
-    for statement in statements:
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
+    return [
+        target.id
+        for statement in statements
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (
+            statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         )
-        found += [target.id for target in targets if isinstance(target, ast.Name)]
-    return found
+        if isinstance(target, ast.Name)
+    ]

@@ -15,7 +15,7 @@ from cepbench.errors import ExperimentError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan_problem
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import PlanGenerator, generators_from
 from cepbench.plans.kinds import indices_of
 from cepbench.plans.model import OrderPlan, Plan, TreePlan
 from cepbench.statistics.measure import measure_statistics
@@ -96,10 +96,7 @@ def time_every_plan(
     problems = {
         name: PlanningProblem.from_pattern(pattern, known, name) for name in TIME_SELECTIVITIES
     }
-    chosen = [
-        one if isinstance(one, PlanGenerator) else find_generator(one)
-        for one in (default_generators() if generators is None else generators)
-    ]
+    chosen = generators_from(generators)
     choices = {
         name: {its.name: _shape(plan_problem(problem, its, seed=seed)) for its in chosen}
         for name, problem in problems.items()

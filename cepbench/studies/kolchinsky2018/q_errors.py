@@ -26,12 +26,13 @@ from cepbench.errors import (
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import PlanGenerator, generators_from
 from cepbench.statistics.joint import JointConditions, measure_joint
 from cepbench.statistics.measure import sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.node_counts import NodeCount, count_node
+from cepbench.studies.kolchinsky2018.planning import pattern_columns
 from cepbench.sweeps.workload import PatternSpec
 
 #: Name → what it is: how the partial matches at a node are estimated.
@@ -83,10 +84,7 @@ def plan_nodes(
     -----
     Source: [kolchinsky2018]_, sections 3.1 and 3.2, for what is estimated.
     """
-    chosen = [
-        one if isinstance(one, PlanGenerator) else find_generator(one)
-        for one in (default_generators() if generators is None else generators)
-    ]
+    chosen = generators_from(generators)
     rows: list[dict[str, Any]] = []
     for done, spec in enumerate(specs, 1):
         pattern = spec.pattern
@@ -94,12 +92,7 @@ def plan_nodes(
         statistics = sample.to_statistics()
         active = max(sample.active, sample.shortest)
         joint = measure_joint(pattern, stream, seed=seed)
-        about = {
-            "pattern_set": spec.pattern_set,
-            "size": spec.size,
-            "pattern_id": spec.pattern_id,
-            "pattern": spec.text,
-        }
+        about = pattern_columns(spec)
         known: dict[tuple[int, frozenset[str]], list[dict[str, Any]]] = {}
         branches = [_Branch(branch, statistics, joint) for branch in pattern.branches()]
         for found in _plans(pattern, statistics, chosen, seed):

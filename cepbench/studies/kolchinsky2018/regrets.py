@@ -13,7 +13,6 @@ import pandas as pd
 
 from cepbench.analysis.averages import RESAMPLES, Statistic, averages
 from cepbench.analysis.common_patterns import only_finite
-from cepbench.sweeps.cells import OK
 
 #: The statistics of a distribution, in rising order.
 DISTRIBUTION = ("median", "90th percentile", "worst case")
@@ -65,12 +64,11 @@ def regret_summary(
         ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
         value of and another has.
     """
-    rows = averages(
-        only_finite(table, metrics), ["generator", "plan_kind", "factor"],
-        dict.fromkeys(metrics, _STATISTICS), group={}, seeded_by=["factor"], values=_by_pattern,
-        seed=seed, resamples=resamples,
+    return averages(
+        [({}, only_finite(table, metrics))], ["generator", "plan_kind", "factor"],
+        dict.fromkeys(metrics, _STATISTICS), seeded_by=["factor"], values=_by_pattern, seed=seed,
+        resamples=resamples,
     )  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def regret_table(
@@ -115,22 +113,6 @@ def regret_table(
     labels = [(f"{factor:g}", _SHORT.get(name, name)) for factor, name in pairs]
     table.columns = pd.MultiIndex.from_tuples(labels, names=["wrong by up to", ""])
     return table if len(statistics) > 1 else table.droplevel(1, axis=1)
-
-
-def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """Failed and refused plans and runs, counted by generator and status, with the first reason."""
-    missing = table[table["status"] != OK]
-    rows = [
-        {
-            "generator": generator,
-            "status": str(status).replace("_", " "),
-            "rows": len(group),
-            "patterns": group["pattern_id"].nunique(),
-            "reason": group["reason"].iloc[0],
-        }
-        for (generator, status), group in missing.groupby(["generator", "status"], sort=False)
-    ]
-    return pd.DataFrame(rows, columns=["generator", "status", "rows", "patterns", "reason"])
 
 
 def conclusions(summary: pd.DataFrame) -> list[str]:

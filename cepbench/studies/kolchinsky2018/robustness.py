@@ -7,7 +7,6 @@ are made from the wrong numbers, and costs are taken, and plans run, under the r
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,16 +18,20 @@ import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.planners.generate import plan_problem
+from cepbench.errors import ExperimentError
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.kinds import indices_of
 from cepbench.plans.notes import from_log
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.studies.kolchinsky2018.planning import PlanningCase
-from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.studies.kolchinsky2018.planning import (
+    PlanningCase,
+    pattern_columns,
+    read_measured,
+    try_to_plan,
+)
+from cepbench.sweeps.cells import OK
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import load_kernels, measure_pattern
 from cepbench.sweeps.store import read_results
@@ -63,12 +66,7 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
     ExperimentError
         If the sweep has not finished, or has no such pattern set.
     """
-    try:
-        kept = json.loads((Path(folder) / "statistics.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExperimentError(
-            f"{folder} has no measured statistics: it lacks statistics.json; run a sweep there first"
-        ) from None
+    statistics = read_measured(folder, "statistics")
     results = read_results(folder)
     columns = ["pattern_id", "pattern_set", "size", "pattern", "seed"]
     found = results[results["pattern_set"] == pattern_set][columns].drop_duplicates("pattern_id")
@@ -79,7 +77,7 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
         PlanningCase(
             PatternSpec(row["pattern_id"], row["pattern_set"], int(row["size"]), row["pattern"],
                         int(row["seed"])),
-            Statistics.from_dict(kept[row["pattern_id"]]),
+            Statistics.from_dict(statistics[row["pattern_id"]]),
         )
         for row in found.to_dict("records")
     ]  # fmt: skip
@@ -288,10 +286,7 @@ def _attempts(
             log_regret = found.log_cost - own
             log_distance = found.log_cost - least[generator.kind]
             row = {
-                "pattern_set": case.spec.pattern_set,
-                "size": case.spec.size,
-                "pattern_id": case.spec.pattern_id,
-                "pattern": case.spec.text,
+                **pattern_columns(case.spec),
                 "generator": generator.name,
                 "plan_kind": generator.kind,
                 "factor": factor,
@@ -312,15 +307,12 @@ def _attempt(
     problem: PlanningProblem, right: PlanningProblem, generator: PlanGenerator, seed: int
 ) -> _Attempt:
     """Plan ``problem``, and cost the plan under the right one."""
-    try:
-        plan = plan_problem(problem, generator, seed=seed)
-    except PlanningRefusedError as error:
-        return _Attempt(REFUSED, str(error))
-    except Exception as error:  # a broken generator is a row; the others go on
-        return _Attempt(ERROR, f"{type(error).__name__}: {error}")
+    plan, status, reason = try_to_plan(problem, generator, seed)
+    if plan is None:
+        return _Attempt(status, reason)
     indices = indices_of(plan, right.names)
     log_cost = Throughput().log_cost(right, plan.kind, indices)
-    return _Attempt(OK, None, indices, plan.text, log_cost)
+    return _Attempt(status, reason, indices, plan.text, log_cost)
 
 
 def _fixed(plans: str, text: str, indices: Any) -> PlanGenerator:
