@@ -27,7 +27,6 @@ from cepbench.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.analysis.common_change import LEAST_RUNS, common_change
 from cepbench.analysis.significance import adjusted, sign_flip_p_values
 from cepbench.analysis.summary import (
-    SUMMARY_METRICS,
     VARIED,
     groups_of,
     in_order_of,
@@ -354,11 +353,6 @@ def _observed(
     results: pd.DataFrame, metrics: Sequence[str], named_by: Sequence[str]
 ) -> pd.DataFrame:
     """Medians of each pattern and run, with the pattern's text under the run's strategy."""
-    unknown = [name for name in metrics if name not in SUMMARY_METRICS]
-    if unknown:
-        raise ExperimentError(
-            f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
-        )
     key = ["pattern_id", *(name for name in named_by if name in ("strategy", "window"))]
     texts = results.drop_duplicates(key)[[*key, "pattern"]]
     return per_pattern(results, metrics, named_by).merge(texts, on=key, how="left")

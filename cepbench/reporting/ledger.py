@@ -379,7 +379,11 @@ def _claim(
     if not expected or set(expected) - {"from", "to"}:
         raise ReportError(f"claim {name!r} cannot fail: expected has neither from nor to")
     than = entry.get("than")
-    options = {key: entry[key] for key in _OPTIONS if key in entry}
+    options: dict[str, Any] = {
+        key: tuple(entry[key]) if isinstance(entry[key], list) else entry[key]
+        for key in _OPTIONS
+        if key in entry
+    }
     check = ClaimCheck(
         kind=entry["kind"],
         metric=entry["metric"],
@@ -388,10 +392,7 @@ def _claim(
         than=(_selection(than["over"], groups), _selection(than["under"], groups))
         if than
         else None,
-        **{
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in options.items()
-        },
+        **options,
     )
     return Claim(
         **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},

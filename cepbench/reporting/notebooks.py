@@ -119,12 +119,7 @@ def run_notebook(
                 # name of its own: by default they are ``kernel-ipc-1`` … in the notebook's
                 # folder, where two kernels that start at once take each other's.
                 config=Config(
-                    {
-                        "KernelManager": {
-                            "transport": "ipc",
-                            "ip": f"{runtime}/{next(_numbers)}",
-                        }
-                    }
+                    {"KernelManager": {"transport": "ipc", "ip": f"{runtime}/{next(_numbers)}"}}
                 ),
             )
         except PapermillExecutionError as error:
