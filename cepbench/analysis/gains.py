@@ -107,9 +107,8 @@ def gains_by_weight(
     metric : str
     generator, baseline : str
     parts : int
-        How many parts of equal size. A pattern's weight is the time per event, the geometric mean
-        of both generators: a run that was slow by chance would draw its pattern to one side
-        otherwise.
+        Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
+        of both generators: by one of them alone, a run that was slow by chance would bias its part.
     seed : int
         Of the bootstrap.
 

@@ -1,4 +1,4 @@
-"""Two sweeps side by side: which differences are significant.
+"""Comparison of two sweeps with the significance of differences.
 
 A pattern that both sweeps ran is one pair for a plan generator, evaluator, strategy and weight of
 latency. A difference is significant if the 95 % bootstrap interval of its geometric mean over the
@@ -8,7 +8,7 @@ expected to be chance, and between two sweeps of the same thing there is any at 
 5 % of cases.
 
 A machine is faster on one day than on another, which would look very significant. Times are
-therefore judged beside what runs have in common; see :mod:`cepbench.analysis.common_change`.
+therefore judged relative to the change that runs share; see :mod:`cepbench.analysis.common_change`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from cepbench.analysis.sweep_differences import (
 )
 from cepbench.errors import ExperimentError
 
-#: What is compared unless something else is asked for.
+#: Metrics that are compared by default.
 METRICS = ("events_per_second", "peak_bytes", "plan_cost", "plan_seconds")
 
 #: Metrics of which more is better; of all others less is.
@@ -76,7 +76,7 @@ _RATIO = Statistic(np.mean, of_logs=True)
 
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
-    """What :func:`compare_sweeps` found.
+    """Result of :func:`compare_sweeps`.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class SweepComparison:
     counts_differ: int
 
     def describe(self) -> str:
-        """What differs before anything else, then a line a comparison, as text."""
+        """Text: what differs beside the results, then one line per comparison."""
         first, second = self.names
         lines = [f"{second} against {first} (ratios are second / first)", ""]
         if self.differences.empty:

@@ -1,4 +1,4 @@
-"""A point a plan: its cost against what it did when it ran, with a fitted power law."""
+"""Cost of plans against a metric of their runs, with a fitted power law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all charts choose and label: words of metrics, panels, series, ends and ticks of axes."""
+"""Words for metrics, panels, series, and ends and ticks of axes, as all charts have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executed notebooks as pages: charts, figures, text and tables; code is folded."""
+"""Executed notebooks as pages: charts, figures, text and tables, with folded code."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Page:
     group : str
         A key of :func:`cepbench.reporting.navigation.groups`.
     seconds : float
-        What running it took.
+        Running time.
     started : datetime or None
         When it was run, if the notebook says so.
     parameters : mapping
         Of this run.
     machine, versions : mapping of str to str
-        Of this run; empty if they were not written down.
+        Of this run; empty if they were not recorded.
     thumbnails : sequence of Thumbnail
     downloads : Downloads
     anchors : mapping of str to str
@@ -270,7 +270,7 @@ def _title_of(specification: Mapping[str, Any]) -> str:
 
 
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Pieces of one text put together: a progress bar comes in as many as it has steps."""
+    """Pieces of one text joined: a progress bar is written in many."""
     joined: list[NotebookNode] = []
     for output in outputs:
         stream = output.get("name") if output.output_type == "stream" else None
@@ -282,6 +282,6 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _as_in_terminal(text: str) -> str:
-    """What is left on the screen after carriage returns, as a progress bar prints them."""
+    """Text as a terminal shows it after carriage returns, which progress bars print."""
     lines = _COLOURS.sub("", text).split("\n")
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -1,8 +1,8 @@
-"""Notebooks run side by side, as far as that disturbs no measurement.
+"""Notebooks run side by side where that disturbs no measurement.
 
-What a notebook measures, its metadata say: ``"measures": "nothing"`` may run beside anything,
-``"one core"`` takes times on one core and runs beside what measures nothing, and ``"all cores"``,
-also meant where nothing is said, runs alone.
+The metadata of a notebook state what it measures: ``"measures": "nothing"`` may run beside
+anything, ``"one core"`` takes times on one core and runs beside notebooks that measure nothing, and
+``"all cores"``, the default, runs alone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run_side_by_side(
     on_progress: Callable[[str, str], object] = print,
     cores: int | None = None,
 ) -> None:
-    """Run notebooks, each as soon as it disturbs nobody and what it reads is there.
+    """Run notebooks, each as soon as it disturbs no measurement and its inputs are there.
 
     Parameters
     ----------

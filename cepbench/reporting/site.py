@@ -1,4 +1,4 @@
-"""A report: every notebook run, and all that were run published as a site."""
+"""A report: notebooks are run, and published as a site with those run before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, StudyReport, index_html
 from cepbench.reporting.ledger import Claim, anchor_of, counts_of
 from cepbench.reporting.navigation import Entry, Navigation, group_of
-from cepbench.reporting.notebooks import read_notebook, run_notebook
+from cepbench.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
 from cepbench.reporting.provenance import benchmarks_in
@@ -25,7 +25,6 @@ from cepbench.reporting.requests import (
     LEDGER,
     PROFILES,
     Request,
-    declared,
     rank_of,
     requests_for,
     settings_of,
@@ -115,7 +114,7 @@ def build_report(
         profiles = study.profiles if study else PROFILES
         if profile not in profiles:
             raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(profiles)}")
-    known = declared(wanted)
+    known = {request.stem: parameters_of(request.path) for request in wanted}
     more = dict(parameters or {})
     for name in more:
         if not any(name in names for names in known.values()):
@@ -173,8 +172,7 @@ def _measure(
 ) -> None:
     """Measure the sweeps that notebooks with these settings read, before any of them is run.
 
-    So all cores are a sweep's own, and Spark is started once. ``fresh`` is done with then, and
-    taken out of the settings.
+    A sweep then has all cores, and Spark is started once. ``fresh`` is removed from the settings.
     """
     sweeps: dict[Path, StudySweep] = {}
     for name, settings in wanted:
@@ -200,7 +198,7 @@ def publish_report(
     folder : path
         Of a report. Every ``<stem>/<stem>.ipynb`` in it becomes ``<stem>.html``, with tables as
         CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its
-        key. ``index.html`` tells of all of them, and ``assets`` holds what the pages share.
+        key. ``index.html`` is the first page, and ``assets`` holds what the pages share.
     on_progress : callable
         Called with the stem of each notebook that is left out, and why.
 

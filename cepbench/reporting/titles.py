@@ -1,4 +1,4 @@
-"""What a page and the columns of its tables are called, in words."""
+"""Titles of pages and words for the columns of their tables."""
 
 from __future__ import annotations
 

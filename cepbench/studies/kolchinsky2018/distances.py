@@ -1,4 +1,4 @@
-"""How far plans are from the best ones, for every generator and up to hundreds of events.
+"""Distances of plans from the optimum, for every generator and up to hundreds of events.
 
 Extends [kolchinsky2018]_, Figure 7: beyond 22 events, to generators that the paper did not evaluate,
 and against the optimum where an exact generator can give it.
@@ -99,7 +99,7 @@ def extended_patterns(
 
 
 def with_distances(costs: pd.DataFrame) -> pd.DataFrame:
-    """Costs of plans beside the least cost of a plan of their kind.
+    """Costs of plans relative to the least cost of their kind.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def repeated_types(cases: Sequence[PlanningCase]) -> int:
-    """How many of the patterns have several variables of one identifier."""
+    """Number of patterns with several variables of one identifier."""
     return sum(
         len({variable.type for variable in pattern.variables}) < len(pattern.variables)
         for pattern in (case.spec.pattern for case in cases)

@@ -1,4 +1,4 @@
-"""Every plan of a small pattern: what each cost model says of it, and how long it takes."""
+"""Every plan of a small pattern, with its cost under each model and its time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def time_every_plan(
     statistics : Statistics, optional
         Measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Whose choices are shown; the paper's nine and a user's own by default.
+        Whose choices are shown; the paper's nine and user-defined ones by default.
     repetitions : int
         Runs of each plan after one that is not timed.
     seed : int
@@ -135,7 +135,7 @@ def time_every_plan(
 
 
 def regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """What it costs in time to believe a cost model: its cheapest plan against the quickest one.
+    """Time lost by trusting a cost model: its cheapest plan against the quickest one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cost models on trial: the partial matches that a plan expects at its nodes, and those there are.
+"""Q-errors of cost models: estimated against measured partial matches at the nodes of plans.
 
 PM = ∏ W·r · ∏ sel of a set of variables [kolchinsky2018]_, sections 3.1 and 3.2, is the expected
 number of combinations of events that fit each other and lie within one window: those *alive* at any
@@ -60,7 +60,7 @@ def plan_nodes(
         The statistics of each are measured on ``stream``.
     stream : EventStream
     generators : sequence of str or PlanGenerator, optional
-        The paper's nine and a user's own by default; each plans once with every time selectivity.
+        The paper's nine and user-defined ones by default; each plans once per time selectivity.
     seed : int
         Of statistics and of generators that draw at random.
     partial_match_limit : int
@@ -122,7 +122,7 @@ _COLUMNS = (
 
 
 class _Branch:
-    """A pattern without OR, with what the models say of it."""
+    """A pattern without OR, with its estimates."""
 
     def __init__(self, pattern: Pattern, statistics: Statistics, joint: JointConditions) -> None:
         self.pattern = pattern
@@ -149,7 +149,7 @@ class _Branch:
     def node(
         self, names: Sequence[str], stream: EventStream, active: float, limit: int
     ) -> list[dict[str, Any]]:
-        """What is known of a node: a row a model."""
+        """Estimates and measurement of a node, one row per model."""
         groups = {frozenset(c.variables) for c in self.pattern.conditions}
         groups = {group for group in groups if group <= {*names}}
         try:
