@@ -55,7 +55,7 @@ def print_look() -> AbstractContextManager[Any]:
 
 
 def panel_row(
-    number: int, width: float, height: float, **shared: bool
+    number: int, width: float, height: float, *, sharex: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure, and its panels side by side, which share the vertical axis.
 
@@ -64,11 +64,11 @@ def panel_row(
     number : int
     width, height : float
         Of the figure, in inches.
-    **shared
-        More arguments of ``subplots``.
+    sharex : bool
+        Whether they share the horizontal axis, too.
     """
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(figure.subplots(1, number, sharey=True, squeeze=False, **shared)[0])
+    return figure, list(figure.subplots(1, number, sharex=sharex, sharey=True, squeeze=False)[0])
 
 
 def write_title(figure: Figure, title: str) -> None:

@@ -111,7 +111,7 @@ def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelM
             marks.encode(x=x("value"), shape=shape, fill=fill),
         ]
 
-    parts = dict(iter(rows.groupby("panel", sort=False)))
+    parts = {str(panel): part for panel, part in rows.groupby("panel", sort=False)}
     height = max(60, 22 * len(styles))
     panels = row_panels(parts, "label", colours, tooltip, layers, width=260, height=height)
     subtitle, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)

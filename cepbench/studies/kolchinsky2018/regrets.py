@@ -138,7 +138,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
         usual = _by_factor(part, "regret", "90th percentile")
         worst = _by_factor(part, "regret", "worst case")
         far = _by_factor(part, "distance", "geometric mean")
-        factors = [factor for factor in usual if factor > 1]
+        factors = _wrong_factors(part)
         fixed = worst.index[(worst[factors] == 1).all(axis="columns")].tolist()
         if fixed and factors:
             found.append(
@@ -148,7 +148,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
         for factor in factors:
             regrets = usual[factor].drop(fixed).dropna()
             if len(regrets):
-                largest = worst.loc[regrets.index, factor].idxmax()
+                largest = str(worst[factor][regrets.index].idxmax())
                 found.append(
                     f"Numbers wrong by up to {factor:g}: {_robust(regrets)} The most regrettable "
                     f"plan, by {largest}, costs {worst.at[largest, factor]:.3g} times as much."
@@ -176,7 +176,7 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
     for kind, part in _by_kind(summary):
         metrics = ("regret", "slowdown", "more_partial_matches")
         usual = {metric: _by_factor(part, metric, "90th percentile") for metric in metrics}
-        for factor in (factor for factor in usual["regret"] if factor > 1):
+        for factor in _wrong_factors(part):
             known = {metric: table[factor].dropna() for metric, table in usual.items()}
             if all(len(values) for values in known.values()):
                 at = {metric: (values.idxmax(), values.max()) for metric, values in known.items()}
@@ -267,6 +267,10 @@ def _still_better(far: pd.DataFrame, factors: Sequence[float], fixed: Sequence[s
 def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for kind in dict.fromkeys(summary["plan_kind"].tolist()):
         yield kind, summary[summary["plan_kind"] == kind]
+
+
+def _wrong_factors(part: pd.DataFrame) -> list[float]:
+    return sorted({float(factor) for factor in part["factor"] if factor > 1})
 
 
 def _by_factor(part: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
