@@ -116,7 +116,7 @@ class Measured:
     Attributes
     ----------
     value, low, high : float
-        NaN if ``problem`` says why there are none.
+        NaN if there is a ``problem``.
     patterns : int
         Number of patterns measured.
     left_out : int

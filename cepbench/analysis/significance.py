@@ -26,7 +26,7 @@ def sign_flip_p_values(samples: Sequence[np.ndarray], *, seed: int = 0) -> np.nd
 
     Parameters
     ----------
-    samples : sequence of ndarray of float, each of shape (n,) with an n of its own
+    samples : sequence of ndarray of float, each of shape (n,), n may differ
         Differences, such as logarithms of ratios; finite.
     seed : int
         Of the random signs, which samples of equal size share.

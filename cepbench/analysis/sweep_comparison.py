@@ -340,7 +340,7 @@ def _verdict(
     if pairs < LEAST_PAIRS:
         return TOO_FEW
     if p <= LEVEL < p_adjusted and tests * 2.0 ** (1 - pairs) > LEVEL:
-        return TOO_FEW  # however much they agree, so few do not stand out of so many tests
+        return TOO_FEW  # even if all agree, too few pairs for the number of tests
     negligible = NEGLIGIBLE if metric in _TIMES else 1.0
     beyond = ratio["low"] > 1 or ratio["high"] < 1
     far = max(ratio["value"], 1 / ratio["value"]) > negligible

@@ -123,7 +123,7 @@ def row_panels(
 
 def picker(kind: str) -> alt.Parameter:
     """The selection of series in the legend of one panel."""
-    # Each panel has a legend of its own, so each needs a selection of its own.
+    # Each panel has its legend, so each needs its selection.
     return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
 
 

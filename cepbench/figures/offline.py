@@ -97,7 +97,7 @@ def use_offline_charts() -> None:
 
     By default altair loads Vega from a content delivery network. This makes it hand out the
     specification, which JupyterLab and :mod:`cepbench.reporting` draw by themselves, and a picture
-    for whatever does not. Charts of cepbench are shown so in any case.
+    for other viewers. Charts of cepbench are always shown so.
     """
     alt.renderers.register("cepbench", _shown)
     alt.renderers.enable("cepbench")

@@ -28,7 +28,7 @@ from cepbench.figures.styles import Mark, Style
 
 MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
 
-#: Colours that can be told apart without red or green, dark to light.
+#: Colours that are distinct without red or green, dark to light.
 _PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33")
 
 #: Heading and axis of the chart of q-errors.

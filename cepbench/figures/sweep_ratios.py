@@ -160,9 +160,9 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def sweep_ratio_notes(ratios: pd.DataFrame, metric: str) -> list[str]:
-    """How many patterns of which run did not end well in both sweeps; none if all did.
+    """Numbers of patterns per run that did not end well in both sweeps; none if all did.
 
-    Every ratio is over the patterns of its own run: it is compared with 1, and not with others.
+    Every ratio is over the patterns of its run, so it compares with 1 and not with other ratios.
     """
     chosen = ratios[ratios["metric"] == metric]
     label, panel = _names(chosen)

@@ -96,7 +96,7 @@ class Report:
 
     @property
     def machine(self) -> Mapping[str, str]:
-        """Processor and cores, if all pages have the same; each page says its own."""
+        """Processor and cores, if all pages have the same."""
         return _shared([page.machine for page in self.pages])
 
     @property

@@ -48,7 +48,7 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why claims come out otherwise than their paper says: in a few words, and in full."""
+    """Why claims of the paper do not hold here: in a few words, and in full."""
 
     title: str
     text: str

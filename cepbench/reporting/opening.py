@@ -36,7 +36,7 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     Raises
     ------
     ReportError
-        If papermill handed over a parameter that the notebook does not declare. papermill by
+        If papermill sets a parameter that the notebook does not declare. papermill by
         itself warns and runs on, with the default.
     PlanGeneratorError
         If a file fails or registers nothing.

@@ -49,7 +49,7 @@ class Page:
     seconds : float
         Running time.
     started : datetime or None
-        When it was run, if the notebook says so.
+        Start of the run, if the notebook records it.
     parameters : mapping
         Of this run.
     machine, versions : mapping of str to str

@@ -182,7 +182,7 @@ def settings_of(
     ----------
     request : Request
     known : mapping of str to str
-        Parameter -> default, as the notebook says it.
+        Parameter -> default of the notebook.
     report, data : Path
         Folders of the report, and of generated streams. For a notebook of a study ``report`` is
         the study's folder in it.

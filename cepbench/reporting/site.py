@@ -69,9 +69,9 @@ def build_report(
     folder : path
         Gets the site, and a folder of results a notebook.
     profile : str
-        ``quick`` takes minutes and ``full`` hours; handed to the notebooks.
+        ``quick`` takes minutes and ``full`` hours; a parameter of the notebooks.
     seed : int
-        Handed to the notebooks.
+        A parameter of the notebooks.
     notebooks : path
         Folder of the notebooks.
     only : sequence of str or Request
@@ -81,7 +81,7 @@ def build_report(
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
-        Python files with plan generators or evaluators, handed to the notebooks.
+        Python files with plan generators or evaluators, which the notebooks load.
     data : path, optional
         Where the generated stream is kept for the next report; ``<folder>/data`` by default.
     strict : bool

@@ -114,8 +114,8 @@ def study_sweep(
     seed : int
         Of the stream and of the sweep.
     **changes
-        Keys of the sweep file, ``identifiers`` and ``days`` to set otherwise; what is empty or 0
-        keeps what the file says.
+        Keys of the sweep file, ``identifiers`` and ``days`` that replace its values unless they
+        are empty or 0.
 
     Raises
     ------

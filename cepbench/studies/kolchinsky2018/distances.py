@@ -47,8 +47,8 @@ def extended_patterns(
 ) -> list[PlanningCase]:
     """Patterns of any size from any number of identifiers, with statistics.
 
-    ``sequence``: those of :func:`cepbench.studies.kolchinsky2018.planning.large_patterns`, and beyond the
-    number of identifiers likewise, but with several variables of one identifier: each is taken
+    ``sequence``: those of :func:`cepbench.studies.kolchinsky2018.planning.large_patterns`, and, for
+    more events than identifiers, with several variables of one identifier: each identifier is taken
     once before any is taken again.
 
     ``acyclic``: conjunctions of ``size - 1`` predicates, each between a new variable and one of

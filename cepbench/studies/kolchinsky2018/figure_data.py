@@ -36,7 +36,7 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
         As :func:`cepbench.sweeps.store.read_results` returns it; runs under other strategies
         than any-match, and of plans that weigh latency, are left out.
     plans : int
-        How many of each kind; fewer if there are not so many.
+        Number of plans of each kind; fewer if there are fewer.
     seed : int
         Of the choice.
 

@@ -341,7 +341,7 @@ class _Budget:
         self.is_over = False
 
     def allows(self, plans: int) -> bool:
-        """Whether so many plans of the next size fit in; if not, nor do larger ones."""
+        """Whether this number of plans of the next size fits; if not, no larger one does."""
         if not self.is_over and self.recent:
             growth = self.recent[-1] / self.recent[0] if len(self.recent) > 1 else 1.0
             # At least as long as before: small plans are noise, and no plan gets easier.

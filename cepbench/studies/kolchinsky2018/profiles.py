@@ -19,7 +19,7 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
     },
     # Patterns of each size and shape, seconds of each generator for a shape, and seconds of each
-    # plan of a search that goes on beyond that.
+    # plan of a search beyond that.
     "figure_7_extended": {
         "quick": {"patterns": 3, "budget_seconds": 2.0, "plan_seconds": 0.1},
         "full": {"patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},

@@ -196,7 +196,7 @@ def measured_regrets(
     streams : callable
         Case -> the events to run its plans on.
     repetitions : int
-        Times are the medians of so many runs.
+        Runs whose medians are taken as times.
     on_progress : callable
         Called with the numbers of cases done and of all cases, after each.
 
