@@ -1,7 +1,7 @@
-"""Planning problems for checking a plan generator: one of each kind and size, small and seeded.
+"""Planning problems for checks of plan generators: one of each kind and size, small and seeded.
 
-A problem has a name, ``sequence-4``, its kind and the number of its variables; with the seed the
-name identifies it, so that a problem on which a check failed can be made again in one line.
+A problem is identified by its seed and its name, kind and number of variables, as in
+``sequence-4``, so that one line reproduces a failed check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepbench.arguments import seed as seed_from
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import SMALLEST
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import ExperimentError, suggest
+from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.patterns.model import (
     ANY,
     Kind,
@@ -34,24 +34,13 @@ from cepbench.statistics.model import Statistics
 #: Numbers of variables, small enough to compare every plan with the best one.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
 
-#: A KL of so many events per window stands for more sets than a float can count.
+#: Events per window of a KL whose number of sets exceeds a float.
 MANY_EVENTS = 1_100.0
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """What is drawn for one problem.
-
-    Attributes
-    ----------
-    cardinalities : ndarray of float, shape (n,)
-        Expected events per window.
-    selectivities : ndarray of float, shape (n, n)
-        Symmetric; on the diagonal the filters.
-    """
-
-    cardinalities: np.ndarray
-    selectivities: np.ndarray
+#: Expected events per window, of shape (n,), and selectivities, symmetric of shape (n, n) with the
+#: filters on the diagonal; both float.
+Numbers = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class ProblemKind:
     alpha : float
         Weight of latency.
     special : Kind
-        What the second variable is; one that is negated is beside the others.
+        The kind of the second variable; a negated one is added to the others.
     """
 
     name: str
@@ -99,11 +88,10 @@ def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     """
     kind, _, size = text(name, "name", ExperimentError).rpartition("-")
     if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
-        near = suggest(kind or name, PROBLEM_KINDS, cutoff=0.5)
-        hint = f"; did you mean {near}-4?" if near else ""
+        known = [f"{kind}-4" for kind in PROBLEM_KINDS]
         raise ExperimentError(
-            f"there is no problem {name!r}{hint} A name is a kind and a number of events, such as "
-            f"sequence-4; kinds are {', '.join(PROBLEM_KINDS)}"
+            f"no problem {name!r}: a name is a kind and a number of events, such as sequence-4; "
+            f"kinds are {', '.join(PROBLEM_KINDS)}{did_you_mean(name, known, cutoff=0.5)}"
         )
     return _made(PROBLEM_KINDS[kind], int(size), seed_from(seed, ExperimentError))
 
@@ -126,8 +114,6 @@ def check_problems(
     ExperimentError
         If there is no such kind, a size or the seed makes no sense, or nothing is left to be tried.
     """
-    if isinstance(kinds, str):
-        raise ExperimentError(f"problems is {kinds!r}; it must be a list, such as [{kinds!r}]")
     wanted = texts(PROBLEM_KINDS if kinds is None else kinds, "problems", ExperimentError)
     sizes = [
         whole(size, "each of sizes", ExperimentError)
@@ -143,15 +129,15 @@ def check_problems(
 
 def _skewed(n: int, rng: np.random.Generator) -> Numbers:
     """Rates over four powers of ten; half of the pairs and a third of the variables filtered."""
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), _filtered(n, rng, pairs=0.5, single=0.33))
+    return 10.0 ** rng.uniform(-1, 3, n), _filtered(n, rng, pairs=0.5, single=0.33)
 
 
 def _unconnected(n: int, rng: np.random.Generator) -> Numbers:
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), np.ones((n, n)))
+    return 10.0 ** rng.uniform(-1, 3, n), np.ones((n, n))
 
 
 def _equal(n: int, rng: np.random.Generator) -> Numbers:
-    return Numbers(np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5))
+    return np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5)
 
 
 def _acyclic(n: int, rng: np.random.Generator) -> Numbers:
@@ -161,7 +147,7 @@ def _acyclic(n: int, rng: np.random.Generator) -> Numbers:
     for later in range(1, n):
         i, j = place[rng.integers(later)], place[later]
         selectivities[i, j] = selectivities[j, i] = 10.0 ** rng.uniform(-3, 0)
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), selectivities)
+    return 10.0 ** rng.uniform(-1, 3, n), selectivities
 
 
 def _extreme(n: int, rng: np.random.Generator) -> Numbers:
@@ -171,14 +157,14 @@ def _extreme(n: int, rng: np.random.Generator) -> Numbers:
     cardinalities[1:2] = MANY_EVENTS  # of the KL
     selectivities = _filtered(n, rng, pairs=0.5, single=0.33) ** 6
     selectivities[0, -1] = selectivities[-1, 0] = 0.0
-    return Numbers(cardinalities, selectivities)
+    return cardinalities, selectivities
 
 
 def _kleene(n: int, rng: np.random.Generator) -> Numbers:
     """As :func:`_skewed`, but few events under KL, as its sets are counted."""
-    numbers = _skewed(n, rng)
-    numbers.cardinalities[1:2] = rng.uniform(1, 8)
-    return numbers
+    cardinalities, selectivities = _skewed(n, rng)
+    cardinalities[1:2] = rng.uniform(1, 8)
+    return cardinalities, selectivities
 
 
 def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) -> np.ndarray:
@@ -216,7 +202,7 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
 
 def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     rng = rng_for(seed, kind.name, n)
-    numbers = kind.draw(n, rng)
+    cardinalities, selectivities = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
     parts = [Variable(name, name.upper()) for name in names]
     if kind.special is Kind.NEGATED:
@@ -231,13 +217,11 @@ def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     )
     statistics = Statistics(
         cardinalities={
-            **dict(zip(names, numbers.cardinalities.tolist(), strict=True)),
+            **dict(zip(names, cardinalities.tolist(), strict=True)),
             "absent": SMALLEST,
         },
         selectivities={
-            (names[i], names[j]): float(numbers.selectivities[i, j])
-            for i in range(n)
-            for j in range(i, n)
+            (names[i], names[j]): float(selectivities[i, j]) for i in range(n) for j in range(i, n)
         },
     )
     return CostedProblem.from_pattern(
