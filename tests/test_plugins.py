@@ -10,7 +10,7 @@ from cepbench.errors import PlanGeneratorError
 from cepbench.planners.registry import PLAN_GENERATORS, own_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
-from cepbench.sweeps.user_parts import user_folder
+from cepbench.sweeps.store import user_folder
 
 HELPED = """
 import cepbench as cep

@@ -131,15 +131,18 @@ def _wrapped(program: Path) -> Path:
         try:
             made_private(base)
             made_private(base / name)
-            _write_program(shim, script)
+            with whole_file(shim) as unfinished:  # processes may start concurrently
+                unfinished.write_text(script)
+                unfinished.chmod(stat.S_IRWXU)
             if _run(shim, _OPTIONAL_MODULE).returncode == 0:
                 return base / name
             refused.append(f"{base}: programs cannot be executed there")
         except (OSError, SparkSetupError) as error:
             refused.append(f"{base}: {error}")
     raise SparkSetupError(
-        f"{program} needs a script that starts it for Spark, and no folder takes one: "
-        + "; ".join(refused)
+        "\n".join(
+            [f"{program} needs a script that starts it for Spark; no folder for it:", *refused]
+        )
     )
 
 
@@ -147,12 +150,3 @@ def _places() -> Iterator[Path]:
     """Private folders of the user, and as a last resort a temporary one."""
     yield from private_folders()
     yield Path(tempfile.mkdtemp(prefix="cepbench-java-"))
-
-
-def _write_program(path: Path, text: str) -> None:
-    """Write an executable atomically, because processes may start concurrently."""
-    if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
-        return
-    with whole_file(path) as unfinished:
-        unfinished.write_text(text)
-        unfinished.chmod(stat.S_IRWXU)

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,137 @@ _FIRST_NAMES = {"generators": "algorithms"}
 
 #: Names of streams and patterns become names of files.
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+#: (value, name of the field) → the value as it is stored; raises an ExperimentError.
+_Check = Callable[[Any, str], Any]
+
+
+def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
+    """A mapping, or pairs of keys and values, as a dict; keys that name streams or patterns checked."""
+    try:
+        table = dict(value)
+    except (TypeError, ValueError):
+        raise ExperimentError(
+            f"{name} must be a table such as {example}, not {shown(value)}"
+        ) from None
+    for key in table if of else ():
+        if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
+            raise ExperimentError(
+                f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
+            )
+    return table
+
+
+def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
+    """The check of a list without duplicates whose elements pass ``check``; gives a tuple."""
+
+    def checked(value: Any, name: str) -> tuple[Any, ...]:
+        given = elements(value, name, example, ExperimentError)
+        found = tuple(check(one, f"each of {name}") for one in given)
+        if len(set(found)) < len(found):
+            raise ExperimentError(f"{name} names something twice: {given}")
+        if len(found) < least:
+            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+        return found
+
+    return checked
+
+
+def _unless_none(check: _Check) -> _Check:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+def _bound(value: Any, name: str) -> float:
+    """A number or infinity, unconverted: 5 and 5.0 give different names of folders."""
+    if value != math.inf:
+        number(value, name, ExperimentError)
+    return value
+
+
+def _window(value: Any, name: str) -> str:
+    try:
+        parse(f"PATTERN SEQ(A a) WITHIN {value}")
+    except PatternError:
+        raise ExperimentError(
+            f'{name} must be a time such as "20 minutes", not {shown(value)}'
+        ) from None
+    return str(value)
+
+
+def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    table = _table(value, name, "stream", '{small = "one/data/set"}')
+    return tuple((key, str(data)) for key, data in table.items())
+
+
+def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Options of each evaluator as JSON objects, one for each combination of listed values."""
+    found = {}
+    for evaluator, given in _table(value, name, "", "{tree = {batch_size = 64}}").items():
+        with at_key(evaluator):
+            several = _combinations(given) if isinstance(given, Mapping) else given
+            if not isinstance(several, list | tuple) or not several:
+                raise ExperimentError(
+                    f"options of {evaluator!r}: {given!r} must be a table, such as "
+                    "{batch_size = [64, 1024]}, or a list of tables"
+                )
+            found[evaluator] = _list_of(_options_text, "")(several, f"options of {evaluator!r}")
+    return tuple(found.items())
+
+
+def _options_text(value: Any, name: str) -> str:
+    table = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise ExperimentError(f"{name} must be a table, not {shown(value)}")
+    return json.dumps(dict(table), sort_keys=True)
+
+
+def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A table of options for each combination of the values that are lists."""
+    values = [value if isinstance(value, list | tuple) else [value] for value in table.values()]
+    return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of patterns and their texts in normal form."""
+    table = _table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
+    found = []
+    for key, pattern_text in table.items():
+        with at_key(key):
+            found.append((key, _normal_form(key, pattern_text)))
+    return tuple(found)
+
+
+def _normal_form(name: str, pattern_text: Any) -> str:
+    if not isinstance(pattern_text, str):
+        raise ExperimentError(
+            f"pattern {name!r} must be a text, PATTERN … WITHIN …, not {shown(pattern_text)}"
+        )
+    try:
+        # A text block begins with a line break; the lines of an error are those of the pattern.
+        pattern = parse(pattern_text.strip())
+    except PatternError as error:
+        raise ExperimentError(f"pattern {name!r}: {error}") from error
+    if pattern.strategy != ANY:
+        raise ExperimentError(
+            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
+            "which every pattern of the sweep runs under"
+        )
+    return str(pattern)
+
+
+_positive = partial(whole, error=ExperimentError, least=1)
+_text = partial(text, error=ExperimentError)
+_flag = partial(flag, error=ExperimentError)
+_names = _unless_none(_list_of(_text, '["tree"]'))
+
+
+def _one_of(known: Collection[str]) -> _Check:
+    return partial(choice, known=known, error=ExperimentError)
+
+
+def _field(check: _Check, default: Any) -> Any:
+    return field(default=default, metadata={"check": check})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,38 +246,48 @@ class SweepConfig:
         Names and texts of user-defined patterns, without STRATEGY; a mapping does as well.
     """
 
-    data: str = ""
-    streams: tuple[tuple[str, str], ...] = ()
-    pattern_sets: tuple[str, ...] = field(default=None)  # type: ignore[arg-type]
-    sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
-    patterns: int = 100
-    window: str = "20 minutes"
-    windows: tuple[str, ...] = ()
-    attribute: str = "difference"
-    max_partial_matches: float | None = None
-    max_kleene_events: float = MAX_KLEENE_EVENTS
-    strategies: tuple[str, ...] = ("any",)
-    cost: str = "throughput"
-    alphas: tuple[float, ...] = (0.0,)
-    latency: bool = False
-    share_equal_plans: bool = False
-    generators: tuple[str, ...] | None = None
-    evaluators: tuple[str, ...] | None = None
-    options: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    repetitions: int = 3
-    seed: int = 0
-    time_selectivity: str = "adjacent"
-    partial_match_limit: int = PARTIAL_MATCH_LIMIT
-    user_patterns: tuple[tuple[str, str], ...] = ()
+    data: str = _field(lambda value, name: str(value), "")
+    streams: tuple[tuple[str, str], ...] = _field(_streams, ())
+    pattern_sets: tuple[str, ...] = _field(
+        _unless_none(_list_of(_one_of(PATTERN_SETS), '["sequence"]')), None
+    )
+    sizes: tuple[int, ...] = _field(
+        _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"), (3, 4, 5, 6, 7)
+    )
+    patterns: int = _field(_positive, 100)
+    window: str = _field(_window, "20 minutes")
+    windows: tuple[str, ...] = _field(_list_of(_window, '["20 minutes"]'), ())
+    attribute: str = _field(_text, "difference")
+    max_partial_matches: float | None = _field(_unless_none(_bound), None)
+    max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
+    strategies: tuple[str, ...] = _field(
+        _list_of(_one_of(STRATEGIES), '["any"]', least=1), ("any",)
+    )
+    cost: str = _field(_text, "throughput")
+    alphas: tuple[float, ...] = _field(
+        _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1), (0.0,)
+    )
+    latency: bool = _field(_flag, False)
+    share_equal_plans: bool = _field(_flag, False)
+    generators: tuple[str, ...] | None = _field(_names, None)
+    evaluators: tuple[str, ...] | None = _field(_names, None)
+    options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
+    repetitions: int = _field(_positive, 3)
+    seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
+    time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
+    partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
+    user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
 
     def __post_init__(self) -> None:
         for each in fields(self):
             with at_key(each.name):
-                value = _CHECKS[each.name](getattr(self, each.name, None), each.name)
+                value = each.metadata["check"](getattr(self, each.name), each.name)
             object.__setattr__(self, each.name, value)
         if getattr(self, "pattern_sets", None) is None:
             sets = () if self.user_patterns else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
+        if self.max_partial_matches == math.inf:
+            object.__setattr__(self, "max_partial_matches", None)
         if not (self.pattern_sets and self.sizes) and not self.user_patterns:
             raise ExperimentError(
                 "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
@@ -224,177 +365,6 @@ def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
                 f"{did_you_mean(str(key), known, cutoff=0.0)}",
                 (str(key),),
             )
-
-
-def checked_table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
-    """A mapping, or pairs of keys and values, as a dict.
-
-    Parameters
-    ----------
-    value : object
-    name : str
-        Of the field, for the message.
-    of : str
-        What keys name, such as ``stream``; if not empty they must do as names of files.
-    example : str
-        For the message.
-
-    Raises
-    ------
-    ExperimentError
-        If it is no table, or a key is no such name.
-    """
-    try:
-        table = dict(value)
-    except (TypeError, ValueError):
-        raise ExperimentError(
-            f"{name} must be a table such as {example}, not {shown(value)}"
-        ) from None
-    for key in table if of else ():
-        if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
-            raise ExperimentError(
-                f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
-            )
-    return table
-
-
-_Check = Callable[[Any, str], Any]
-
-
-def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
-    """The check of a list without duplicates whose elements pass ``check``; gives a tuple."""
-
-    def checked(value: Any, name: str) -> tuple[Any, ...]:
-        given = elements(value, name, example, ExperimentError)
-        found = tuple(check(one, f"each of {name}") for one in given)
-        if len(set(found)) < len(found):
-            raise ExperimentError(f"{name} names something twice: {given}")
-        if len(found) < least:
-            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
-        return found
-
-    return checked
-
-
-def _unless_none(check: _Check) -> _Check:
-    return lambda value, name: None if value is None else check(value, name)
-
-
-def _bound(value: Any, name: str) -> float:
-    """A number or infinity, unconverted: 5 and 5.0 give different names of folders."""
-    if value != math.inf:
-        number(value, name, ExperimentError)
-    return value
-
-
-def _window(value: Any, name: str) -> str:
-    try:
-        parse(f"PATTERN SEQ(A a) WITHIN {value}")
-    except PatternError:
-        raise ExperimentError(
-            f'{name} must be a time such as "20 minutes", not {shown(value)}'
-        ) from None
-    return str(value)
-
-
-def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    table = checked_table(value, name, "stream", '{small = "one/data/set"}')
-    return tuple((key, str(data)) for key, data in table.items())
-
-
-def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Options of each evaluator as JSON objects, one for each combination of listed values."""
-    found = {}
-    for evaluator, given in checked_table(value, name, "", "{tree = {batch_size = 64}}").items():
-        with at_key(evaluator):
-            several = _combinations(given) if isinstance(given, Mapping) else given
-            if not isinstance(several, list | tuple) or not several:
-                raise ExperimentError(
-                    f"options of {evaluator!r}: {given!r} must be a table, such as "
-                    "{batch_size = [64, 1024]}, or a list of tables"
-                )
-            found[evaluator] = _list_of(_options_text, "")(several, f"options of {evaluator!r}")
-    return tuple(found.items())
-
-
-def _options_text(value: Any, name: str) -> str:
-    table = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(table, Mapping):
-        raise ExperimentError(f"{name} must be a table, not {shown(value)}")
-    return json.dumps(dict(table), sort_keys=True)
-
-
-def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A table of options for each combination of the values that are lists."""
-    values = [value if isinstance(value, list | tuple) else [value] for value in table.values()]
-    return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*values)]
-
-
-def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    """Names of patterns and their texts in normal form."""
-    table = checked_table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
-    found = []
-    for key, pattern_text in table.items():
-        with at_key(key):
-            found.append((key, _normal_form(key, pattern_text)))
-    return tuple(found)
-
-
-def _normal_form(name: str, pattern_text: Any) -> str:
-    if not isinstance(pattern_text, str):
-        raise ExperimentError(
-            f"pattern {name!r} must be a text, PATTERN … WITHIN …, not {shown(pattern_text)}"
-        )
-    try:
-        # A text block begins with a line break; the lines of an error are those of the pattern.
-        pattern = parse(pattern_text.strip())
-    except PatternError as error:
-        raise ExperimentError(f"pattern {name!r}: {error}") from error
-    if pattern.strategy != ANY:
-        raise ExperimentError(
-            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
-            "which every pattern of the sweep runs under"
-        )
-    return str(pattern)
-
-
-_positive = partial(whole, error=ExperimentError, least=1)
-_text = partial(text, error=ExperimentError)
-_flag = partial(flag, error=ExperimentError)
-_names = _unless_none(_list_of(_text, '["tree"]'))
-
-#: Field -> its check: (value, name of the field) -> the value as it is stored.
-_CHECKS: Mapping[str, _Check] = {
-    "data": lambda value, name: str(value),
-    "streams": _streams,
-    "pattern_sets": _unless_none(
-        _list_of(partial(choice, known=PATTERN_SETS, error=ExperimentError), '["sequence"]')
-    ),
-    "sizes": _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"),
-    "patterns": _positive,
-    "window": _window,
-    "windows": _list_of(_window, '["20 minutes"]'),
-    "attribute": _text,
-    "max_partial_matches": lambda value, name: (
-        None if value is None or value == math.inf else _bound(value, name)
-    ),
-    "max_kleene_events": _bound,
-    "strategies": _list_of(
-        partial(choice, known=STRATEGIES, error=ExperimentError), '["any"]', least=1
-    ),
-    "cost": _text,
-    "alphas": _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1),
-    "latency": _flag,
-    "share_equal_plans": _flag,
-    "generators": _names,
-    "evaluators": _names,
-    "options": _options,
-    "repetitions": _positive,
-    "seed": partial(whole, error=ExperimentError, least=0),
-    "time_selectivity": partial(choice, known=TIME_SELECTIVITIES, error=ExperimentError),
-    "partial_match_limit": _positive,
-    "user_patterns": _patterns,
-}
 
 
 def _without_places(config: SweepConfig) -> dict[str, Any]:
