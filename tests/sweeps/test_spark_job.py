@@ -27,7 +27,7 @@ from cepbench.evaluators.protocol import Option
 from cepbench.evaluators.registry import plan_evaluator
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
-    _GENERATORS,
+    PLAN_GENERATORS,
     default_generators,
     find_generator,
     plan_generator,
@@ -442,11 +442,11 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
         return range(problem.n)
 
     plan_generator("IDEA", kind="order")(idea)
-    with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
+    with ResultsStore(tmp_path, sweep.identity_of(config, [PLAN_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
         run_sweep(spark, replace(config, seed=1), tmp_path, progress=False)
-    del _GENERATORS["IDEA"]
+    PLAN_GENERATORS.remove("IDEA")
 
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
         return range(problem.n)[::-1]

@@ -288,7 +288,7 @@ def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
 def test_generators_and_evaluators_are_looked_up_when_they_are_needed(tmp_path: Path) -> None:
     path = write(tmp_path, FULL.replace("dp-b", "DP-C"))
     sweep = read_sweep(path)  # it may be one of the reader's own, not registered here
-    with pytest.raises(ExperimentError, match=r"mine\.toml: there is no plan generator 'DP-C'"):
+    with pytest.raises(ExperimentError, match=r"mine\.toml: no plan generator 'DP-C'"):
         sweep.cells()
     path = write(tmp_path, FULL.replace('"lazy-nfa", "tree"', '"lazy-nfa"'))
     with pytest.raises(ExperimentError, match=r"mine\.toml: .*none of the evaluators"):

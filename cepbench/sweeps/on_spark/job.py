@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from cepbench.costs.models import UserCost, cost_from
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.registry import add_evaluator
+from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
@@ -69,7 +69,7 @@ class SweepJob:
         """In a worker: the cells of each pattern; registers user-defined evaluators."""
         generators, evaluators, cost = cloudpickle.loads(self.parts)
         for entry in evaluators:
-            add_evaluator(entry)
+            EVALUATORS.add(entry)
         return replace(self.config.grid(generators), cost=cost)
 
 
