@@ -18,16 +18,7 @@ from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import SMALLEST
 from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, did_you_mean
-from cepbench.patterns.model import (
-    ANY,
-    Kind,
-    Operator,
-    Pattern,
-    Strategy,
-    Structure,
-    Variable,
-    Window,
-)
+from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 
@@ -58,8 +49,8 @@ class ProblemKind:
     time_selectivity : str
     alpha : float
         Weight of latency.
-    special : Kind
-        The kind of the second variable; a negated one is added to the others.
+    special : str
+        ``KL`` for a second variable under KL, ``NOT`` for an additional negated one.
     """
 
     name: str
@@ -69,7 +60,7 @@ class ProblemKind:
     strategy: str = "any"
     time_selectivity: str = "adjacent"
     alpha: float = 0.0
-    special: Kind = Kind.PLAIN
+    special: str = ""
 
 
 def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
@@ -185,11 +176,11 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
             ProblemKind("unconnected", "AND without any condition", _unconnected, "AND"),
             ProblemKind("equal", "SEQ; all rates and selectivities the same", _equal),
             ProblemKind("negation", "SEQ with a NOT, which no plan sees", _skewed,
-                        special=Kind.NEGATED),
+                        special="NOT"),
             ProblemKind("kleene", "SEQ with a KL, whose sets of events count", _kleene,
-                        special=Kind.KLEENE),
+                        special="KL"),
             ProblemKind("extreme", "AND; rates of 0, of 10^12 and beyond a float", _extreme, "AND",
-                        special=Kind.KLEENE),
+                        special="KL"),
             ProblemKind("latency", "SEQ; latency weighs in the cost, alpha = 0.5", _skewed,
                         alpha=0.5),
             ProblemKind("consuming", "SEQ; events are used up", _skewed, strategy="consuming"),
@@ -204,16 +195,13 @@ def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     rng = rng_for(seed, kind.name, n)
     cardinalities, selectivities = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
-    parts = [Variable(name, name.upper()) for name in names]
-    if kind.special is Kind.NEGATED:
-        parts.insert(1, Variable("absent", "ABSENT", Kind.NEGATED))
-    elif n > 1:
-        parts[1] = Variable(names[1], names[1].upper(), kind.special)
-    pattern = Pattern(
-        Structure(Operator(kind.operator), tuple(parts)),
-        (),
-        Window(20, "minutes"),
-        ANY if kind.strategy == "any" else Strategy(kind.strategy),
+    items = [f"{name.upper()} {name}" for name in names]
+    if kind.special == "NOT":
+        items.insert(1, "NOT(ABSENT absent)")
+    elif kind.special and n > 1:
+        items[1] = f"{kind.special}({items[1]})"
+    pattern = parse(
+        f"PATTERN {kind.operator}({', '.join(items)}) STRATEGY {kind.strategy} WITHIN 20 minutes"
     )
     statistics = Statistics(
         cardinalities={

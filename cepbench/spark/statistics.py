@@ -15,7 +15,7 @@ from cepbench.errors import DatasetError, StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
-from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
+from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset_folder import MONTH, read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -30,7 +30,6 @@ def measure_statistics(
     patterns: Mapping[str, Pattern],
     *,
     seed: int = 0,
-    pairs: int = PAIRS,
     partitions: int | None = None,
     progress: bool = True,
 ) -> dict[str, Statistics]:
@@ -45,8 +44,6 @@ def measure_statistics(
         Name → pattern.
     seed : int
         Of the sampled pairs; the results do not depend on the number of tasks.
-    pairs : int
-        Maximum number of candidates per pair of variables and month.
     partitions : int, optional
         Number of Spark tasks.
     progress : bool
@@ -77,7 +74,7 @@ def measure_statistics(
     samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
     for found in run_job(
         spark,
-        partial(_sample, path, seed, pairs),
+        partial(_sample, path, seed),
         tasks,
         name="statistics",
         partitions=partitions,
@@ -142,7 +139,7 @@ def _files(path: Path, month: str | None) -> list[Path]:
 
 
 def _sample(
-    path: Path, seed: int, pairs: int, task: tuple[str | None, tuple[tuple[str, Pattern], ...]]
+    path: Path, seed: int, task: tuple[str | None, tuple[tuple[str, Pattern], ...]]
 ) -> list[tuple[str, StatisticsSample]]:
     """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
     month, patterns = task
@@ -167,7 +164,7 @@ def _sample(
             if pattern.strategy.attribute
             else stream.of_types(variable.type for variable in pattern.variables)
         )
-        sample = sample_statistics(pattern, part, seed=seed, pairs=pairs, stream_events=events)
+        sample = sample_statistics(pattern, part, seed=seed, stream_events=events)
         samples.append((name, sample))
     return samples
 

@@ -33,24 +33,10 @@ from cepbench.sweeps.workload import PatternSpec
 
 #: Columns of the comparison, in order.
 COLUMNS = (
-    "generator",
-    "plan_kind",
-    "evaluator",
-    "plan",
-    "cost",
-    "plan_seconds",
-    "events_per_second",
-    "events_per_second_q1",
-    "events_per_second_q3",
-    "runs",
-    "measured_with",
-    "peak_partial_matches",
-    "peak_bytes",
-    "comparisons",
-    "matches",
-    "status",
-    "reason",
-)
+    "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
+    "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
+    "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
+)  # fmt: skip
 
 #: Columns that a notebook shows before the numeric ones, and those.
 _TEXTS = ("plan generator", "evaluator", "plan")

@@ -138,8 +138,11 @@ class ResultsStore(ExitStack):
             try:
                 opened.enter_context(_lock(self.path / _LOCK, timeout=0))
             except Timeout:
+                holder = "unknown"
+                with suppress(OSError):
+                    holder = (self.path / _PROCESS).read_text(encoding="utf-8").strip()
                 raise ExperimentError(
-                    f"process {self._holder()} already runs a sweep in {self.path}; wait for it, "
+                    f"process {holder} already runs a sweep in {self.path}; wait for it, "
                     "stop it, or use another folder"
                 ) from None
             (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
@@ -169,12 +172,6 @@ class ResultsStore(ExitStack):
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
         with whole_file(self.path / COMPLETE) as unfinished:
             pq.write_table(results_table(_all_rows(self.path)), unfinished, compression="zstd")
-
-    def _holder(self) -> str:
-        try:
-            return (self.path / _PROCESS).read_text(encoding="utf-8").strip() or "unknown"
-        except OSError:
-            return "unknown"
 
 
 def journal_path(folder: str | Path, pattern_id: str, stream: str = "") -> Path:

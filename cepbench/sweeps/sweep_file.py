@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from cepbench.arguments import choice
 from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
 from cepbench.datasets.opening import open_dataset
@@ -413,14 +414,9 @@ def _library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
 def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) -> str | None:
     if asked is None:
         return DEFAULT_PROFILE if DEFAULT_PROFILE in profiles else None
-    if asked in profiles:
-        return asked
     if not profiles:
         raise ExperimentError(f"{path} has no profiles; leave {asked!r} out")
-    raise ExperimentError(
-        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
-        f"{did_you_mean(asked, profiles, cutoff=0.0)}"
-    )
+    return choice(asked, f"the profile of {path}", profiles, ExperimentError)
 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:

@@ -252,8 +252,7 @@ def user_specs(
     """
     specs = []
     for name, text in patterns:
-        spec = PatternSpec(f"{USER}-{name}", USER, 0, text, seed)
-        pattern = spec.pattern
+        pattern = _parsed(text)
         for variable in pattern.variables:
             if variable.type not in known_types:
                 raise ExperimentError(
@@ -261,7 +260,7 @@ def user_specs(
                     f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"
                 )
         size = max(len(branch.variables) for branch in pattern.branches())
-        specs.append(PatternSpec(spec.pattern_id, USER, size, text, seed))
+        specs.append(PatternSpec(f"{USER}-{name}", USER, size, text, seed))
     return specs
 
 
