@@ -199,10 +199,9 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
     expected = evaluate(pattern, stream, written, evaluator=other).matches
     plans: list[tuple[str, AnyPlan | None]] = [("", None)] if chosen.without_plan else []
     for kind in chosen.kinds:
-        plans += [
-            (generator, make_plan(pattern, statistics, generator, seed=seed))
-            for generator in _generators(kind)
-        ]
+        of_kind = [g.name for g in PLAN_GENERATORS.values() if g.kind == kind]
+        for generator in GENERATORS.get(kind, of_kind):
+            plans.append((generator, make_plan(pattern, statistics, generator, seed=seed)))
     checks = [check for check, (applies, _) in CHECKS.items() if applies(chosen)]
     rows = []
     for number, (generator, plan) in enumerate(plans):
@@ -220,10 +219,6 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
             row |= _outcome(_Trial(chosen, pattern, stream, plan, expected, seed), check)
             rows.append(row | {"seconds": time.perf_counter() - began})
     return rows
-
-
-def _generators(kind: str) -> Sequence[str]:
-    return GENERATORS.get(kind) or [g.name for g in PLAN_GENERATORS.values() if g.kind == kind]
 
 
 @dataclass(frozen=True)

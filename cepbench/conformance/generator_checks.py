@@ -135,8 +135,7 @@ def check_generator(
         findings.append(
             Finding("refusal", tried[0], f"refused all problems: {trial.rows[0]['reason']}", "")
         )
-    order = list(CHECKS)
-    findings.sort(key=lambda finding: order.index(finding.check))
+    findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     checks = {check: CHECKS[check] for check in CHECKS if check != "exact" or _claims_all(entry)}
     return GeneratorReport(
         generator=entry.name,
@@ -151,8 +150,6 @@ def check_generator(
 
 
 def _entry(generator: Any) -> PlanGenerator:
-    if isinstance(generator, PlanGenerator):
-        return generator
     if not callable(generator):
         return find_generator(generator)
     for entry in PLAN_GENERATORS.values():

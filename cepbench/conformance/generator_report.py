@@ -131,7 +131,7 @@ class GeneratorReport:
             lines.append(f"          {found[0].problem}: {self.generator} {found[0].message}")
             lines += [f"          >>> {found[0].line}"] if found[0].line else []
         lines += [f"  {note}" for note in self._notes()]
-        if any(finding.line for finding in self.findings):
+        if self._has_lines:
             lines += ["", "The lines need these before them:", *IMPORTS.splitlines()]
         if self._has_plans:
             lines += ["", f"Cost of its plans over the least cost of any {self.plans}:", ""]
@@ -140,25 +140,16 @@ class GeneratorReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return str(
-            _PAGE(
-                report=self,
-                heading=self._heading(),
-                checks=[
-                    (text, found[0] if (found := self._of(check)) else None, self._extent(found))
-                    for check, text in self.checks.items()
-                ],
-                notes=list(self._notes()),
-                imports=IMPORTS if any(finding.line for finding in self.findings) else "",
-                columns=_SHOWN,
-                rows=list(self._shown_rows()) if self._has_plans else [],
-            )
-        )
+        return str(_PAGE(report=self, imports=IMPORTS, columns=_SHOWN))
 
     @property
     def _own(self) -> pd.DataFrame:
         """The rows of the checked generator."""
         return self.costs[self.costs["generator"] == self.generator]
+
+    @property
+    def _has_lines(self) -> bool:
+        return any(finding.line for finding in self.findings)
 
     @property
     def _has_plans(self) -> bool:
@@ -215,27 +206,30 @@ _SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 _SHOWN = ("plan generator", "plans", "optimal", "median", "95 %", "worst", "worst on", "planning")
 
 _PAGE = Html(
-    """<div class="cep-generator-report"><p><b>{{ heading }}</b></p>
+    """<div class="cep-generator-report"><p><b>{{ report._heading() }}</b></p>
 <table class="dataframe cep-checks"><tbody>
-{% for text, finding, extent in checks %}
-<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if finding else "✓" }}</td>
-<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if finding else "normal" }}">
+{% for check, text in report.checks.items() %}
+{% set found = report._of(check) %}
+<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if found else "✓" }}</td>
+<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if found else "normal" }}">
 {{- text }}</td><td style="text-align:left">
-{% if finding %}
-not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ finding.message }}
-{%- if finding.line %}<br/><code>{{ finding.line }}</code>{% endif %}
+{% if found %}
+not {{ report._extent(found) }}.<br/><i>{{ found[0].problem }}</i>: {{ report.generator }} {{ found[0].message }}
+{%- if found[0].line %}<br/><code>{{ found[0].line }}</code>{% endif %}
 {% endif %}
 </td></tr>
 {% endfor %}
 </tbody></table>
-{% for note in notes %}<p>{{ note }}</p>{% endfor %}
-{% if imports %}<p>The lines need these before them:</p><pre>{{ imports }}</pre>{% endif %}
-{% if rows %}
+{% for note in report._notes() %}<p>{{ note }}</p>{% endfor %}
+{% if report._has_lines %}
+<p>The lines need these before them:</p><pre>{{ imports }}</pre>
+{% endif %}
+{% if report._has_plans %}
 <p>Cost of its plans over the least cost of any {{ report.plans }}:</p>
 <table class="dataframe cep-distances"><thead><tr>
 {% for column in columns %}<th>{{ column }}</th>{% endfor %}
 </tr></thead><tbody>
-{% for row in rows %}
+{% for row in report._shown_rows() %}
 <tr{% if row[0] == report.generator %} style="font-weight:bold"{% endif %}>
 {% for cell in row %}<td>{{ cell }}</td>{% endfor %}
 </tr>
