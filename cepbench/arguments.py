@@ -176,7 +176,7 @@ def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchEr
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is none of them; the message suggests the nearest.
+        Of the type ``error``, if it is no known one; the message suggests the nearest.
     """
     if isinstance(given, str) and given in known:
         return given
@@ -243,7 +243,7 @@ def comes_from(given: Any, library: str, *names: str) -> bool:
 
 
 def shown(given: Any) -> str:
-    """A value as a message quotes it: at most a line of it, and never an error of its own."""
+    """A value for a message: at most a line, and without raising errors itself."""
     if isinstance(given, int) and abs(given) > 2**64:
         return f"a number of {given.bit_length()} bits"
     if not isinstance(given, str | Real | Decimal | list | tuple | dict | set | None):

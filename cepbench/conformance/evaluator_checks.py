@@ -114,8 +114,8 @@ class EvaluatorReport:
             if len(wrong):
                 one = wrong.iloc[0]
                 along = f", along {one['plan']}" if one["plan"] else ""
-                told = f"{one['check']}: {one['text']}{along}"
-                lines += [f"  FAILED   {name:<17}  {one['reason']}", f"{'':30}{told}"]
+                where = f"{one['check']}: {one['text']}{along}"
+                lines += [f"  FAILED   {name:<17}  {one['reason']}", f"{'':30}{where}"]
             elif (runs["status"] == REFUSED).all():
                 lines.append(f"  refused  {name:<17}  {runs['reason'].iloc[0]}")
             else:

@@ -95,15 +95,15 @@ def check_problems(
     Parameters
     ----------
     kinds : sequence of str, optional
-        Keys of :data:`PROBLEM_KINDS`; all of them by default.
+        Keys of :data:`PROBLEM_KINDS`; all by default.
     sizes : sequence of int
-        Numbers of variables. One of a single variable is made once, of the first kind.
+        Numbers of variables. Only the first kind has a problem of a single variable.
     seed : int
 
     Raises
     ------
     ExperimentError
-        If there is no such kind, a size or the seed makes no sense, or nothing is left to be tried.
+        If there is no such kind, a size or the seed is invalid, or there is no problem to try.
     """
     wanted = texts(PROBLEM_KINDS if kinds is None else kinds, "problems", ExperimentError)
     sizes = [
@@ -165,7 +165,7 @@ def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) 
     return np.asarray(upper + upper.T + np.diag(own))
 
 
-#: Name -> kind of planning problem, all that experiments ask a generator for and more.
+#: Name -> kind of planning problem; they cover all settings of experiments.
 PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
     {
         kind.name: kind

@@ -105,7 +105,7 @@ class GeneratorReport:
                     "plans_made": int((group["status"] == OK).sum()),
                     "refused": int((every["status"] == REFUSED).sum()),
                     "optimal": (known <= TOLERANCE).mean(),
-                    # Ratios that were met, nothing between two of them.
+                    # Observed ratios, without interpolation.
                     **{
                         name: from_log(known.quantile(share, interpolation="higher"))
                         for name, share in _SHARES.items()

@@ -1,4 +1,4 @@
-"""What a sweep measures, as one small object that a file can hold."""
+"""The configuration of a sweep, its checks and its identity."""
 
 from __future__ import annotations
 
@@ -193,11 +193,11 @@ class SweepConfig:
         Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
         if there are ``streams``.
     streams : tuple of (str, str)
-        Several data sets instead, by names of letters, digits, - and _; a mapping does as well.
-        Every pattern runs on each: patterns are drawn from the types that all of them have, and
-        bounds on the work hold on all of them.
+        Several data sets instead, by names of letters, digits, - and _; also as a mapping. Every
+        pattern runs on each: patterns are drawn from the types that all streams have, and bounds
+        on the work hold on all streams.
     pattern_sets : tuple of str
-        Keys of :data:`cepbench.sweeps.workload.PATTERN_SETS`; by default all of them, or
+        Keys of :data:`cepbench.sweeps.workload.PATTERN_SETS`; by default all, or
         none if there are ``user_patterns``.
     sizes : tuple of int
         Numbers of participating events.
@@ -208,17 +208,17 @@ class SweepConfig:
     windows : tuple of str
         Several instead. Every pattern runs under each, a user-defined one too.
     attribute : str
-        What the patterns' predicates compare.
+        The attribute that the patterns' predicates compare.
     max_partial_matches : float or None
-        Keeps patterns out whose plans may hold more partial matches; see
-        :func:`cepbench.sweeps.workload.draw_workload`. A result must say so.
+        Excludes patterns whose plans may hold more partial matches; see
+        :func:`cepbench.sweeps.workload.draw_workload`. Results must state it.
     max_kleene_events : float
         Most expected events per window of the identifier under KL; see there.
     strategies : tuple of str
-        Selection strategies, of :data:`STRATEGIES`. Contiguity is meant among the events that a
+        Selection strategies, of :data:`STRATEGIES`. Contiguity is relative to the events that a
         pattern runs on, those of its own types.
     cost : str
-        What plans should cost little of, a name in ``cep.COST_MODELS``.
+        The cost that plans minimize, a name in ``cep.COST_MODELS``.
     alphas : tuple of float
         Weights of the latency in the cost that plans are made for; see
         :func:`cepbench.planners.generate.plan`.
@@ -232,18 +232,18 @@ class SweepConfig:
     evaluators : tuple of str or None
         See :class:`cepbench.sweeps.grid.Grid`.
     options : tuple of (str, tuple of str)
-        Evaluator -> the options that it runs with one after the other, each a JSON object. A
-        mapping of evaluators to lists of options does as well, and a mapping of evaluators to a
-        table of options in which a list stands for one value after the other.
+        Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
+        evaluators to lists of options, or to a table of options in which a list stands for one
+        value after the other.
     repetitions : int
     seed : int
         Of the workload, the sampled statistics and the plan generators.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
-        A run that stores more partial matches ends as a row that says so.
+        A run that stores more partial matches ends with status ``partial_match_limit``.
     user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns, without STRATEGY; a mapping does as well.
+        Names and texts of user-defined patterns, without STRATEGY; also as a mapping.
     """
 
     data: str = _field(lambda value, name: str(value), "")
@@ -312,7 +312,7 @@ class SweepConfig:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields by name, ready for JSON; some of them only if they say anything."""
+        """The fields by name, ready for JSON; later fields only if they are not the default."""
         listed = {each.name: getattr(self, each.name) for each in fields(self)}
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
         values["streams"], values["user_patterns"] = dict(self.streams), dict(self.user_patterns)
@@ -327,7 +327,7 @@ class SweepConfig:
     def folder_name(self, sweep: str) -> str:
         """The name of a sweep's folder of results, such as ``types-f964d09a``.
 
-        Another configuration has another name. Where the data lies is no part of it.
+        It is determined by the configuration without the location of the data.
         """
         named = json.dumps(
             {_FIRST_NAMES.get(k, k): v for k, v in _without_places(self).items()}, sort_keys=True
@@ -336,13 +336,13 @@ class SweepConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`; what is not given has its default.
+        """The inverse of :meth:`to_dict`; missing fields have their defaults.
 
         Raises
         ------
         ExperimentError
-            If a key is unknown (naming the nearest known one), ``data`` is missing, or a value
-            makes no sense.
+            If a key is unknown (with the nearest known one), ``data`` is missing, or a value is
+            invalid.
         """
         check_keys(values, [each.name for each in fields(cls)])
         for several, single in SEVERAL.items():
@@ -351,7 +351,7 @@ class SweepConfig:
         if "data" not in values and not values.get("streams"):
             raise ExperimentError(
                 "the sweep names no data: it needs 'data', a data set or path, or 'streams', "
-                "several of them by name"
+                "several by name"
             )
         return cls(**values)
 
@@ -368,7 +368,7 @@ def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
 
 
 def _without_places(config: SweepConfig) -> dict[str, Any]:
-    """The configuration with the bare names of its data, which may lie anywhere."""
+    """The configuration with the names of its data in place of paths."""
     if config.streams:
         named = {name: Path(path).name for name, path in config.streams}
         return {**config.to_dict(), "streams": named}
@@ -376,9 +376,9 @@ def _without_places(config: SweepConfig) -> dict[str, Any]:
 
 
 def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:
-    """The configuration, with what stands behind its names: the data and user-defined code.
+    """The configuration together with its data and user-defined code.
 
-    Two sweeps of equal identity measure the same thing; only then may one resume the other.
+    A sweep resumes another one only if their identities are equal.
 
     Parameters
     ----------
@@ -389,16 +389,15 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     Returns
     -------
     dict
-        The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
-        anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
-        its size), of several streams by name; ``user_generators`` and, if there are any,
+        The keys of :meth:`SweepConfig.to_dict`, with the name of the data in place of its path;
+        ``data_made_from``, the declaration of the data set (of other Parquet, its size), of several streams by name; ``user_generators`` and, if there are any,
         ``user_evaluators``, a short hash of each one's code by name; ``user_cost``, that of a
         user-defined cost model.
 
     Raises
     ------
     DatasetError
-        If there is no data set, or one that was never finished.
+        If there is no data set, or an incomplete one.
     """
     evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
     cost = cost_from(config.cost)

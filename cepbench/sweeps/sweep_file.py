@@ -116,7 +116,7 @@ class Sweep:
         Raises
         ------
         ExperimentError
-            If a plan generator or evaluator is unknown, or two of them do not fit.
+            If a plan generator or evaluator is unknown, or a plan fits no evaluator.
         """
         config = self.config("")
         try:
@@ -178,7 +178,7 @@ def read_sweep(
     source : path or str
         A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
     profile : str, optional
-        A table ``[profile.<name>]`` of the file, whose keys replace those outside of it. By
+        A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
     changes : mapping, optional
         Keys of :data:`KEYS` with values that replace those of file and profile.
@@ -463,7 +463,7 @@ def _named(data: str, folder: Path) -> Path:
         found = open_dataset(data).path
     if found.is_file() and found.suffix != ".parquet":
         raise DatasetError(
-            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
+            f"{found} is no Parquet, and a sweep reads nothing else; convert it by "
             "`cepbench data ingest`"
         )
     return found
