@@ -189,8 +189,8 @@ def run(
         _estimate_all(spark, ready, inputs.folder)
     from cepbench.planners.registry import own_generators
     from cepbench.sweeps.on_spark.job import run_sweep
+    from cepbench.sweeps.store import user_folder
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:

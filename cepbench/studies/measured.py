@@ -16,9 +16,8 @@ from cepbench.planners.registry import own_generators
 from cepbench.streams.dataset_folder import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
-from cepbench.sweeps.store import COMPLETE
+from cepbench.sweeps.store import COMPLETE, is_finished
 from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
-from cepbench.sweeps.user_parts import is_finished
 
 
 @dataclass(frozen=True)
