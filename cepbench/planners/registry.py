@@ -151,36 +151,29 @@ def plan_generator(
     ...     return sorted(range(problem.n), key=problem.rate)
     """
     PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
-    choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError)
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
-    exact = flag(exact, f"{name}: exact", PlanGeneratorError)
-    anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
-    default = flag(default, f"{name}: default", PlanGeneratorError)
-    taken_costs = [costs] if isinstance(costs, str) else costs
-    taken_costs = tuple(texts(taken_costs, f"{name}: costs", PlanGeneratorError))
+    listed = [costs] if isinstance(costs, str) else costs
+    declared: dict[str, Any] = {
+        "kind": choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError),
+        "exact": flag(exact, f"{name}: exact", PlanGeneratorError),
+        "space": space,
+        "source": source,
+        "max_size": max_size,
+        "anytime": flag(anytime, f"{name}: anytime", PlanGeneratorError),
+        "default": flag(default, f"{name}: default", PlanGeneratorError),
+        "costs": tuple(texts(listed, f"{name}: costs", PlanGeneratorError)),
+    }
 
     def register(function: _F) -> _F:
         if not callable(function):
             raise PlanGeneratorError(
                 f"{name}: a plan generator is a function, not {shown(function)}"
             )
-        docstring = (function.__doc__ or "").strip()
-        first_line = docstring.splitlines()[0] if docstring else ""
+        first_line = (function.__doc__ or "").strip().partition("\n")[0]
+        about = first_line if description is None else description
         PLAN_GENERATORS.add(
-            PlanGenerator(
-                name=name,
-                kind=kind,
-                function=function,
-                exact=exact,
-                space=space,
-                description=first_line if description is None else description,
-                source=source,
-                max_size=max_size,
-                anytime=anytime,
-                default=default,
-                costs=taken_costs,
-            )
+            PlanGenerator(name=name, function=function, description=about, **declared)
         )
         return function
 
