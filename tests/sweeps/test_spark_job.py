@@ -41,7 +41,7 @@ from cepbench.sweeps.on_spark import job as sweep
 from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
 from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
-from cepbench.sweeps.user_parts import is_finished, read_with_own
+from cepbench.sweeps.user_parts import is_finished, read_with_user_parts
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 
@@ -496,5 +496,5 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
     pd.testing.assert_series_equal(own["seconds"], efreq["seconds"].loc[own.index])
     assert own["measured_with"].notna().all()
     # Read again without Spark, and the whole of it pattern by pattern.
-    assert len(read_with_own(folder)) == len(results)
+    assert len(read_with_user_parts(folder)) == len(results)
     assert len(read_results(folder)) == len(alone)
