@@ -101,7 +101,7 @@ class Entry:
         note = self.folder / PROVENANCE
         return note.read_text(encoding="utf-8") if note.exists() else ""
 
-    def own(self, name: str) -> Path:
+    def undeclared(self, name: str) -> Path:
         """The folder of an undeclared variant.
 
         Raises

@@ -180,12 +180,12 @@ def plan_generator(
     return register
 
 
-def own_generators() -> list[str]:
+def user_defined_generators() -> list[str]:
     """Names of the user-defined plan generators, in the order of registration."""
     return [name for name, entry in PLAN_GENERATORS.items() if not entry.is_builtin]
 
 
-def default_generators(*, own: bool = True) -> list[str]:
+def default_generators(*, user_defined: bool = True) -> list[str]:
     """Names of the default set of plan generators, those registered with ``default``.
 
     They are the algorithms compared in [kolchinsky2018]_, section 6.1, and the user-defined ones
@@ -193,13 +193,13 @@ def default_generators(*, own: bool = True) -> list[str]:
 
     Parameters
     ----------
-    own : bool
+    user_defined : bool
         Whether to include user-defined generators.
     """
     return [
         name
         for name, entry in PLAN_GENERATORS.items()
-        if entry.default and (own or entry.is_builtin)
+        if entry.default and (user_defined or entry.is_builtin)
     ]
 
 

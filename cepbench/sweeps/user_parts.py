@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.planners.registry import find_generator, own_generators
+from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.store import COMPLETE, read_results
 
@@ -80,5 +80,5 @@ def read_with_user_parts(
 
 
 def _folders(sweep: str | Path, user_defined: Sequence[str] | None) -> list[Path]:
-    names = own_generators() if user_defined is None else user_defined
+    names = user_defined_generators() if user_defined is None else user_defined
     return [Path(sweep), *(user_folder(sweep, name) for name in names)]
