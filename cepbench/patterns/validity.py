@@ -123,13 +123,13 @@ def _check_term(
 ) -> None:
     attribute = term.attribute if isinstance(term, Aggregate) else term
     if isinstance(term, Aggregate):
-        choice(term.function, f"a function in {clause}", AGGREGATES, PatternError)
+        choice(term.function, "the function of an aggregate", AGGREGATES, PatternError)
         if attribute.element != "each":
             raise PatternOperatorError(
                 f"{term.function}({attribute}) is over a single event; write {attribute}",
                 culprit=clause,
             )
-    choice(attribute.element, f"an element in {clause}", ELEMENTS, PatternError)
+    choice(attribute.element, "the element of an attribute", ELEMENTS, PatternError)
     variable = variables[attribute.variable]
     if variable.kind is not Kind.KLEENE and (
         isinstance(term, Aggregate) or attribute.element != "each"
