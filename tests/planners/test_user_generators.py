@@ -286,7 +286,7 @@ def test_whoever_wrote_the_generator_is_told_of_the_check() -> None:
         with pytest.raises(PlanGeneratorError) as caught:
             made_by(wrong)
         assert caught.value.__notes__ == [
-            "cep.check_generator('MINE') tries it on planning problems of every kind and tells "
+            "cep.check_generator('MINE') tries it on planning problems of every kind and reports "
             "what is wrong"
         ]
         registry.PLAN_GENERATORS.remove("MINE")
