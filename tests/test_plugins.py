@@ -8,7 +8,7 @@ import pytest
 
 from cepbench.costs.models import COST_MODELS
 from cepbench.errors import PlanGeneratorError
-from cepbench.planners.registry import PLAN_GENERATORS, own_generators
+from cepbench.planners.registry import PLAN_GENERATORS, user_defined_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.store import user_folder
@@ -34,11 +34,11 @@ def write(folder: Path, stem: str, name: str = "MINE", turned: str = "") -> Path
 def test_one_file_several_or_none(tmp_path: Path) -> None:
     for nothing in (None, "", (), []):
         load_plugins(nothing)
-    assert own_generators() == []
+    assert user_defined_generators() == []
     one, two = write(tmp_path, "one", "ONE"), write(tmp_path, "two", "TWO")
     load_plugins(str(one))
     load_plugins([one, two])  # the first again, as by a cell that is run twice
-    assert own_generators() == ["ONE", "TWO"]
+    assert user_defined_generators() == ["ONE", "TWO"]
 
 
 def test_a_file_may_register_a_cost_alone(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
     plans = trial.entry.kind
     problems = {name: check_problem(name, seed=seed) for name in tried}
     rows = [{"generator": trial.entry.name, **row} for row in trial.rows]
-    for entry in map(find_generator, default_generators(own=False)):
+    for entry in map(find_generator, default_generators(user_defined=False)):
         if entry.kind != plans or entry.name == trial.entry.name:
             continue
         for name, problem in problems.items():

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
 from cepbench.files import sync_folder, whole_file, write_json
-from cepbench.planners.registry import find_generator, own_generators
+from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
     RESULT_SCHEMA,
@@ -303,7 +303,7 @@ def read_with_user_parts(
 
 
 def _folders(sweep: str | Path, user_defined: Sequence[str] | None) -> list[Path]:
-    names = own_generators() if user_defined is None else user_defined
+    names = user_defined_generators() if user_defined is None else user_defined
     return [Path(sweep), *(user_folder(sweep, name) for name in names)]
 
 
