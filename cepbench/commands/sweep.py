@@ -190,21 +190,21 @@ def run(
     from cepbench.planners.registry import own_generators
     from cepbench.sweeps.on_spark.job import run_sweep
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import own_folder
+    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(inputs.folder, sweep.name, config)
         log(f"{sweep.name}: running; finished rows are in {target}")
         own = own_generators() if config.generators is None else []
-        results = run_sweep(spark, config, target, own=own)
+        results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
             "sweep": sweep.name,
             "profile": sweep.profile,
             "folder": target,
             "results": target / "results.parquet",
             "user_defined_results": {
-                name: own_folder(target, name) / "results.parquet" for name in own
+                name: user_folder(target, name) / "results.parquet" for name in own
             },
             "rows": len(results),
             "statuses": results["status"].value_counts().to_dict(),

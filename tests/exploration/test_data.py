@@ -189,7 +189,7 @@ def test_a_generator_that_refuses_says_why() -> None:
     reason = side.table.set_index("generator").loc["IKKBZ", "reason"]
     assert "IKKBZ" in reason and set(side.plans) == {"GREEDY"}
     assert reason[:40] in read_page(side._repr_html_()).text
-    with pytest.raises(PlanGeneratorError, match="did you mean GREEDY"):
+    with pytest.raises(PlanGeneratorError, match="did you mean 'GREEDY'"):
         cep.plans_side_by_side(cyclic, numbers, ["GREDY"])
 
 
