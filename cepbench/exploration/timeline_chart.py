@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.evaluators.result import Result
-from cepbench.exploration.time_axis import (
-    WIDTH,
-    nanoseconds,
-    open_axis,
-    pause_rules,
-    time_axis,
-    time_tooltip,
-)
 from cepbench.exploration.timeline import Timeline, timeline
-from cepbench.figures.offline import offline
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"
 
@@ -77,6 +70,18 @@ def match_timeline(
 
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
+    import altair as alt  # takes seconds
+
+    from cepbench.exploration.time_axis import (
+        WIDTH,
+        nanoseconds,
+        open_axis,
+        pause_rules,
+        time_axis,
+        time_tooltip,
+    )
+    from cepbench.figures.offline import offline
+
     datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
     hours = found.hours
     paused = bool(hours.pauses)
