@@ -289,8 +289,7 @@ def compare(
         typer.Option(metavar="NAME", help="Column of the results; may be repeated."),
     ] = None,
     by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Group by pattern_set, size, or both."),
+        list[str] | None, typer.Option(metavar="NAME", help="Group by pattern_set, size, or both.")
     ] = None,
     folder: FolderOption = _FOLDER,
     seed: SeedOption = 0,
