@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.exploration.open_time import OpenTime
@@ -19,6 +18,7 @@ from cepbench.exploration.time_axis import (
 )
 from cepbench.exploration.timeline import Timeline
 from cepbench.figures.offline import offline
+from cepbench.figures.vega import alt
 from cepbench.patterns.model import Kind, Variable
 
 _MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import altair as alt
-from altair.utils.mimebundle import spec_to_mimebundle
+from cepbench.figures.vega import alt, spec_to_mimebundle
 
 #: What JupyterLab and our reports draw; Vega-Lite 6 specifications are drawn by viewers of 5 too.
 VEGALITE_MIME = "application/vnd.vegalite.v5+json"

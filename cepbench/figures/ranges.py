@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,6 +16,7 @@ from cepbench.figures.altair_panels import joined_panels
 from cepbench.figures.matplotlib_panels import print_look, write_notes
 from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: Statistic -> its mark, as the legend writes it.
 MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}

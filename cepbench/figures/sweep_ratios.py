@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -15,6 +14,7 @@ from cepbench.figures.altair_panels import joined_panels
 from cepbench.figures.matplotlib_panels import print_look, write_notes
 from cepbench.figures.rows import log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: What the marks are.
 LEGEND = (
