@@ -50,7 +50,7 @@ class Task:
         uses = metadata.get("uses", ALL_CORES)
         if uses not in USES:
             raise ReportError(
-                f"{stem}.ipynb: unknown value {uses!r} of \"uses\" in its metadata"
+                f'{stem}.ipynb: unknown value {uses!r} of "uses" in its metadata'
                 f"; use one of {', '.join(USES)}{did_you_mean(uses, USES)}"
             )
         return cls(stem, uses, frozenset(after))
