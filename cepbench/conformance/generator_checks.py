@@ -140,7 +140,7 @@ def check_generator(
     checks = {check: CHECKS[check] for check in CHECKS if check != "exact" or _claims_all(entry)}
     return GeneratorReport(
         generator=entry.name,
-        plans=entry.kind,
+        plan_kind=entry.kind,
         seed=seed,
         checks=checks,
         findings=tuple(findings),

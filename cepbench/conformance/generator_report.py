@@ -49,7 +49,7 @@ class GeneratorReport:
 
     Attributes
     ----------
-    generator, plans : str
+    generator, plan_kind : str
         Its name, and the kind of its plans.
     seed : int
     checks : mapping of str to str
@@ -66,7 +66,7 @@ class GeneratorReport:
     """
 
     generator: str
-    plans: str
+    plan_kind: str
     seed: int
     checks: Mapping[str, str]
     findings: tuple[Finding, ...]
@@ -134,7 +134,7 @@ class GeneratorReport:
         if any(finding.line for finding in self.findings):
             lines += ["", "The lines need these before them:", *IMPORTS.splitlines()]
         if self._has_plans:
-            lines += ["", f"Cost of its plans over the least cost of any {self.plans}:", ""]
+            lines += ["", f"Cost of its plans over the least cost of any {self.plan_kind}:", ""]
             lines += _aligned([list(_SHOWN), *self._shown_rows()])
         return "\n".join(lines)
 
@@ -170,7 +170,7 @@ class GeneratorReport:
             else f"FAILED {failed} of {len(self.checks)} checks"
         )
         return (
-            f"{self.generator} ({self.plans} plans) {verdict} on {len(self.tried)} planning "
+            f"{self.generator} ({self.plan_kind} plans) {verdict} on {len(self.tried)} planning "
             f"problems, seed {self.seed}"
         )
 
@@ -228,7 +228,7 @@ not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ fi
 {% for note in notes %}<p>{{ note }}</p>{% endfor %}
 {% if imports %}<p>The lines need these before them:</p><pre>{{ imports }}</pre>{% endif %}
 {% if rows %}
-<p>Cost of its plans over the least cost of any {{ report.plans }}:</p>
+<p>Cost of its plans over the least cost of any {{ report.plan_kind }}:</p>
 <table class="dataframe cep-distances"><thead><tr>
 {% for column in columns %}<th>{{ column }}</th>{% endfor %}
 </tr></thead><tbody>

@@ -60,7 +60,7 @@ def run_side_by_side(
     tasks: Sequence[Task],
     run: Callable[[str], float],
     *,
-    say: Callable[[str], object] = print,
+    on_progress: Callable[[str, str], object] = print,
     cores: int | None = None,
 ) -> None:
     """Run notebooks, each as soon as a core is free and the notebooks that it reads have ended.
@@ -71,8 +71,8 @@ def run_side_by_side(
         Started in this order, those that run alone last.
     run : callable
         Runs the notebook of a stem, in a thread, and returns its duration in seconds.
-    say : callable
-        Called in this thread with a line when a notebook begins and when it ends.
+    on_progress : callable
+        Called in this thread with the stem of a notebook and its state, when it begins and ends.
     cores : int, optional
         Number of notebooks that run at the same time; by default this machine's cores.
 
@@ -91,7 +91,7 @@ def run_side_by_side(
             while pending or running:
                 while task := _next(pending, list(running.values()), workers):
                     pending.remove(task)
-                    say(f"{task.stem}: running")
+                    on_progress(task.stem, "running")
                     running[pool.submit(_in_own_loop, run, task.stem)] = task
                 if not running:
                     names = ", ".join(task.stem for task in pending)
@@ -99,7 +99,7 @@ def run_side_by_side(
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     task = running.pop(future)
-                    say(f"{task.stem}: {future.result():.0f} s")
+                    on_progress(task.stem, f"{future.result():.0f} s")
         except Exception:
             wait(running)
             raise

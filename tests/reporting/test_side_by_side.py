@@ -44,7 +44,9 @@ TASKS = [
 def test_one_notebook_runs_per_core_after_those_that_it_reads(cores: int) -> None:
     running = Running(TASKS)
     said: list[str] = []
-    run_side_by_side(TASKS, running, say=said.append, cores=cores)
+    run_side_by_side(
+        TASKS, running, on_progress=lambda *line: said.append(": ".join(line)), cores=cores
+    )
     assert sorted(running.ended) == sorted(task.stem for task in TASKS)
     for together in running.together:
         assert together.total() <= cores
@@ -62,7 +64,7 @@ def test_after_an_error_nothing_more_begins() -> None:
         raise ReportError(f"{stem} failed")
 
     with pytest.raises(ReportError, match="a/two failed"):
-        run_side_by_side(TASKS, run, say=lambda line: None, cores=1)
+        run_side_by_side(TASKS, run, on_progress=lambda what, state: None, cores=1)
     assert begun == ["a/two"]
 
 

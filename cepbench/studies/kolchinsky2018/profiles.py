@@ -1,4 +1,4 @@
-"""How much the notebooks do in each profile, beside the sweeps, whose files say so themselves.
+"""Parameters of the notebooks in each profile; those of sweeps are in their files.
 
 The full profile is the size of [kolchinsky2018]_, section 6.3; the quick one takes minutes.
 """
@@ -12,7 +12,7 @@ from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.distances import SIZES
 
-#: Notebook -> profile -> what it does.
+#: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     # Patterns of each size, and seconds of each generator in all.
     "figure_7": {
@@ -44,12 +44,12 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
-    """What a notebook does in a profile.
+    """Parameters of a notebook in a profile.
 
     Parameters
     ----------
     notebook : str
-        One of those that do more than to read a sweep.
+        One that does more than read a sweep.
     profile : str
         Of the study.
 
