@@ -187,16 +187,16 @@ def run(
     spark, ready = inputs.prepare(sweeps)
     if estimate:
         _estimate_all(spark, ready, inputs.folder)
-    from cepbench.planners.registry import own_generators
+    from cepbench.planners.registry import user_defined_generators
     from cepbench.sweeps.on_spark.job import run_sweep
+    from cepbench.sweeps.store import user_folder
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(inputs.folder, sweep.name, config)
         log(f"{sweep.name}: running; finished rows are in {target}")
-        own = own_generators() if config.generators is None else []
+        own = user_defined_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
             "sweep": sweep.name,

@@ -12,13 +12,12 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.planners.registry import own_generators
+from cepbench.planners.registry import user_defined_generators
 from cepbench.streams.dataset_folder import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
-from cepbench.sweeps.store import COMPLETE
+from cepbench.sweeps.store import COMPLETE, is_finished
 from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
-from cepbench.sweeps.user_parts import is_finished
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def study_sweep(
     paths = data_paths(sweep, data)
     config = sweep.config(paths)
     return StudySweep(
-        config, paths, sweep_folder(data, sweep.name, config), sweep, own_generators()
+        config, paths, sweep_folder(data, sweep.name, config), sweep, user_defined_generators()
     )
 
 

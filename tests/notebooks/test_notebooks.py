@@ -113,8 +113,8 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
         'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
         "from cepbench.reporting.opening import open_notebook\n"
         "folder = open_notebook(output, plugin)\n"
-        "from cepbench.planners.registry import own_generators\n"
-        "(folder / 'told.txt').write_text(f'{own_generators()} {data} {seed}')",
+        "from cepbench.planners.registry import user_defined_generators\n"
+        "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
     path = write_notebook(tmp_path, *sources)
     report = tmp_path / "report"
@@ -224,7 +224,7 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["generator"]) == {*default_generators(own=False), "BALANCED"}
+    assert set(table["generator"]) == {*default_generators(user_defined=False), "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text
