@@ -70,7 +70,7 @@ def match_timeline(
 
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
-    import altair as alt  # takes seconds
+    from cepbench.figures.vega import alt  # takes seconds
 
     from cepbench.exploration.time_axis import (
         WIDTH,

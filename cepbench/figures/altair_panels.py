@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.rows import ends_of, log_ticks, needs_log, series_of, unit_of
 from cepbench.figures.styles import Style, style_of
+from cepbench.figures.vega import alt
 
 #: How readers select series.
 PICK = "pick series in the legend"

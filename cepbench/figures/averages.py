@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -44,6 +43,7 @@ from cepbench.figures.rows import (
     series_of,
 )
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 _COLUMNS = [
     "pattern_set", "strategy", "size", "series", "generator", "plan_kind", "evaluator", "value", "low", "high",

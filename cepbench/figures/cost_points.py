@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, NullFormatter
@@ -30,6 +29,7 @@ from cepbench.figures.matplotlib_panels import (
 from cepbench.figures.offline import prefixed
 from cepbench.figures.rows import KINDS, panels_of, quantity_of, series_of
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 
 def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import matplotlib
 import numpy as np
 import pandas as pd
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
@@ -213,3 +214,13 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
     record(figure=stem)
     return paths
+
+
+def show_figure(figure: Figure, folder: str | Path, stem: str) -> None:
+    """Save a figure as :func:`save_figure` does, and show its SVG in the notebook.
+
+    A figure that a cell returns is drawn once more, which takes as long as saving it.
+    """
+    svg, _ = save_figure(figure, folder, stem)
+    shown = {"image/svg+xml": svg.read_text(encoding="utf-8"), "text/plain": stem}
+    display(shown, raw=True)

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import altair as alt
-from altair.utils.mimebundle import spec_to_mimebundle
+from cepbench.figures.vega import alt, spec_to_mimebundle
 
 #: Drawn by JupyterLab and our reports; viewers of version 5 draw specifications of 6, too.
 VEGALITE_MIME = "application/vnd.vegalite.v5+json"

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -25,6 +24,7 @@ from cepbench.figures.matplotlib_panels import (
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.rows import log_ticks
 from cepbench.figures.styles import Mark, Style
+from cepbench.figures.vega import alt
 
 MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -21,6 +20,7 @@ from cepbench.figures.matplotlib_panels import (
 )
 from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: Statistic -> its mark, as the legend writes it.
 MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -18,6 +17,7 @@ from cepbench.figures.matplotlib_panels import (
 )
 from cepbench.figures.rows import log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: What the marks are.
 LEGEND = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
@@ -30,6 +29,7 @@ from cepbench.figures.matplotlib_panels import (
 from cepbench.figures.offline import prefixed
 from cepbench.figures.rows import LOG_SPREAD, series_of
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 #: Heading of the chart.
 TRADE_OFF = "Throughput against latency; numbers are α (up and to the left is better)"

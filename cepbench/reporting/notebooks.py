@@ -45,6 +45,12 @@ class _Kernel(AsyncKernelManager):
         if process is not None:
             process.kill()
 
+    async def _async_interrupt_kernel(self) -> None:
+        """Send nothing: jupyter_client interrupts a kernel, even an idle one, before it shuts down.
+
+        ipykernel logs such an interrupt as an error now and then. ``interrupt_kernel`` still sends it.
+        """
+
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
     """Parameter -> default value in the notebook's ``parameters`` cell, as Python text.

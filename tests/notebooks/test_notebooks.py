@@ -11,6 +11,7 @@ import nbformat
 import pandas as pd
 import papermill
 import pytest
+from jupyter_client.provisioning import LocalProvisioner
 from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
@@ -49,6 +50,20 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None
     with pytest.raises(ReportError, match=r"own.ipynb, cell \d+: ZeroDivisionError"):
         run_notebook(path, executed, {"n": 5})
     assert "so far 5" in executed.read_text(encoding="utf-8")
+
+
+def test_a_kernel_that_shuts_down_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would log the interrupt as an error now and then."""
+    sent: list[int] = []
+
+    async def send_signal(self: LocalProvisioner, signum: int) -> None:
+        sent.append(signum)
+
+    monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
+    run_notebook(write_notebook(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
+    assert sent == []
 
 
 def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:

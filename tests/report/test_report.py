@@ -139,7 +139,7 @@ def test_every_figure_is_there_still_and_moving(
         assert charts_of(pages[stem]) == expected, stem
         assert list(files[stem].with_suffix("").glob("*.svg")), stem
     for stem in ("figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9"):
-        assert "What became of the claims" in pages[stem].text
+        assert "Verdicts on the claims" in pages[stem].text
     assert "MY-IDEA" in pages["quickstart"].text
     for name, page in pages.items():
         assert "Traceback" not in page.text and "Warning" not in page.text, name
@@ -158,9 +158,9 @@ def test_the_tutorial_begins_with_plans_that_differ(pages: dict[str, Page]) -> N
     """Its prose says what was counted; how fast plans are is said too, but asked by no test."""
     text = " ".join(pages["tutorial"].text.split())
     made = re.search(
-        r"The written order made ([\d,]+) partial matches, the best one ([\d,]+)", text
+        r"The written order created ([\d,]+) partial matches, the best one ([\d,]+)", text
     )
-    assert made is not None and "million events pass per second" in text
+    assert made is not None and "million events per second" in text
     written, best = (int(number.replace(",", "")) for number in made.groups())
     assert written > 100 * best > 0
     costs = re.search(r"The written order costs ([\d,]+) times as much", text)

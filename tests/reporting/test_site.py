@@ -26,7 +26,7 @@ from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import Navigation, group_of, groups
 from cepbench.reporting.requests import report_stems, requests_for
-from cepbench.reporting.side_by_side import MEASURES
+from cepbench.reporting.side_by_side import USES
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
 from cepbench.studies.kolchinsky2018 import STUDY
@@ -220,7 +220,7 @@ def test_a_page_is_in_the_group_of_its_study() -> None:
         stem, metadata = request.stem, nbformat.read(request.path, as_version=4).metadata
         assert group_of(stem) == (stem.partition("/")[0] if "/" in stem else "start")
         assert group_of(stem) in groups() and metadata["title"] and metadata["summary"]
-        assert metadata["measures"] in MEASURES
+        assert metadata["uses"] in USES
     assert group_of("x") == group_of("unknown2030/x") == "own"
     assert Navigation.of([]).neighbours("index.html") == (None, None)
 

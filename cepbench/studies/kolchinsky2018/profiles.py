@@ -10,6 +10,7 @@ from typing import Any
 
 from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.studies.kolchinsky2018 import STUDY
+from cepbench.studies.kolchinsky2018.distances import SIZES
 
 #: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -18,11 +19,16 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "quick": {"patterns": 10, "budget_seconds": 20.0},
         "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
     },
-    # Patterns of each size and shape, seconds of each generator for a shape, and seconds of each
-    # plan of a search beyond that.
+    # Sizes, patterns of each size and shape, seconds of each generator for a shape, and seconds of
+    # each plan of a search that continues beyond that.
     "figure_7_extended": {
-        "quick": {"patterns": 3, "budget_seconds": 2.0, "plan_seconds": 0.1},
-        "full": {"patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
+        "quick": {
+            "sizes": (3, 4, *range(6, 25, 2), 50, 100, 200),
+            "patterns": 3,
+            "budget_seconds": 2.0,
+            "plan_seconds": 0.1,
+        },
+        "full": {"sizes": SIZES, "patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
     },
     # Draws of errors for a pattern; patterns whose plans are run, and how often.
     "robustness": {
