@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from cepbench.costs import models as costs
-from cepbench.evaluators import registry as evaluators
-from cepbench.planners import registry as generators
+from cepbench.costs.models import COST_MODELS
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.planners.registry import PLAN_GENERATORS
 from tests.budgets import DEEPER, SOAK, USUAL
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if _INTERPRETED else "usual")
 )
 
+# A short-lived Java starts faster so, also one that a notebook or a command starts.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 #: The tests of a built report are for `make report-check`, which says where it is.
 collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]
 
@@ -69,12 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""
-    registries = (generators._GENERATORS, evaluators._EVALUATORS, costs._MODELS)
-    before = [dict(registry) for registry in registries]
-    yield
-    for registry, entries in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(entries)
+    with PLAN_GENERATORS.restored(), EVALUATORS.restored(), COST_MODELS.restored():
+        yield
 
 
 @pytest.fixture
@@ -105,10 +104,6 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-#: Options that make a short-lived Java start faster.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from cepbench.spark.session import spark_session
@@ -116,7 +111,6 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session(
         "local[2]",
         memory="1g",
-        java_options=QUICK_JAVA,
         settings={"spark.sql.shuffle.partitions": "2"},
     )
     yield session

@@ -37,4 +37,4 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
     assert len(results) == len(alone.results) + len(mine)
     (page,) = (tmp_path / "report").rglob("figure_8.html")
     text = page.read_text(encoding="utf-8")
-    assert "BACKWARDS" in text and "BACKWARDS came to the sweep" in text
+    assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text
