@@ -70,8 +70,6 @@ def match_timeline(
 
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
-    from cepbench.figures.vega import alt  # takes seconds
-
     from cepbench.exploration.time_axis import (
         WIDTH,
         nanoseconds,
@@ -81,6 +79,7 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
         time_tooltip,
     )
     from cepbench.figures.offline import offline
+    from cepbench.figures.vega import alt  # takes seconds
 
     datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
     hours = found.hours

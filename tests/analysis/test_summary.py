@@ -57,9 +57,8 @@ def naive_median_per_pattern(
     """Pattern -> median over repetitions; patterns with a failed repetition are missing."""
     values: dict[str, list[float]] = {}
     failed = set()
-    for row in results.to_dict("records"):
-        if row["pattern_set"] != pattern_set or row["generator"] != generator:
-            continue
+    rows = results[(results["pattern_set"] == pattern_set) & (results["generator"] == generator)]
+    for row in rows.to_dict("records"):
         if size is not None and row["size"] != size:
             continue
         if row["status"] != OK:

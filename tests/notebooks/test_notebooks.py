@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pandas as pd
@@ -19,14 +18,8 @@ from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planners.registry import default_generators
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.site import build_report
+from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_plugin
 from tests.reporting.offline import read_page
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")])
-TINY = {
-    "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
-    "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
-}  # fmt: skip
 
 
 def test_notebooks_are_without_outputs() -> None:
@@ -95,18 +88,6 @@ def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-def write_plugin(folder: Path) -> Path:
-    path = folder / "my_generators.py"
-    path.write_text(
-        "import cepbench as cep\n"
-        "@cep.plan_generator('BACKWARDS', kind='order')\n"
-        "def backwards(problem, rng):\n"
-        "    return range(problem.n)[::-1]\n",
-        encoding="utf-8",
-    )
-    return path
-
-
 def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
     """With what it asks for: its folder in the report, profile and seed, plug-ins."""
     sources = (
@@ -128,7 +109,7 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
     text = read_page((report / "own.html").read_text("utf-8")).text
     assert "Your pages" in text and "own · cepbench" in text
-    other = path.rename(tmp_path / "second.ipynb")
+    other = write_notebook(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
     build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
         links = [
@@ -168,35 +149,6 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
     run_notebook(path, tmp_path / "out" / "own.ipynb", {})
     with pytest.raises(ReportError, match=r"own\.ipynb, cell 2 warns: .*too few patterns"):
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
-
-
-def tiny_for(stem: str) -> dict[str, Any]:
-    """Those of the tiny parameters that a notebook has."""
-    known = parameters_of(next(path for path in PATHS if path.stem == stem))
-    return {name: value for name, value in TINY.items() if name in known}
-
-
-def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again(
-    tmp_path: Path,
-) -> None:
-    stem = "figure_8"
-    found = {}
-    for name, plugins in (("alone", []), ("own", [write_plugin(tmp_path)])):
-        build_report(
-            tmp_path / name, notebooks=NOTEBOOKS, only=[stem], seed=3, parameters=tiny_for(stem),
-            data=tmp_path / "data", plugins=plugins, on_progress=lambda what, state: None,
-        )  # fmt: skip
-        (results,) = (tmp_path / name).rglob(f"{stem}/results.parquet")
-        (sweep,) = tmp_path.glob("data/sweeps/*/results.parquet")
-        found[name] = pd.read_parquet(results), sweep.read_bytes()
-    (alone, before), (own, after) = found["alone"], found["own"]
-    assert before == after
-    mine = own[own["generator"] == "BACKWARDS"]
-    assert len(mine) and set(own["generator"]) == {*alone["generator"], "BACKWARDS"}
-    assert len(own) == len(alone) + len(mine)
-    (page,) = (tmp_path / "own").rglob(f"{stem}.html")
-    text = page.read_text(encoding="utf-8")
-    assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text
 
 
 def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
