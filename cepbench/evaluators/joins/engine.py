@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
-from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.programs import new_stack
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.joins import tables
@@ -105,32 +103,18 @@ class Engine:
         self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
         warm_up()
 
-    def node_counts(self) -> list[NodeCounts]:
-        """What has been counted at the nodes of each branch's plan."""
-        if len(self._layouts) == 1:
-            return [NodeCounts(self.layout, self.state.counts.copy())]
+    def node_counts(self) -> list[tuple[JoinLayout, np.ndarray]]:
+        """Each branch's layout with the counts of its nodes, shape (nodes, COUNT_COLUMNS)."""
+        places = places_of(self._layouts)
         return [
-            NodeCounts(layout, self.state.counts[place])
-            for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)
+            (layout, self.state.counts[place])
+            for layout, place in zip(self._layouts, places, strict=True)
         ]
 
     @property
     def latencies(self) -> np.ndarray:
-        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
         return self._scratch.latencies
-
-    def restore_latencies(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on counting latencies from a snapshot.
-
-        Raises
-        ------
-        SnapshotError
-            If it has none, or others.
-        """
-        found = np.asarray(snapshot.get("latencies"))
-        if found.shape != self.latencies.shape or found.dtype != self.latencies.dtype:
-            raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
-        self.latencies[:] = found
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Take in a batch of events.
@@ -322,7 +306,7 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
     return tables.Scratch(
         mask=np.empty(BLOCK, np.uint8),
         chosen=np.empty(BLOCK, np.int64),
-        stack=new_stack(),
+        stack=np.empty((STACK, BLOCK)),
         low=np.empty((columns, OUTER_BLOCK), np.int64),
         high=np.empty((columns, OUTER_BLOCK), np.int64),
         starts=np.empty(OUTER_BLOCK, np.int64),

@@ -13,7 +13,7 @@ from cepbench.evaluators.joins.engine import Engine
 from cepbench.evaluators.joins.node_table import JoinNodeTable
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import pack, unpack
+from cepbench.evaluators.joins.snapshot import pack, stored_array, unpack
 from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
@@ -161,7 +161,8 @@ class JoinRun:
                 if name.startswith(f"{number}/")
             }
             engine.state = unpack(own, engine.layout.plan)
-            engine.restore_latencies(own)
+            latencies = engine.latencies
+            latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
         self._union.restore(state)
