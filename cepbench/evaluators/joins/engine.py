@@ -1,4 +1,4 @@
-"""Plans at work on the batches of a stream: the kernels, their state, and what they find."""
+"""Runs plans over the batches of a stream: the kernels, their state, and the matches found."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class Engine:
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
-        Gives texts their codes; may be shared.
+        Assigns codes to texts; may be shared.
     reports : bool
-        Whether matches are given, or only counted.
+        Whether matches are returned, or only counted.
     limit : int
         How many partial matches may be stored.
     timed : bool
-        Whether to measure latencies; events are then taken one timestamp after the other.
+        Whether to measure latencies; events are then processed one timestamp after the other.
     watched : bool
-        Whether to measure the time that goes into each node.
+        Whether to measure the time spent in each node.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Engine:
         return self._scratch.latencies
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Take in a batch of events.
+        """Process a batch of events.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Conditions as rules: the rows of small integer arrays that the join kernels read.
 
-A comparison of two columns is a rule of its own. Every other clause is a program of a stack machine:
-over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
+A comparison of two columns is a rule of its own. Every other clause is a program of a stack
+machine: over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
 variables, over single rows, see :mod:`cepbench.kernels.joins.clauses`.
 """
 

@@ -1,4 +1,4 @@
-"""A pattern run along trees of joins: its branches' engines, their matches each once, the state."""
+"""Runs of the join engine: one engine a branch, matches without duplicates, metrics, state."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.joins import tables
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -92,7 +93,7 @@ class JoinRun:
         return self._union.of(found, times, self._position, ended=ended)
 
     def metrics(self) -> Metrics:
-        """What the run took so far; of several branches, all of them together."""
+        """Metrics of the run so far, summed over branches."""
         span = self._span()
         created, lifetime, comparisons = 0, 0, 0
         peaks = np.zeros(tables.PEAKS, np.int64)
@@ -155,11 +156,7 @@ class JoinRun:
         for number, (engine, counts) in enumerate(
             zip(self._engines, known["partitions"], strict=True)
         ):
-            own = {
-                name.removeprefix(f"{number}/"): array
-                for name, array in state.items()
-                if name.startswith(f"{number}/")
-            }
+            own = arrays_under(f"{number}/", state)
             engine.state = unpack(own, engine.layout.plan)
             latencies = engine.latencies
             latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
