@@ -304,7 +304,7 @@ MISTAKES = {
             cep.Statistics(rates={"a": 1}),
             generator="DPB",
         ),
-        ["no plan generator 'DPB'", "did you mean DP-B", "Known are TRIVIAL"],
+        ["no plan generator 'DPB'", "did you mean 'DP-B'", "there are TRIVIAL"],
     ),
     "an unknown evaluator": (
         lambda stream: cep.evaluate(

@@ -117,7 +117,7 @@ def test_what_the_check_finds() -> None:
         (doubling, {*PATTERNS} - {"no match"}, "1 are none, or found twice, such as "),
         (wrong_on_kleene, {"kleene"}, "(positions in check_stream)"),
     ):
-        registry._EVALUATORS.pop("mine", None)
+        registry.EVALUATORS.remove("mine")
         report = check_evaluator(registered(function))
         wrong = report.table[report.table["status"] == "error"]
         assert not report.passed
@@ -125,7 +125,7 @@ def test_what_the_check_finds() -> None:
         assert message in wrong["reason"].iloc[0]
         assert wrong["reason"].iloc[0] in report.describe()
         assert message in "".join(ET.fromstring(report._repr_html_()).itertext())
-    registry._EVALUATORS.pop("mine")
+    registry.EVALUATORS.remove("mine")
     report = check_evaluator(registered(picky))
     assert not report.passed and "mine runs no OR (it is declared" in report.describe()
     report = check_evaluator(registered(picky, constructs=set(CONSTRUCTS) - {"OR"}))
