@@ -105,15 +105,15 @@ def _column(name: str, variable: str, values: pd.Series, kind: Kind, events: ran
     try:
         if kind is Kind.KLEENE:
             column: Column = SetColumn.of_sets([sorted(map(int, one)) for one in values])
-            positions = column.positions
         else:
-            column = positions = values.to_numpy(np.int64)
+            column = values.to_numpy(np.int64)
     except (TypeError, ValueError) as error:
         what = "tuples of positions" if kind is Kind.KLEENE else "positions"
         raise EvaluationError(
             f"the evaluator {name} returned a column {variable} that does not hold {what}, "
             f"such as {values.iloc[0]!r}"
         ) from error
+    positions = column.positions if isinstance(column, SetColumn) else column
     if len(positions) and not (positions.min() in events and positions.max() in events):
         raise EvaluationError(
             f"the evaluator {name} returned a position of {variable} that is not in the stream, "
