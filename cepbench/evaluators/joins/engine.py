@@ -32,21 +32,21 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Moments in a window, at which what can still be extended is counted; see `kernels.steps`.
+#: Moments in a window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
 
-#: The same where an event may be in one match only: the sooner it is known, the less is joined.
+#: The same under the consuming strategy: the sooner events are consumed, the less is joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: And events in a step there, however many share a timestamp.
+#: Events in a step under the consuming strategy, however many share a timestamp.
 CONSUMING_EVENTS_PER_STEP = 16
 
-#: Moments are put together up to so many events, but no more than so many moments.
+#: A step takes moments up to so many events, but no more than so many moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
 
-#: Events in a step where rows of some inner node do not come into being in the order of time: all
-#: of them are looked at, so that the fewer there are the better.
+#: Events in a step if rows of an inner node are not created in the order of time: all of them are
+#: tested, so fewer are better.
 UNSORTED_EVENTS_PER_STEP = 64
 
 
