@@ -20,7 +20,7 @@ from cepbench.commands.options import (
     examples,
     with_shared,
 )
-from cepbench.commands.output import log, progress, write_json, write_line, write_table
+from cepbench.commands.output import log, log_state, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
 from cepbench.plugins import load_plugins
@@ -138,7 +138,7 @@ class SweepInputs:
             )
             for sweep, config in ready
         ]
-        build_report(report, only=requests, plugins=self.plugin or (), say=log)
+        build_report(report, only=requests, plugins=self.plugin or (), on_progress=log_state)
         return [report / f"{request.stem}.html" for request in requests]
 
     def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
@@ -189,8 +189,8 @@ def run(
         _estimate_all(spark, ready, inputs.folder)
     from cepbench.planners.registry import user_defined_generators
     from cepbench.sweeps.on_spark.job import run_sweep
+    from cepbench.sweeps.store import user_folder
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:

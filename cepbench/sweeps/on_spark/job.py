@@ -47,12 +47,12 @@ from cepbench.sweeps.store import (
     journal_path,
     of_stream,
     read_kept,
+    read_with_user_parts,
     rows_of,
+    user_folder,
 )
-from cepbench.sweeps.user_parts import read_with_user_parts, user_folder
-from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
-from cepbench.sweeps.workload import PatternSpec, draw_workload
+from cepbench.sweeps.workload import USER, PatternSpec, draw_workload, user_specs
 
 
 @dataclass(frozen=True, slots=True)
