@@ -1,8 +1,8 @@
-"""Notebooks run side by side, as far as that disturbs no measurement.
+"""Notebooks run side by side where that disturbs no measurement.
 
-What a notebook measures, its metadata say: ``"measures": "nothing"`` may run beside anything,
-``"one core"`` takes times on one core and runs beside what measures nothing, and ``"all cores"``,
-also meant where nothing is said, runs alone.
+The metadata of a notebook state what it measures: ``"measures": "nothing"`` may run beside
+anything, ``"one core"`` takes times on one core and runs beside notebooks that measure nothing, and
+``"all cores"``, the default, runs alone.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def run_side_by_side(
     tasks: Sequence[Task],
     run: Callable[[str], float],
     *,
-    say: Callable[[str], object] = print,
+    on_progress: Callable[[str, str], object] = print,
     cores: int | None = None,
 ) -> None:
-    """Run notebooks, each as soon as it disturbs nobody and what it reads is there.
+    """Run notebooks, each as soon as it disturbs no measurement and its inputs are there.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def run_side_by_side(
         Of those that may run, earlier ones go first.
     run : callable
         Runs the notebook of a stem, in a thread, and returns how many seconds that took.
-    say : callable
-        Told in this thread of every notebook that begins and ends.
+    on_progress : callable
+        Called in this thread with the stem of a notebook and its state, when it begins and ends.
     cores : int, optional
         How many may run at the same time; by default as many as this machine has cores.
 
@@ -93,7 +93,7 @@ def run_side_by_side(
             while pending or running:
                 while task := _next(pending, list(running.values()), workers):
                     pending.remove(task)
-                    say(f"{task.stem}: running")
+                    on_progress(task.stem, "running")
                     running[pool.submit(_in_own_loop, run, task.stem)] = task
                 if not running:
                     names = ", ".join(task.stem for task in pending)
@@ -101,7 +101,7 @@ def run_side_by_side(
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     task = running.pop(future)
-                    say(f"{task.stem}: {future.result():.0f} s")
+                    on_progress(task.stem, f"{future.result():.0f} s")
         except Exception:
             wait(running)
             raise

@@ -229,5 +229,5 @@ def test_running_a_cell_again_replaces_the_function() -> None:
 def test_unknown_names_are_told() -> None:
     with pytest.raises(EvaluationError, match="did you mean 'tree'"):
         check_evaluator("treee")
-    with pytest.raises(ExperimentError, match="no pattern 'x'; there are sequence"):
+    with pytest.raises(ExperimentError, match=r"each of patterns is one of sequence, .*, not 'x'"):
         check_evaluator("tree", patterns=["x"])

@@ -98,19 +98,23 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
         'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
         "from cepbench.reporting.opening import open_notebook\n"
         "folder = open_notebook(output, plugin)\n"
-        "from cepbench.planners.registry import own_generators\n"
-        "(folder / 'told.txt').write_text(f'{own_generators()} {data} {seed}')",
+        "from cepbench.planners.registry import user_defined_generators\n"
+        "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
     path = write_notebook(tmp_path, *sources)
     report = tmp_path / "report"
     build_report(
-        report, only=[str(path)], seed=7, plugins=[write_plugin(tmp_path)], say=lambda line: None
+        report,
+        only=[str(path)],
+        seed=7,
+        plugins=[write_plugin(tmp_path)],
+        on_progress=lambda what, state: None,
     )
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
     text = read_page((report / "own.html").read_text("utf-8")).text
     assert "Your pages" in text and "own · cepbench" in text
     other = path.rename(tmp_path / "second.ipynb")
-    build_report(report, only=[str(other)], say=lambda line: None)
+    build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
         links = [
             a["href"]
@@ -165,7 +169,7 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
     for name, plugins in (("alone", []), ("own", [write_plugin(tmp_path)])):
         build_report(
             tmp_path / name, notebooks=NOTEBOOKS, only=[stem], seed=3, parameters=tiny_for(stem),
-            data=tmp_path / "data", plugins=plugins, say=lambda line: None,
+            data=tmp_path / "data", plugins=plugins, on_progress=lambda what, state: None,
         )  # fmt: skip
         (results,) = (tmp_path / name).rglob(f"{stem}/results.parquet")
         (sweep,) = tmp_path.glob("data/sweeps/*/results.parquet")
@@ -199,13 +203,13 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     build_report(
-        tmp_path / "r", only=[str(copy)], plugins=[plugin], say=lambda line: None,
+        tmp_path / "r", only=[str(copy)], plugins=[plugin], on_progress=lambda what, state: None,
         parameters=tiny_for("own_generator") | {"identifiers": 40},
     )  # fmt: skip
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["generator"]) == {*default_generators(own=False), "BALANCED"}
+    assert set(table["generator"]) == {*default_generators(user_defined=False), "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text

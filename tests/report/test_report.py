@@ -113,7 +113,7 @@ def test_the_results_hold_every_generator_and_every_cell(
     results = table(files, stem)
     assert list(results.columns) == RESULT_SCHEMA.names
     join_based = read_sweep("kolchinsky2018/latency").config("data").generators or ()
-    expected = set(join_based if stem == "figure_8" else default_generators(own=False))
+    expected = set(join_based if stem == "figure_8" else default_generators(user_defined=False))
     assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
     (asked,) = map(json.loads, results["configuration"].unique())
@@ -147,7 +147,7 @@ def test_every_figure_is_there_still_and_moving(
 
 def test_the_tutorial_ends_with_a_figure_of_all_generators(files: dict[str, Path]) -> None:
     results = table(files, "tutorial")
-    assert set(results["generator"]) == set(default_generators(own=False))
+    assert set(results["generator"]) == set(default_generators(user_defined=False))
     assert set(results["pattern_set"]) == {"sequence", "conjunction"}
     assert set(results["status"]) == {OK}
     assert (results.groupby("generator").size().nunique()) == 1

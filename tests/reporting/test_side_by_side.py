@@ -45,7 +45,9 @@ TASKS = [
 def test_measurements_are_not_disturbed_and_what_is_read_is_there(cores: int) -> None:
     running = Running(TASKS)
     said: list[str] = []
-    run_side_by_side(TASKS, running, say=said.append, cores=cores)
+    run_side_by_side(
+        TASKS, running, on_progress=lambda *line: said.append(": ".join(line)), cores=cores
+    )
     assert sorted(running.ended) == sorted(task.stem for task in TASKS)
     for together in running.together:
         assert together.total() <= cores and together[ONE_CORE] <= 1
@@ -63,7 +65,7 @@ def test_after_an_error_nothing_more_begins() -> None:
         raise ReportError(f"{stem} failed")
 
     with pytest.raises(ReportError, match="a/two failed"):
-        run_side_by_side(TASKS, run, say=lambda line: None, cores=1)
+        run_side_by_side(TASKS, run, on_progress=lambda what, state: None, cores=1)
     assert begun == ["a/two"]
 
 

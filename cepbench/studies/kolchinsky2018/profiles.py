@@ -1,4 +1,4 @@
-"""How much the notebooks do in each profile, beside the sweeps, whose files say so themselves.
+"""Parameters of the notebooks in each profile; those of sweeps are in their files.
 
 The full profile is the size of [kolchinsky2018]_, section 6.3; the quick one takes minutes.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.studies.kolchinsky2018 import STUDY
 
-#: Notebook -> profile -> what it does.
+#: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     # Patterns of each size, and seconds of each generator in all.
     "figure_7": {
@@ -19,7 +19,7 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
     },
     # Patterns of each size and shape, seconds of each generator for a shape, and seconds of each
-    # plan of a search that goes on beyond that.
+    # plan of a search beyond that.
     "figure_7_extended": {
         "quick": {"patterns": 3, "budget_seconds": 2.0, "plan_seconds": 0.1},
         "full": {"patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
@@ -38,12 +38,12 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
-    """What a notebook does in a profile.
+    """Parameters of a notebook in a profile.
 
     Parameters
     ----------
     notebook : str
-        One of those that do more than to read a sweep.
+        One that does more than read a sweep.
     profile : str
         Of the study.
 
