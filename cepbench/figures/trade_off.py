@@ -72,7 +72,7 @@ def static_throughput_against_latency(
                         row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=TEXT,
                         textcoords="offset points", color=style.colour,
                     )  # fmt: skip
-            axes.set_title(apart)
+            axes.set_title(str(apart))
             axes.set_xlabel(f"{statistic} of latency, milliseconds")
             axes.grid(True)
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=TEXT)

@@ -18,7 +18,9 @@ ORDERS = ("TRIVIAL", "GREEDY", "DP-LD")
 TREES = ("ZSTREAM", "DP-B")
 
 
-def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> pd.DataFrame:
+def made_up_results(
+    noise: float = 0.0, alphas: tuple[float, ...] = (0.0,), regime: str = ""
+) -> pd.DataFrame:
     """Throughput 1e6/cost², memory 10·cost; GREEDY always finds DP-LD's plan."""
     rng = np.random.default_rng(4)
     rows = []
@@ -35,7 +37,8 @@ def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> p
                                 {
                                     "pattern_set": pattern_set,
                                     "size": size,
-                                    "pattern_id": f"{pattern_set}-{size}-{number}",
+                                    "pattern_id": f"{regime}{pattern_set}-{size}-{number}",
+                                    "regime": regime,
                                     "generator": generator,
                                     "plan_kind": "order" if generator in ORDERS else "tree",
                                     "evaluator": "lazy-nfa" if generator in ORDERS else "tree",
