@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import choice, elements, flag, folded, shown
 from cepbench.errors import EvaluationError, did_you_mean
+from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
+from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
@@ -18,7 +20,9 @@ from cepbench.plans.kinds import PLAN_KINDS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_EVALUATORS: dict[str, Evaluator] = {entry.name: entry for entry in (LAZY_NFA, TREE)}
+_EVALUATORS: dict[str, Evaluator] = {
+    entry.name: entry for entry in (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES)
+}
 
 #: The evaluators; the first one that runs all plans of a kind is the default for it.
 EVALUATORS: Mapping[str, Evaluator] = MappingProxyType(_EVALUATORS)

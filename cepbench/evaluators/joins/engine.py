@@ -8,13 +8,14 @@ from functools import cache, lru_cache
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
-from cepbench.evaluators.joins.node_table import NodeCounts
+from cepbench.evaluators.joins.node_table import NodeCounts, Work
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.programs import new_stack
+from cepbench.evaluators.joins.snapshot import pack, unpack
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.joins import tables
@@ -119,18 +120,33 @@ class Engine:
         """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
         return self._scratch.latencies
 
-    def restore_latencies(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on counting latencies from a snapshot.
+    def work(self) -> Work:
+        """What the engine took so far; matches are not among its rows."""
+        counts, plan = self.state.counts, self.layout.plan
+        is_inner = np.arange(len(plan.nodes)) >= plan.inner
+        inner = counts[is_inner & (plan.nodes[:, tables.IS_ROOT] == 0)]
+        return Work(
+            created=int(inner[:, tables.CREATED].sum()),
+            lifetime=int(inner[:, tables.LIFETIME].sum()),
+            comparisons=int(counts[:, tables.COMPARED].sum()),
+            peak_partial_matches=int(self.state.peaks[tables.PEAK_PARTIAL_MATCHES]),
+            peak_events=int(self.state.peaks[tables.PEAK_EVENTS]),
+            peak_bytes=int(self.state.peaks[tables.PEAK_BYTES]),
+        )
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        return pack(self.layout.plan.nodes, self.state)
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
 
         Raises
         ------
         SnapshotError
-            If it has none, or others.
+            If they are not those of such an engine.
         """
-        found = np.asarray(snapshot.get("latencies"))
-        if found.shape != self.latencies.shape or found.dtype != self.latencies.dtype:
-            raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
-        self.latencies[:] = found
+        self.state = unpack(snapshot, self.layout.plan)
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Take in a batch of events.

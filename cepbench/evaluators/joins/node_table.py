@@ -4,12 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from cepbench.evaluators.joins.layout import JoinLayout
 from cepbench.kernels.joins import tables
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an engine took so far.
+
+    Attributes
+    ----------
+    created : int
+        Partial matches; matches are not among them.
+    lifetime : int
+        Sum over them of the time for which they could be extended.
+    comparisons : int
+    peak_partial_matches, peak_events, peak_bytes : int
+    """
+
+    created: int
+    lifetime: int
+    comparisons: int
+    peak_partial_matches: int
+    peak_events: int
+    peak_bytes: int
+
+
+class BranchCounts(Protocol):
+    """What was counted at the nodes of one branch's plan."""
+
+    def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
+        """One row a node, see :meth:`NodeCounts.frame`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,14 +94,14 @@ class JoinNodeTable:
 
     Attributes
     ----------
-    branches : sequence of NodeCounts
+    branches : sequence of BranchCounts
     span : int
         The time from the first event to the last, in the unit of the timestamps.
     timed : bool
         Whether the time that went into each node was measured.
     """
 
-    branches: Sequence[NodeCounts]
+    branches: Sequence[BranchCounts]
     span: int
     timed: bool
 

@@ -1,39 +1,70 @@
-"""A pattern run along trees of joins: its branches' engines, their matches each once, the state."""
+"""A pattern run along trees: its branches' engines, their matches each once, the state."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.evaluators.joins.engine import Engine
-from cepbench.evaluators.joins.node_table import JoinNodeTable
+from cepbench.evaluators.joins.node_table import BranchCounts, JoinNodeTable, Work
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import pack, unpack
 from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
-from cepbench.kernels.joins import tables
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 _NO_TIMES = np.empty(0, np.int64)
 
 
+class BranchEngine(Protocol):
+    """What finds the matches of one branch, or of several that consume each other's events."""
+
+    ranks: PartitionRanks | None
+
+    @property
+    def latencies(self) -> np.ndarray:
+        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        ...
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Take in a batch of events, see :meth:`Engine.run`."""
+        ...
+
+    def work(self) -> Work:
+        """What the engine took so far."""
+        ...
+
+    def node_counts(self) -> Sequence[BranchCounts]:
+        """What has been counted at the nodes of each branch's plan."""
+        ...
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        ...
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave."""
+        ...
+
+
 class JoinRun:
-    """The join engine on one task: lazy NFA and tree are this, along trees of different shapes.
+    """An engine on one task, along a tree for each branch.
 
     Parameters
     ----------
     task : Task
     trees : sequence of nested pairs of names
         One a branch of the pattern.
+    engine : callable
+        As :class:`Engine`, the join engine.
 
     Raises
     ------
@@ -41,7 +72,12 @@ class JoinRun:
         If branches that consume each other's events would have to wait for a negated one.
     """
 
-    def __init__(self, task: Task, trees: Sequence[Tree]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        trees: Sequence[Tree],
+        engine: Callable[..., BranchEngine] = Engine,
+    ) -> None:
         branches = task.pattern.branches()
         # Branches that consume each other's events run together.
         together = task.pattern.strategy.name == "consuming" and len(branches) > 1
@@ -55,7 +91,7 @@ class JoinRun:
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._engines = [
-            Engine(
+            engine(
                 [branches[number] for number in group],
                 [trees[number] for number in group],
                 written=task.pattern.positive_names,
@@ -94,27 +130,17 @@ class JoinRun:
     def metrics(self) -> Metrics:
         """What the run took so far; of several branches, all of them together."""
         span = self._span()
-        created, lifetime, comparisons = 0, 0, 0
-        peaks = np.zeros(tables.PEAKS, np.int64)
-        for engine in self._engines:
-            counts = engine.state.counts
-            nodes = engine.layout.plan.nodes
-            is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
-            inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
-            created += int(inner[:, tables.CREATED].sum())
-            lifetime += int(inner[:, tables.LIFETIME].sum())
-            comparisons += int(counts[:, tables.COMPARED].sum())
-            peaks += engine.state.peaks
+        work = [engine.work() for engine in self._engines]
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
         return Metrics(
-            partial_matches_created=created,
-            mean_partial_matches=lifetime / span if span else 0.0,
-            peak_partial_matches=int(peaks[tables.PEAK_PARTIAL_MATCHES]),
-            peak_buffered_events=int(peaks[tables.PEAK_EVENTS]),
-            peak_bytes=int(peaks[tables.PEAK_BYTES]),
-            comparisons=comparisons,
+            partial_matches_created=sum(one.created for one in work),
+            mean_partial_matches=sum(one.lifetime for one in work) / span if span else 0.0,
+            peak_partial_matches=sum(one.peak_partial_matches for one in work),
+            peak_buffered_events=sum(one.peak_events for one in work),
+            peak_bytes=sum(one.peak_bytes for one in work),
+            comparisons=sum(one.comparisons for one in work),
             latency=latency,
         )
 
@@ -144,8 +170,7 @@ class JoinRun:
             "union": self._union.packed(),
         }
         for number, engine in enumerate(self._engines):
-            packed = pack(engine.layout.plan.nodes, engine.state)
-            packed["latencies"] = engine.latencies.copy()
+            packed = engine.packed() | {"latencies": engine.latencies.copy()}
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
         return arrays
 
@@ -160,14 +185,21 @@ class JoinRun:
                 for name, array in state.items()
                 if name.startswith(f"{number}/")
             }
-            engine.state = unpack(own, engine.layout.plan)
-            engine.restore_latencies(own)
+            engine.restore(own)
+            _restore_latencies(engine.latencies, own)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
         self._union.restore(state)
         self._first, self._last = known["first"], known["last"]
         for text in known["texts"]:
             self._reader.code(text)
+
+
+def _restore_latencies(latencies: np.ndarray, snapshot: Mapping[str, np.ndarray]) -> None:
+    found = np.asarray(snapshot.get("latencies"))
+    if found.shape != latencies.shape or found.dtype != latencies.dtype:
+        raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
+    latencies[:] = found
 
 
 def _read(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
