@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("cepbench")
 
 if TYPE_CHECKING:
-    from cepbench.app.explore import explore as explore
+    from cepbench.app.app import explore as explore
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
     from cepbench.costs.models import COST_MODELS as COST_MODELS
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
     from cepbench.explainer.explain import explain as explain
-    from cepbench.exploration.match_timeline import match_timeline as match_timeline
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
+    from cepbench.exploration.timeline_chart import match_timeline as match_timeline
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -70,9 +70,9 @@ _HOMES = {
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explainer.explain",
-    "explore": "cepbench.app.explore",
+    "explore": "cepbench.app.app",
     "match_batches": "cepbench.evaluators.match_batches",
-    "match_timeline": "cepbench.exploration.match_timeline",
+    "match_timeline": "cepbench.exploration.timeline_chart",
     "measure_statistics": "cepbench.statistics.measure",
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",

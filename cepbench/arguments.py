@@ -7,6 +7,7 @@ anew for every other.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
@@ -206,6 +207,26 @@ def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[...,
     if given is None or callable(given):
         return given
     raise error(f"{name} must be a function, not {shown(given)}")
+
+
+def named_values(given: Iterable[str], name: str, error: type[Exception]) -> dict[str, Any]:
+    """Values by name from texts such as ``rows=100``; a value is read as JSON, else as a text.
+
+    Raises
+    ------
+    Exception
+        Of the type ``error``, if a text has no name or no ``=``.
+    """
+    found: dict[str, Any] = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not (key and equals):
+            raise error(f"{name} {one}: write NAME=VALUE, such as rows=100")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
 
 
 def kind_of(given: Any) -> str:

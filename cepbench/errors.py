@@ -6,13 +6,13 @@ A message says where (line and column, row, file, key), what was found, and what
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-#: What a line of a message, and all of them, may have in characters: names, texts and numbers that
-#: users hand in can have any length, and are quoted.
+#: Limits in characters of a line and of a whole message: messages quote user input of any length.
 _LONGEST_LINE, _LONGEST_MESSAGE = 700, 10_000
 
-#: How many characters of a line of the pattern text are shown.
+#: Limit in characters of a quoted line of pattern text.
 _SHOWN = 100
 
 
@@ -31,8 +31,8 @@ class CepbenchError(Exception):
     Parameters
     ----------
     message : object
-        Where, what, and what to do, as a str or something to make one of. Long lines lose their middle, and half a surrogate pair, which
-        cannot be printed, is written as an escape.
+        Where, what, and what to do; converted to str. Long lines lose their middle, and lone
+        surrogates, which cannot be printed, are escaped.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -167,7 +167,29 @@ class SparkSetupError(CepbenchError):
 
 
 class ExperimentError(CepbenchError):
-    """An experiment's configuration or results table is not usable."""
+    """An experiment's configuration or results table is not usable.
+
+    Parameters
+    ----------
+    message : object
+        See :class:`CepbenchError`.
+    keys : tuple of str
+        Path of the faulty value in a configuration, such as ``("options", "tree")``.
+    """
+
+    def __init__(self, message: object = "", keys: tuple[str, ...] = ()) -> None:
+        self.keys = keys
+        super().__init__(message)
+
+
+@contextmanager
+def at_key(key: str) -> Iterator[None]:
+    """Prefix the ``keys`` of an :class:`ExperimentError` that is raised inside."""
+    try:
+        yield
+    except ExperimentError as error:
+        error.keys = (key, *error.keys)
+        raise
 
 
 class ReportError(CepbenchError):
@@ -175,16 +197,15 @@ class ReportError(CepbenchError):
 
 
 def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str | None:
-    """The known name that is nearest to an unknown one, or None if none is near.
+    """The known name nearest to an unknown one, or None.
 
     Parameters
     ----------
     name : object
-        What was asked for; nothing is near to what is no text.
+        The unknown name; nothing is near to an object that is no str.
     known : iterable
-        What there is.
     cutoff : float
-        How alike the two must be, from 0 (the nearest, however far) to 1.
+        Minimum similarity, from 0 (the nearest, however far) to 1.
     """
     if not isinstance(name, str):
         return None
@@ -194,6 +215,6 @@ def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> st
 
 
 def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """The end of a message about an unknown name: what :func:`suggest` finds, or nothing."""
+    """The end of a message about an unknown name, with the name of :func:`suggest` if any."""
     near = suggest(name, known, cutoff=cutoff)
     return "" if near is None else f"; did you mean {near!r}?"

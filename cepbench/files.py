@@ -1,25 +1,27 @@
-"""Files that are there either whole or not at all, whatever happens while they are written."""
+"""Atomic writes: a file exists with all of its content or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Let a file be written under a hidden name beside ``path``, then give it that name.
+    """Write a file under a hidden name beside ``path``, then rename it.
 
-    The content is on the disk before the name is: neither a killed process nor a machine that loses
-    its power leaves half a file under it. If an error is raised, what was written is removed.
+    The content is synced before it is renamed: neither a killed process nor a power failure leaves
+    half a file at ``path``. On an error the unfinished file is removed.
 
     Parameters
     ----------
     path : Path
-        Its folder is made if it does not exist.
+        Its folder is created if it does not exist.
 
     Yields
     ------
@@ -42,9 +44,15 @@ def whole_file(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object as a :func:`whole_file`."""
+    with whole_file(path) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
 def sync_folder(path: Path) -> None:
-    """Return when the names in a folder are on the disk; those of a new file are not yet."""
-    if os.name != "nt":  # which opens no folders
+    """Sync the names in a folder to disk; those of new files are not synced with the files."""
+    if os.name != "nt":  # where folders cannot be opened
         _sync(path, os.O_RDONLY)
 
 

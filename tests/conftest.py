@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from cepbench.costs import models as costs
-from cepbench.evaluators import registry as evaluators
-from cepbench.planners import registry as generators
+from cepbench.costs.models import COST_MODELS
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.planners.registry import PLAN_GENERATORS
 from tests.budgets import DEEPER, SOAK, USUAL
 
 if TYPE_CHECKING:
@@ -69,12 +69,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""
-    registries = (generators._GENERATORS, evaluators._EVALUATORS, costs._MODELS)
-    before = [dict(registry) for registry in registries]
-    yield
-    for registry, entries in zip(registries, before, strict=True):
-        registry.clear()
-        registry.update(entries)
+    with PLAN_GENERATORS.restored(), EVALUATORS.restored(), COST_MODELS.restored():
+        yield
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from cepbench.errors import PlanGeneratorError
 from cepbench.planners.registry import PLAN_GENERATORS, own_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
-from cepbench.sweeps.user_parts import own_folder
+from cepbench.sweeps.user_parts import user_folder
 
 HELPED = """
 import cepbench as cep
@@ -51,10 +51,10 @@ def test_an_edit_of_what_a_generator_calls_is_noticed(tmp_path: Path) -> None:
     for turned in ("", "[::-1]", ""):
         load_plugins(write(tmp_path, "one", turned=turned))
         codes.add(hash_of_code(PLAN_GENERATORS["MINE"]))
-        folders.add(own_folder(tmp_path, "MINE"))
+        folders.add(user_folder(tmp_path, "MINE"))
     assert len(folders) == len(codes) == 2
 
 
 def test_no_name_leaves_the_folder_of_the_sweep(tmp_path: Path) -> None:
     load_plugins(write(tmp_path, "one", "../../MINE"))
-    assert own_folder(tmp_path, "../../MINE").parent == tmp_path / "user"
+    assert user_folder(tmp_path, "../../MINE").parent == tmp_path / "user"

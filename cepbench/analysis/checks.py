@@ -23,6 +23,9 @@ from cepbench.sweeps.cells import OK
 #: Resampling fewer patterns than this says nothing about others.
 FEWEST = 5
 
+#: Resamples whose values are in memory at the same time.
+_BATCH = 200
+
 #: Two plans whose logarithmic costs differ by less than this cost the same.
 _SAME_COST = 1e-9
 
@@ -363,7 +366,7 @@ def _usable(columns: pd.DataFrame) -> Sample:
 
 
 def estimated(
-    sample: Sample, estimate: Callable[[np.ndarray], float], resampling: Bootstrap
+    sample: Sample, estimate: Callable[[np.ndarray], np.ndarray], resampling: Bootstrap
 ) -> Measured:
     """An estimate over all patterns of a sample, and its percentile bootstrap over patterns.
 
@@ -371,7 +374,8 @@ def estimated(
     ----------
     sample : Sample
     estimate : callable
-        Numbers of the rows taken, ndarray of int of shape (patterns,), → the estimate.
+        Rows of the sample's columns, ndarray of int of shape (resamples, patterns), → an estimate
+        of each resample, ndarray of float of shape (resamples,).
     resampling : Bootstrap
 
     Returns
@@ -388,11 +392,13 @@ def estimated(
             problem=f"{sample.left_out} patterns were left out, more than the {count} that count",
         )  # fmt: skip
     rng = np.random.default_rng(resampling.seed)
-    everything = np.arange(count)
-    value = estimate(everything)
-    resampled = [estimate(rng.integers(count, size=count)) for _ in range(resampling.resamples)]
+    (value,) = estimate(np.arange(count)[None])
+    resampled = [
+        estimate(rng.integers(count, size=(min(_BATCH, resampling.resamples - done), count)))
+        for done in range(0, resampling.resamples, _BATCH)
+    ]
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(resampled, [tail, 1 - tail])
+    low, high = np.nanquantile(np.concatenate(resampled), [tail, 1 - tail])
     return Measured(float(value), float(low), float(high), count, sample.left_out)
 
 
@@ -404,13 +410,12 @@ def _ratio_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -
     groups = {"pattern_set": sample.sets, "size": sample.sizes}.get(check.across)
     take = _TAKE[check.take]
 
-    def estimate(rows: np.ndarray) -> float:
+    def estimate(rows: np.ndarray) -> np.ndarray:
         values = sample.columns[rows]
         if groups is None:
-            return float(np.exp(take(values.mean(axis=0))))
-        own = groups[rows]
-        means = [values[own == group].mean() for group in np.unique(own)]
-        return float(np.exp(take(means)))
+            return np.exp(take(values.mean(axis=1), axis=-1))
+        means = [_mean_where(groups[rows] == group, values) for group in np.unique(groups)]
+        return np.exp(take([its.mean(axis=-1) for its in means], axis=0))
 
     return estimated(sample, estimate, resampling)
 
@@ -423,17 +428,31 @@ def _trend_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -
         return Measured(left_out=sample.left_out, problem="fewer than two sizes were measured")
     take = _TAKE[check.take]
 
-    def estimate(rows: np.ndarray) -> float:
-        sizes, sets = sample.sizes[rows].astype(float), sample.sets[rows]
+    def estimate(rows: np.ndarray) -> np.ndarray:
+        sizes, sets = sample.sizes[rows][..., None].astype(float), sample.sets[rows]
         values = sample.columns[rows]
-        for which in np.unique(sets):  # a set's level is no trend
+        for which in np.unique(sample.sets):  # a set's level is no trend
             own = sets == which
-            sizes[own] -= sizes[own].mean()
-            values[own] -= values[own].mean(axis=0)
-        spread = sizes @ sizes
-        return float(np.exp(take(sizes @ values / spread))) if spread else float("nan")
+            for each in (sizes, values):
+                each -= np.where(own[..., None], _mean_where(own, each)[:, None], 0.0)
+        spread = (sizes**2).sum(axis=1)
+        varies = spread[:, 0] > 0  # no trend where all sizes of a resample are equal
+        slopes = (sizes * values).sum(axis=1)[varies] / spread[varies]
+        trends = np.full(len(rows), np.nan)
+        trends[varies] = np.exp(take(slopes, axis=-1))
+        return trends
 
     return estimated(sample, estimate, resampling)
+
+
+def _mean_where(own: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Means over the chosen rows of each resample; NaN where a resample has none.
+
+    ``own`` is of bool, shape (resamples, patterns), ``values`` of float, shape (resamples,
+    patterns, columns), and the result of shape (resamples, columns).
+    """
+    with np.errstate(invalid="ignore"):
+        return np.einsum("rp,rpc->rc", own, values) / own.sum(axis=1)[:, None]
 
 
 @check_kind("share_equal", "share of plans")
@@ -444,7 +463,7 @@ def _share_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -
     apart = above.sub(below.reindex(above.index).iloc[:, 0], axis="index")
     sample = _usable(apart)
     equal = np.abs(sample.columns) < _SAME_COST
-    return estimated(sample, lambda rows: float(equal[rows].mean()), resampling)
+    return estimated(sample, lambda rows: equal[rows].mean(axis=(1, 2)), resampling)
 
 
 @check_kind("maximum", "largest value")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,42 +49,78 @@ def cost_fit(
         logs = usable[["log_cost", metric]].to_numpy(float)
         logs[:, 1] = np.log(logs[:, 1])
         of_pattern, patterns = pd.factorize(usable["pattern_id"])
-        members = [np.flatnonzero(of_pattern == k) for k in range(len(patterns))]
         row: dict[str, Any] = {"plan_kind": kind, "metric": metric}
-        estimates = _fit(logs)
-        spread = np.array(list(_resampled(logs, members, seed, resamples))).reshape(-1, 3)
+        (estimates,) = _fits(logs, np.ones((1, len(logs))))
+        spread = _fits(logs, _times_drawn(len(patterns), seed, resamples)[:, of_pattern])
         tail = (1 - CONFIDENCE) / 2
         for k, name in enumerate(_STATISTICS):
             usual = spread[:, k][~np.isnan(spread[:, k])]
             low, high = np.quantile(usual, [tail, 1 - tail]) if len(usual) else (np.nan, np.nan)
             row |= {name: estimates[k], f"{name}_low": low, f"{name}_high": high}
-        row |= {"points": len(usable), "patterns": len(members)}
+        row |= {"points": len(usable), "patterns": len(patterns)}
         rows.append({**row, "left_out": len(group) - len(usable)})
     return pd.DataFrame(rows)
 
 
-def _fit(logs: np.ndarray) -> tuple[float, float, float]:
-    """Spearman's rank correlation, slope and intercept; NaN where all costs are the same."""
-    if len(logs) < 2 or np.ptp(logs[:, 0]) == 0:
-        return (float("nan"),) * 3
-    cost, value = logs[:, 0], logs[:, 1]
-    centred = cost - cost.mean()
-    slope = float(centred @ value / (centred @ centred))
-    varies = np.ptp(value) > 0
-    spearman = float(np.corrcoef(_ranks(cost), _ranks(value))[0, 1]) if varies else float("nan")
-    return spearman, slope, float(value.mean() - slope * cost.mean())
+def _times_drawn(patterns: int, seed: int, resamples: int) -> np.ndarray:
+    """How often each pattern is in each resample, int of shape (resamples, patterns)."""
+    if not patterns:
+        return np.zeros((0, 0), dtype=np.int64)
+    picked = np.random.default_rng(seed).integers(patterns, size=(resamples, patterns))
+    picked += patterns * np.arange(resamples)[:, None]
+    counts = np.bincount(picked.ravel(), minlength=resamples * patterns)
+    return counts.reshape(resamples, patterns)
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks, equal values sharing the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+def _fits(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation, slope and intercept of each resample.
+
+    Parameters
+    ----------
+    logs : ndarray of float, shape (points, 2)
+        Logarithms of cost and value.
+    weights : ndarray, shape (resamples, points)
+        How often a resample has a point.
+
+    Returns
+    -------
+    ndarray of float, shape (resamples, 3)
+        NaN where all costs of a resample are the same, and no correlation where all values are.
+    """
+    if not len(logs):
+        return np.full((len(weights), len(_STATISTICS)), np.nan)
+    cost, value = (np.broadcast_to(column, weights.shape) for column in logs.T)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = _covariance(cost, value, weights) / _covariance(cost, cost, weights)
+        intercept = _mean(value, weights) - slope * _mean(cost, weights)
+        of_cost, of_value = (_ranks(column, weights) for column in logs.T)
+        spread = _covariance(of_cost, of_cost, weights) * _covariance(of_value, of_value, weights)
+        spearman = _covariance(of_cost, of_value, weights) / np.sqrt(spread)
+    fits = np.stack([spearman, slope, intercept], axis=1)
+    fits[~_varies(logs[:, 0], weights)] = np.nan
+    fits[~_varies(logs[:, 1], weights), 0] = np.nan
+    return fits
 
 
-def _resampled(
-    logs: np.ndarray, members: list[np.ndarray], seed: int, resamples: int
-) -> Iterator[tuple[float, float, float]]:
-    rng = np.random.default_rng(seed)
-    for _ in range(resamples if members else 0):
-        picked = rng.integers(len(members), size=len(members))
-        yield _fit(logs[np.concatenate([members[k] for k in picked])])
+def _mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return (values * weights).sum(axis=1) / weights.sum(axis=1)
+
+
+def _covariance(one: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sums of products of deviations, shape (resamples,)."""
+    deviations = [each - _mean(each, weights)[:, None] for each in (one, other)]
+    return (deviations[0] * deviations[1] * weights).sum(axis=1)
+
+
+def _ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Ranks in each resample, shape (resamples, points); equal values share the mean of theirs."""
+    distinct, place = np.unique(values, return_inverse=True)
+    counts = np.zeros((len(weights), len(distinct)))
+    np.add.at(counts.T, place, weights.T)
+    return np.asarray((np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, place])
+
+
+def _varies(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Whether a resample has two different values, shape (resamples,)."""
+    highest = np.where(weights > 0, values, -np.inf).max(axis=1)
+    return highest > np.where(weights > 0, values, np.inf).min(axis=1)

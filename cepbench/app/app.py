@@ -1,4 +1,4 @@
-"""The app: a thin layer of widgets over the functions of :mod:`cepbench.exploration`."""
+"""``cep.explore``: a thin layer of widgets over the functions of :mod:`cepbench.exploration`."""
 
 from __future__ import annotations
 
@@ -13,36 +13,80 @@ from cepbench.app.controls import Controls
 from cepbench.app.run_panel import RunPanel
 from cepbench.app.shown import error_html, show_chart
 from cepbench.app.sources import DEFAULT, OWN, library_of, offered, read
+from cepbench.arguments import seed as seed_from
 from cepbench.datasets.dataset import Dataset
-from cepbench.errors import CepbenchError
+from cepbench.errors import CepbenchError, StatisticsError
 from cepbench.evaluators.result import Result
 from cepbench.exploration.predicate_graph import predicate_graph
 from cepbench.exploration.rates import rates_over_time
 from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
 from cepbench.exploration.what_if import WhatIf, what_if
 from cepbench.markup import Html
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
 from cepbench.sweeps.compare import Comparison
 
 _TABS = ("Data", "Pattern", "Plans", "Run")
-# None would be no choice at all to a widget.
-_EVERY = {"automatic": "", "1 minute": "1 minute", "5 minutes": "5 minutes",
-          "20 minutes": "20 minutes", "1 hour": "1 hour"}  # fmt: skip
+_INTERVALS = ("1 minute", "5 minutes", "20 minutes", "1 hour")
 
-#: Beyond so many variables no exact generator is asked: their times grow as powers of three.
+#: Label → interval; a widget reads the value None as no choice.
+_EVERY = {"automatic": "", **{length: length for length in _INTERVALS}}
+
+#: Maximum number of variables for exact generators: their time grows as a power of three.
 _MOST_EXACT = 14
 
-#: Seconds that changes are collected for: of sliders, and of a text that is typed.
+#: Seconds for which changes are collected: of sliders, and of the pattern's text.
 _MOVING, _TYPING = 0.03, 0.4
 
 
+def explore(
+    dataset: str | Dataset | EventStream | None = None,
+    pattern: str | Pattern | None = None,
+    *,
+    seed: int = 0,
+) -> Explorer:
+    """Explore a pattern on a data set in JupyterLab: rates, plans, sliders, a run, its matches.
+
+    Parameters
+    ----------
+    dataset : str, Dataset or EventStream, optional
+        A name for ``cep.open_dataset``, such as ``"nasdaq-style/sample"``, an open data set, or a
+        stream; by default the first data set that is available.
+    pattern : str or Pattern, optional
+        A pattern, its text, or the name of a pattern in the data set's library; by default the
+        first of the library.
+    seed : int
+        Seed of the statistics' samples and of randomized generators.
+
+    Returns
+    -------
+    Explorer
+        JupyterLab shows it as the app. Its content is also available in code: ``app.stream``,
+        ``app.pattern``, ``app.statistics``, ``app.plans``, ``app.results``.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, or it cannot be read. Errors in a pattern's text are shown in
+        the app.
+    StreamError, PatternError, StatisticsError
+        If ``dataset``, ``pattern`` or ``seed`` is of another type.
+    """
+    if not isinstance(dataset, str | Dataset | None):
+        dataset = stream_from(dataset, "dataset")
+    if not isinstance(pattern, str | None):
+        pattern = pattern_from(pattern)
+    return Explorer(dataset, pattern, seed=seed_from(seed, StatisticsError))
+
+
 class Explorer:
-    """What :func:`cepbench.app.explore.explore` returns.
+    """The app of :func:`explore`.
 
     Attributes
     ----------
@@ -50,23 +94,23 @@ class Explorer:
         None for a user's stream.
     stream : EventStream
     pattern : Pattern or None
-        None while the text is no pattern of this stream.
+        None if the text is not a valid pattern for the stream.
     statistics : Statistics or None
         As measured.
     what_if : WhatIf or None
-        What the sliders make of them.
+        The statistics as changed by the sliders, and their effect.
     plans : SideBySide or None
-        The plans by the sliders' numbers.
+        The plans under the changed statistics.
     results : Comparison or None
         The table of the last run.
     matches : Result or None
-        What the last run found, along its fastest plan.
+        The matches of the last run, by its fastest plan.
     sliders : mapping
         ``"window"``, ``"alpha"``, a variable's name, a pair of names → widget.
     text, chooser, library, generators, tabs : widgets
         The pattern, the data set, its patterns, the generators compared, the tabs.
     error : str
-        What is shown below the pattern as HTML; empty if all is well.
+        The error shown below the pattern, as HTML; empty if there is none.
     """
 
     def __init__(
@@ -92,10 +136,8 @@ class Explorer:
         self._open(source)
         self._fill_library()
         text = self._text_of(pattern)
-        if text in {known for known, _ in self._library.values()}:
-            self.library.value = next(n for n, (known, _) in self._library.items() if known == text)
-        else:
-            self.library.value = None
+        same = (name for name, (known, _) in self._library.items() if known == text)
+        self.library.value = next(same, None)
         self.text.value = text
         self._observe()
         self._read_pattern()
@@ -149,7 +191,7 @@ class Explorer:
         return f"Explorer({name!r}, {len(self.stream):,} events, {self._pattern})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        """The app where there is a front end for it, elsewhere a picture of what it shows."""
+        """The app, and for front ends without widgets a static picture of it."""
         self._settle()
         bundle = self.widget._repr_mimebundle_(**kwargs)
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
@@ -213,12 +255,12 @@ class Explorer:
         self.tabs.observe(lambda _: self._guarded(self._draw), "selected_index")
 
     def _settle(self) -> None:
-        """What was typed or moved and is still waiting, now."""
+        """Apply pending changes of the text and of sliders."""
         self._typed.settle()
         self._moved.settle()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Run an action of a widget and show its error, which widgets would swallow."""
+        """Run a widget's callback and show its error, which widgets would discard."""
         try:
             action()
         except Exception as error:
@@ -231,7 +273,7 @@ class Explorer:
         elif self._pattern is not None:
             count = len(self._pattern.branches())
             branches = f" in {count} branches" if count > 1 else ""
-            left_out = "; no exact generator is asked for so many" if self._is_large() else ""
+            left_out = "; too many for exact generators" if self._is_large() else ""
             self._message.value = (
                 f"<p>✓ {len(self._pattern.variables)} variables{branches}{left_out}</p>"
             )
@@ -254,10 +296,10 @@ class Explorer:
         self.chooser.value = value
 
     def _choose(self) -> None:
-        """Another data set was chosen."""
+        """Open the data set that was chosen."""
         name = self.chooser.value
         if name == OWN:
-            assert self._own is not None  # the list has it only then
+            assert self._own is not None  # otherwise it is not in the list
             self.dataset, self.stream, note = None, self._own, ""
         else:
             self._about.value = _OPENING(name=name)
@@ -295,13 +337,13 @@ class Explorer:
         return self._library[given][0] if given in self._library else given
 
     def _read_pattern(self) -> None:
-        """The text changed: parse it, measure, plan; or show what is wrong with it."""
+        """Parse the changed text, measure and plan; or show the error."""
         self._pattern = self._statistics = self._what_if = self._controls = None
         self._sliders.children = ()
         self._runs.forget()
         name = self.library.value
         if name is not None and self._library[name][0] != self.text.value:
-            self.library.value = None  # so that it can be chosen again
+            self.library.value = None  # allows choosing it again
         try:
             pattern = parse(self.text.value)
             self._statistics = measure_statistics(pattern, self.stream, seed=self._seed)
@@ -317,7 +359,7 @@ class Explorer:
             self._draw()
 
     def _plan_first(self) -> None:
-        """Plans by the measured numbers; the pattern or the generators are others."""
+        """Plan with the measured statistics, after the pattern or the generators changed."""
         if self._pattern is None or self._statistics is None:
             return
         before = plans_side_by_side(
@@ -328,7 +370,7 @@ class Explorer:
         self._draw()
 
     def _plan_again(self) -> None:
-        """A slider moved."""
+        """Plan with the changed statistics, after a slider moved."""
         if self._what_if is None:
             return
         try:
@@ -376,13 +418,13 @@ class Explorer:
         self._guarded(self._draw)
 
     def _draw(self) -> None:
-        """Draw the tab that is seen, if it is out of date."""
+        """Draw the selected tab if it is out of date."""
         tab = _TABS[self.tabs.selected_index or 0]
         if tab not in self._stale:
             return
         self._stale.discard(tab)
         if tab == "Data":
-            # Altair takes seconds to import, and the app opens with another tab.
+            # Imports altair, which takes seconds; the app opens with another tab.
             from cepbench.exploration.rates_chart import rates_chart
 
             chart = rates_chart(
@@ -417,7 +459,7 @@ class Explorer:
 
 
 _OPENING = Html("<p>⏳ opening {{ name }} …</p>")
-_READ = Html("<p>Of this data set, {{ read }} are read.</p>")
+_READ = Html("<p>Only {{ read }} of this data set are read.</p>")
 _SHOWS = Html("<p><small>{{ shows }}</small></p>")
 _SNAPSHOT = Html(
     """<p><b>{{ name }}</b>: {{ "{:,}".format(events) }} events. In JupyterLab this is an app with \

@@ -1,4 +1,4 @@
-"""Many changes, one answer: a slider that is dragged does not queue up work."""
+"""Coalescing of changes, so that dragging a slider does not queue work."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 
 class Coalesced:
-    """An action that runs soon after it is asked for, once for all that asked meanwhile.
+    """An action that runs once for all requests within a delay.
 
-    It waits for a fixed time from the first request and not for the requests to stop: while a
-    slider is dragged, pictures follow it. Where no event loop runs, as in a test, it runs at once.
+    The delay starts with the first request and is not extended by later ones, so that pictures
+    follow a slider while it is dragged. Without an event loop, as in tests, it runs immediately.
 
     Parameters
     ----------
     action : callable
-        Without arguments; sees to its own errors.
+        Without arguments; handles its own errors.
     delay : float
         Seconds.
     """
@@ -26,7 +26,7 @@ class Coalesced:
         self._waiting: asyncio.TimerHandle | None = None
 
     def __call__(self, *_: object) -> None:
-        """Ask for the action; takes and ignores what widgets hand to their observers."""
+        """Request the action; ignores the arguments that widgets pass to observers."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -36,7 +36,7 @@ class Coalesced:
             self._waiting = loop.call_later(self._delay, self.settle)
 
     def settle(self) -> None:
-        """Run the action now if it was asked for and did not run yet."""
+        """Run the action now if it is pending."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

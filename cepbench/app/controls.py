@@ -1,4 +1,4 @@
-"""Sliders for the numbers that plans are made from."""
+"""Sliders for the window and the statistics."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from cepbench.costs.temporal import TemporalOrder
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Pair, Statistics
 
-#: How far a slider reaches on either side of what was measured, in powers of ten.
+#: Range of a slider on either side of the measured value, in powers of ten.
 _REACH = {"window": 1.0, "rate": 2.0}
 
-#: Of the exponent: 50 steps for a factor of ten.
+#: Step of the exponent: 50 steps for a factor of ten.
 _STEP = 0.02
 
 _LEAST_SELECTIVITY = 1e-4
 
 
 class Controls:
-    """A slider each for the window, every rate, every selectivity, and α.
+    """Sliders for the window, every rate, every selectivity, and α.
 
     Parameters
     ----------
@@ -31,15 +31,16 @@ class Controls:
     statistics : Statistics
         As measured: rates per second (or tick).
     on_change : callable
-        Called with whatever the widget hands to its observers.
+        Observer of the widgets.
 
     Attributes
     ----------
     sliders : dict
         ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
-        selectivity → :class:`~cepbench.app.sliders.NumberSlider`. Rates are per minute where time is a datetime.
+        selectivity → :class:`~cepbench.app.sliders.NumberSlider`. Rates are per minute if time is
+        a datetime.
     box : Box
-        All of them.
+        The widgets.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Controls:
         )
 
     def changes(self) -> dict[str, Any]:
-        """The sliders' deviations from the measurements, as ``cep.what_if`` takes them."""
+        """The changes made by the sliders, as arguments of ``cep.what_if``."""
         moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
         return {
@@ -86,7 +87,7 @@ class Controls:
         }
 
     def reset(self) -> None:
-        """All sliders back to what was measured."""
+        """Reset all sliders to the measured values."""
         for slider in self.sliders.values():
             slider.reset()
 
@@ -97,7 +98,7 @@ class Controls:
         )
 
     def _last_of_branches(self) -> list[str | None]:
-        """The variable that arrives last in each branch, where the pattern leaves it open."""
+        """The variable whose event is last in each branch, chosen if the pattern allows several."""
         found: list[str | None] = []
         for branch in self._pattern.branches():
             possible = TemporalOrder(branch).latest()
@@ -107,7 +108,7 @@ class Controls:
 
 
 def _last_chooser(pattern: Pattern) -> widgets.Dropdown | None:
-    """For patterns that leave the last event open, on which latency depends."""
+    """A menu for patterns that do not determine the last event, on which latency depends."""
     possible = [TemporalOrder(branch).latest() for branch in pattern.branches()]
     names = dict.fromkeys(name for latest in possible if len(latest) > 1 for name in latest)
     if not names:

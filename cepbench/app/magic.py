@@ -1,7 +1,6 @@
 """``%%cep``: a cell whose text is a pattern.
 
-The options are read with :mod:`argparse`, which people know from a shell; ``%%cep?`` shows
-:data:`USAGE`.
+Options have the syntax of a shell; ``%%cep?`` shows :data:`USAGE`.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+from cepbench.arguments import named_values
 from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.opening import open_dataset
-from cepbench.errors import CepbenchError, suggest
+from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.explainer.explain import explain
 from cepbench.figures.offline import use_offline_charts
@@ -33,40 +33,43 @@ Find a pattern in a stream. The cell is the pattern's text; its first line has t
     PATTERN SEQ(CSCO a, MSFT b) WHERE a.difference < b.difference
     WITHIN 20 minutes
 
-    --data NAME      a variable that holds a stream or a data set, or a data set's name as
-                     cep.open_dataset takes it; may be left out once it was given
+    --data NAME      a variable with a stream or a data set, or the name of a data set as in
+                     cep.open_dataset; by default the data of the previous cell
     --generator NAME the plan generator, by default DP-B
-    --evaluator NAME by default the one made for the generator's plans
-    --into NAME      assign the result to this variable; without it, it is in _
+    --evaluator NAME by default the one for the kind of the plan
+    --option NAME=VALUE
+                     an option of the evaluator; may be repeated
+    --into NAME      assign the result to this variable; otherwise it is in _
 
-What is shown, by default the matches:
+The result, by default the matches:
 
-    --count          only count them: metrics, without matches
-    --explain        the plan's nodes, what was estimated there and what happened
-    --plan           the plan alone; nothing is run
-    --pattern        the pattern alone; needs no data
+    --count          metrics only, without matches
+    --explain        the plan node by node, estimated and measured
+    --plan           the plan; nothing is run
+    --pattern        the pattern; needs no data
 
-    --seed N         of statistics and of generators that draw at random, by default 0
+    --seed N         seed of statistics and of randomized generators, by default 0
 
-In the pattern, :name stands for a variable of the notebook that holds a number or a text:
+In the pattern, :name is the value of a variable of the notebook, a number or a text:
 WHERE a.price > :limit.
 """
 
-#: Key of the shell's namespace under which the last stream is kept: ``--data`` may be left out.
+#: Name in the shell's namespace of the data of the previous cell, the default of ``--data``.
 _LAST = "_cep_data"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are messages, and do not end the kernel."""
+    """A parser whose errors are exceptions and do not end the kernel."""
 
     def error(self, message: str) -> NoReturn:
-        raise CepbenchError(f"%%cep: {message}; %%cep? shows what there is")
+        raise CepbenchError(f"%%cep: {message}; %%cep? shows the options")
 
 
 def _parser() -> _Parser:
     parser = _Parser(prog="%%cep", add_help=False, allow_abbrev=False)
     for name in ("data", "evaluator", "into"):
         parser.add_argument(f"--{name}")
+    parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--generator", default="DP-B")
     parser.add_argument("--seed", type=int, default=0)
     shown = parser.add_mutually_exclusive_group()
@@ -75,43 +78,24 @@ def _parser() -> _Parser:
     return parser
 
 
-def cep(line: str, cell: str | None = None) -> Any:
+def cep(line: str, cell: str) -> Any:
     """Run a cell; see :data:`USAGE`, which is the magic's docstring in IPython."""
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()
     assert shell is not None  # a magic is called by a shell
-    if cell is None:
-        raise UsageError("%cep is for whole cells: begin the cell with %%cep. %%cep? shows how")
-    return run_cell(line, cell, shell)
-
-
-cep.__doc__ = USAGE
-
-
-def run_cell(line: str, cell: str, shell: InteractiveShell) -> Any:
-    """What the cell gives; an error is shown, and ends the cell as any other does.
-
-    Parameters
-    ----------
-    line, cell : str
-    shell : InteractiveShell
-        Its variables are data sets and parameters, and get the result.
-
-    Raises
-    ------
-    UsageError
-        With the message of the error; IPython shows it without a traceback, and stops running
-        the notebook.
-    """
     try:
         options = _parser().parse_args(_words(line))
         result = _result(options, cell, shell.user_ns)
     except CepbenchError as error:
+        # IPython shows a UsageError without a traceback, and stops running the notebook.
         raise UsageError(str(error)) from None
     if options.into is not None:
         shell.push({options.into: result})
     return result
+
+
+cep.__doc__ = USAGE
 
 
 def _words(line: str) -> list[str]:
@@ -123,26 +107,31 @@ def _words(line: str) -> list[str]:
 
 def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> Any:
     if options.into is not None and not options.into.isidentifier():
-        raise CepbenchError(f"%%cep: --into {options.into!r} is no name of a variable")
+        raise CepbenchError(f"%%cep: --into {options.into!r} is not a name of a variable")
+    its_options = named_values(options.option, "%%cep: --option", CepbenchError)
     pattern = parse(cell, _parameters(cell, names))
     if options.pattern:
         return pattern
-    matches_are_kept = not (options.count or options.plan or options.explain)
-    stream = _stream(options.data, pattern, names, matches_are_kept)
+    shows_matches = not (options.count or options.plan or options.explain)
+    stream = _stream(options.data, pattern, names, positions=shows_matches)
     statistics = measure_statistics(pattern, stream, seed=options.seed)
     found = plan(pattern, statistics, options.generator, seed=options.seed)
     if options.plan:
         return found
     if options.explain:
-        return explain(pattern, found, statistics, stream, evaluator=options.evaluator)
-    output = "count" if options.count else "matches"
-    result = evaluate(pattern, stream, found, evaluator=options.evaluator, output=output)
-    # Who names a data set never sees the part of it that is read.
+        return explain(
+            pattern, found, statistics, stream, evaluator=options.evaluator, options=its_options
+        )
+    result = evaluate(
+        pattern, stream, found, evaluator=options.evaluator, options=its_options,
+        output="count" if options.count else "matches",
+    )  # fmt: skip
+    # Of a data set only a part may be read; positions are those in the whole.
     return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
 
 
 def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The notebook's numbers and texts that the cell may mean by ``:name``."""
+    """The notebook's numbers and texts that the cell refers to by ``:name``."""
     return {
         name: value
         for name, value in names.items()
@@ -151,16 +140,16 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(
-    name: str | None, pattern: Pattern, names: dict[str, Any], positions: bool
+    name: str | None, pattern: Pattern, names: dict[str, Any], *, positions: bool
 ) -> EventStream:
-    """The stream of a variable or of a data set; the one from before if none is named.
+    """The stream of a variable or of a data set; without a name that of the previous cell.
 
-    With ``positions`` it knows where its events stand in the whole data set.
+    With ``positions`` it has the positions of its events in the whole data set.
     """
     if name is None:
         if _LAST not in names:
             raise CepbenchError(
-                "%%cep: no data; give --data a variable that holds a stream, or a data set "
+                "%%cep: no data; give --data the name of a variable with a stream, or of a data set "
                 "such as nasdaq-style/sample"
             )
         source = names[_LAST]
@@ -169,12 +158,10 @@ def _stream(
         if not isinstance(source, EventStream | Dataset):
             raise CepbenchError(
                 f"%%cep: --data {name}, but that variable is {type(source).__name__}; it must hold "
-                "a stream, as cep.EventStream.from_pandas makes it, or a data set"
+                "a stream, such as cep.EventStream.from_pandas(...), or a data set"
             )
-    elif "/" not in name and (near := _near(name, names)):
-        raise CepbenchError(
-            f"%%cep: --data {name}: there is no such variable; did you mean {near}?"
-        )
+    elif "/" not in name and (near := did_you_mean(name, _sources(names))):
+        raise CepbenchError(f"%%cep: --data {name}: there is no such variable{near}")
     else:
         source = open_dataset(name)
     names[_LAST] = source
@@ -185,13 +172,12 @@ def _stream(
     return source.stream(pattern, positions=positions)
 
 
-def _near(name: str, names: Mapping[str, Any]) -> str | None:
-    """A variable of a similar name that holds a stream or a data set."""
-    own = [key for key, value in names.items() if isinstance(value, EventStream | Dataset)]
-    return suggest(name, own)
+def _sources(names: Mapping[str, Any]) -> list[str]:
+    """Names of the variables that hold a stream or a data set."""
+    return [name for name, value in names.items() if isinstance(value, EventStream | Dataset)]
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magic, and charts that need no network; ``%load_ext cepbench`` does."""
+    """Register the magic, and offline charts; called by ``%load_ext cepbench``."""
     use_offline_charts()
-    shell.register_magic_function(cep, "line_cell", "cep")  # type: ignore[arg-type]
+    shell.register_magic_function(cep, "cell", "cep")  # type: ignore[arg-type]

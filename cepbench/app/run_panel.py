@@ -12,39 +12,38 @@ from cepbench.app.shown import error_html, show, show_chart
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.result import Result
 from cepbench.explainer.explain import explain
-from cepbench.exploration.match_timeline import match_timeline
 from cepbench.exploration.side_by_side import SideBySide
 from cepbench.markup import Html
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.compare import Comparison, compare
 
-#: A run that stores more partial matches stops, and more matches than this are only counted.
+#: Limit of partial matches of a run; and of matches, beyond which they are only counted.
 PARTIAL_MATCH_LIMIT, _MOST_MATCHES = 2_000_000, 1_000_000
 
-#: Windows shown around a match; 0 is all of the stream, for None would be no choice to a widget.
+#: Windows shown around a match; 0 is the whole stream, since a widget reads None as no choice.
 _ZOOMS = {"one window around it": 1.0, "five windows": 5.0, "the whole stream": 0.0}
 
 _PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 
 
 class RunPanel:
-    """Runs what the other tabs show.
+    """Runs the plans of the other tabs.
 
     Parameters
     ----------
     stream_and_plans : callable
-        → the stream, and the plans of the moment.
+        Returns the stream, and the current plans.
     units : callable
-        → attribute and unit, as ``cep.match_timeline`` takes them.
+        Returns attribute → unit, as for ``cep.match_timeline``.
     seed : int
 
     Attributes
     ----------
     comparison : Comparison or None
-        Of the last run.
+        The comparison of the last run.
     result : Result or None
-        Matches, found along the plan that was fastest.
+        The matches, by the fastest plan.
     """
 
     def __init__(
@@ -99,13 +98,13 @@ class RunPanel:
         self.generator.observe(lambda _: self._guarded(self._draw_nodes), "value")
 
     def forget(self) -> None:
-        """Nothing was run yet: the pattern or the stream is another one."""
+        """Discard the last run, after the pattern or the stream changed."""
         self.comparison, self.result, self._ran = None, None, None
         self.message.value = ""
         self._found.layout.display = "none"
 
     def run(self) -> None:
-        """Run every plan of the moment; errors are shown."""
+        """Run all current plans; errors are shown."""
         self._guarded(self._run)
 
     def _run(self) -> None:
@@ -116,7 +115,7 @@ class RunPanel:
         self.button.disabled = True
         self.message.value = (
             f"<p>⏳ {len(names)} plan generators on {len(stream):,} events: after a warm-up, each "
-            f"different plan {times} times at least …</p>"
+            f"distinct plan at least {times} times …</p>"
         )
         try:
             self.comparison = compare(
@@ -150,7 +149,7 @@ class RunPanel:
         count = int(fine["matches"].iloc[0])
         sentences = [f"{count:,} matches; {best} was the fastest."]
         if any(part.alpha for plan in plans.plans.values() for part in plan.parts):
-            sentences.append("α has no part in it: these plans are the cheapest by throughput.")
+            sentences.append("The runs ignore α: these are the plans of least cost for throughput.")
         if count <= _MOST_MATCHES:
             self.result = evaluate(
                 plans.pattern, stream, plans.plans[best], partial_match_limit=PARTIAL_MATCH_LIMIT
@@ -159,7 +158,7 @@ class RunPanel:
             self.highlight.value = 0
             self._draw_timeline()
         else:
-            sentences.append("They are too many to be drawn.")
+            sentences.append("They are too many to draw.")
             self.timeline.outputs = ()
         self.message.value = _PARAGRAPH(sentences=sentences)
         self._offer(list(fine["generator"]), best)
@@ -174,6 +173,8 @@ class RunPanel:
     def _draw_timeline(self) -> None:
         if self._ran is None or self.result is None:
             return
+        from cepbench.exploration.timeline_chart import match_timeline  # imports altair: seconds
+
         stream, plans = self._ran
         chart = match_timeline(
             stream, self.result, plans.pattern, self.highlight.value,
@@ -198,5 +199,5 @@ class RunPanel:
     def _guarded(self, action: Callable[[], Any]) -> None:
         try:
             action()
-        except Exception as error:  # widgets swallow what a callback raises
+        except Exception as error:  # widgets discard errors of callbacks
             self.message.value = error_html(error)

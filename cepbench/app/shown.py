@@ -1,4 +1,4 @@
-"""What the app shows: errors as people read them, and charts that JupyterLab draws itself."""
+"""Outputs of the app: errors as HTML, and charts drawn by JupyterLab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def error_html(error: Exception) -> str:
-    """An error as a block of text; an unexpected one with its traceback, folded.
+    """An error as a block of text; a bug with its traceback, folded.
 
     Parameters
     ----------
@@ -41,19 +41,16 @@ word-break:normal;overflow-wrap:break-word">{{ message }}</pre>
 
 
 def show_chart(place: widgets.Output, chart: alt.TopLevelMixin) -> None:
-    """Put a chart in the place of what is there.
-
-    JupyterLab draws Vega-Lite by itself, without a request to the network.
-    """
+    """Replace an output by a chart, which JupyterLab draws without network access."""
     from cepbench.figures.offline import VEGALITE_MIME
 
-    # Its parts were validated when they were made; to do it again takes as long as all the rest.
+    # Its parts are validated already; validating again would double the time.
     spec = chart.to_dict(validate=False)
     data: dict[str, Any] = {VEGALITE_MIME: spec, "text/plain": "an altair chart"}
     show(place, data)
 
 
 def show(place: widgets.Output, data: dict[str, Any]) -> None:
-    """Put one output, given by its mime types, in the place of what is there."""
-    # Assigned and not displayed: this also works outside of a running cell.
+    """Replace an output by another one, given by its mime types."""
+    # Assigning, unlike displaying, also works outside a running cell.
     place.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)

@@ -1,9 +1,8 @@
-"""Sliders that show a number and leave it alone until somebody moves them.
+"""Sliders that never change their number unless they are moved.
 
-A slider of ipywidgets for floating-point numbers stands only on its steps: where its value lies
-between two of them the browser draws it on the nearer one, and reports that place as if somebody
-had moved it there. Here the number is kept beside the widget that is drawn, whose places are whole
-numbers, of which a browser reports none that it was not moved to.
+A floating-point slider of ipywidgets has a position only at each step: if its value lies between
+two steps, the browser draws the nearer one and reports it as if the user had moved the slider. Here
+the number is stored separately from the slider that is drawn, whose positions are integers.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ _FIELD, _SLIDER = "13rem", "9.5rem"
 
 
 class NumberSlider(widgets.HBox):
-    """A number with a slider that is moved and a field that is typed into.
+    """A number with a slider and a text field.
 
     Parameters
     ----------
     name : str
-        Shown before it.
+        The label.
     measured : float
-        What the field shows at first.
+        The initial number.
     low, high, step : float
-        Ends and step of the slider; of the exponent, with ``powers``.
+        Ends and step of the slider; with ``powers`` those of the exponent.
     powers : bool
-        Whether it moves over powers of ten.
+        Whether the slider is logarithmic.
 
     Attributes
     ----------
     value : float
-        Exactly what code or the field set; between the ends. At first ``measured``, or the nearest
-        end: a slider of powers of ten cannot stand at 0.
+        The exact number set by code or in the field, clipped to the ends, which excludes 0 on a
+        logarithmic slider; initially ``measured``.
     """
 
     value = traitlets.Float()
@@ -73,12 +72,12 @@ class NumberSlider(widgets.HBox):
         return min(max(float(proposal["value"]), self._ends[0]), self._ends[1])
 
     def reset(self) -> None:
-        """Back to where it began."""
+        """Restore the initial number."""
         self.value = self._began
 
     @property
     def is_moved(self) -> bool:
-        """Whether the number is another one than at first."""
+        """Whether the number differs from the initial one."""
         return bool(self.value != self._began)
 
     def _show(self) -> None:
@@ -88,19 +87,19 @@ class NumberSlider(widgets.HBox):
     def _moved(self) -> None:
         if self.slider.value != self._place():
             at = self._low + self._step * self.slider.value
-            # Powers of ten are hardly ever whole: nobody means 2.0000000000000004 minutes.
+            # Rounded: a power of ten is rarely exact, as in 2.0000000000000004 minutes.
             self.value = float(f"{10.0**at if self._powers else at:.4g}")
 
     def _typed(self) -> None:
         if self.field.value != self._number():
             self.value = self.field.value
-            self._show()  # also where the number stayed, at an end
+            self._show()  # also if the number was clipped
 
     def _place(self) -> int:
-        """The place of the slider that is nearest to the number."""
+        """The position of the slider that is nearest to the number."""
         at = math.log10(self.value) if self._powers else self.value
         return round((at - self._low) / self._step)
 
     def _number(self) -> float:
-        """What the field shows, four digits of it."""
+        """The number shown in the field, with four digits."""
         return float(f"{self.value if self.is_moved else self._measured:.4g}")

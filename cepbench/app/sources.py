@@ -1,4 +1,4 @@
-"""Which data sets the app offers, and what of them it reads."""
+"""The data sets that the app offers, and how much of them it reads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.opening import open_dataset
 from cepbench.streams.event_stream import EventStream
 
-#: The data set that is opened where none is named.
+#: The data set that is opened by default.
 DEFAULT = "nasdaq-style/sample"
 
-#: Of larger data sets only the first days are read.
+#: Of data sets with more events only the first days are read.
 _MOST_EVENTS, _DAYS = 2_000_000, 3
 
 #: Name of a user's stream in the list of data sets.
@@ -20,19 +20,19 @@ OWN = "your stream"
 
 
 def offered() -> list[str]:
-    """Names of the data sets that are here or can be made in seconds."""
+    """Names of the data sets that are present or made in seconds."""
     listed = list_datasets()
     at_hand = listed["at hand"]
     return [str(name) for name in listed.index[at_hand.isin(["here", "made on first use"])]]
 
 
 def read(name: str) -> tuple[Dataset, EventStream, str]:
-    """The data set of that name, its events, and what was left out of them.
+    """A data set, its events, and the part that was read if it is not the whole.
 
     Raises
     ------
     DatasetError
-        If there is none, or it cannot be read.
+        If the data set does not exist or cannot be read.
     """
     dataset = open_dataset(name)
     if dataset.events > _MOST_EVENTS:
@@ -41,7 +41,7 @@ def read(name: str) -> tuple[Dataset, EventStream, str]:
 
 
 def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
-    """Name → text of a pattern, and what it shows, for the patterns that come with the data."""
+    """Name → text and description of each pattern in the library of the data set."""
     if isinstance(source, EventStream):
         return {"three types": (first_pattern(source), "the three most frequent types, in order")}
     library = source.patterns
@@ -54,7 +54,7 @@ def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
 
 
 def first_pattern(stream: EventStream) -> str:
-    """A pattern to begin with: three types in order, in a window of about five events of each."""
+    """A first pattern: the three most frequent types, in a window of about five events."""
     counts = stream.counts_by_type()
     types = sorted(counts, key=lambda name: -counts[name])[:3]
     span = int(stream.timestamps[-1] - stream.timestamps[0]) if len(stream) else 0

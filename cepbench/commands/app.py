@@ -43,7 +43,8 @@ class Commands(TyperGroup):
         except OSError as error:
             if error.filename is None:
                 raise
-            _fail(f"{error.strerror}: {error.filename}{_advice(error.errno)}")
+            advice = _ADVICE.get(error.errno or 0)
+            _fail(f"{error.strerror}: {error.filename}{f'; {advice}' if advice else ''}")
 
 
 #: Advice by error number of the system.
@@ -62,22 +63,14 @@ _ADVICE = {
 }
 
 
-def _advice(number: int | None) -> str:
-    return f"; {_ADVICE[number]}" if number in _ADVICE else ""
-
-
 def _fail(message: str) -> NoReturn:
-    log(f"{typer.style('error:', fg='red', bold=True)} {_broken(message)}")
+    """Print the message, wrapped to the terminal except for a pattern and its marker."""
+    first, *rest = f"error: {message}".splitlines()
+    if sys.stderr.isatty():
+        first = "\n".join(wrap(first, width(), break_on_hyphens=False))
+    styled = typer.style("error:", fg="red", bold=True) + first.removeprefix("error:")
+    log("\n".join([styled, *rest]))
     raise typer.Exit(1)
-
-
-def _broken(message: str) -> str:
-    """The message wrapped to the terminal, except for a pattern and its marker."""
-    if not sys.stderr.isatty():
-        return message
-    first, *rest = message.splitlines() or [""]
-    lines = wrap(f"error: {first}", width(), break_on_hyphens=False)
-    return "\n".join(["\n".join(lines).removeprefix("error: "), *rest])
 
 
 app = typer.Typer(

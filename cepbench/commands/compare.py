@@ -7,25 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.arguments import named_values
+from cepbench.commands.completion import complete_evaluators
+from cepbench.commands.inputs import Inputs
 from cepbench.commands.options import (
-    COLUMNS,
-    ColumnsOption,
     CostOption,
-    DataOption,
-    DaysOption,
-    EvaluatorsOption,
+    EvaluatorOptions,
     GeneratorsOption,
-    JsonOption,
-    OnlyTypesOption,
-    OptionOption,
-    PatternArgument,
-    PatternNameOption,
-    PluginOption,
-    SeedOption,
-    StatisticsOption,
     examples,
-    options_from,
+    with_shared,
 )
 from cepbench.commands.output import (
     progress,
@@ -35,7 +25,6 @@ from cepbench.commands.output import (
     write_table,
     write_text,
 )
-from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.sweeps.compare import Comparison
@@ -48,43 +37,38 @@ EXAMPLES = examples(
 NOISY = 1.5
 
 
+@with_shared
 def compare(
-    pattern: PatternArgument = None,
-    data: DataOption = None,
-    pattern_name: PatternNameOption = None,
+    inputs: Inputs,
     generator: GeneratorsOption = None,
-    evaluator: EvaluatorsOption = None,
-    option: OptionOption = None,
+    evaluator: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--evaluator",
+            metavar="NAME",
+            autocompletion=complete_evaluators,
+            help="Evaluator; may be repeated. Without it, the default for each kind of plan.",
+        ),
+    ] = None,
+    option: EvaluatorOptions = None,
     repetitions: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Minimum number of runs of each plan.")
     ] = 3,
     seconds: Annotated[
         float,
-        typer.Option(
-            min=0,
-            metavar="NUMBER",
-            help="Minimum time of all runs of each plan.",
-        ),
+        typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan."),
     ] = 0.3,
     cost: CostOption = "throughput",
-    statistics: StatisticsOption = None,
-    plugin: PluginOption = None,
-    days: DaysOption = None,
-    only_types: OnlyTypesOption = False,
-    columns: ColumnsOption = COLUMNS,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
 ) -> None:
     """Plan with every plan generator and measure every distinct plan.
 
     Throughputs are medians of interleaved runs; generators with equal plans share them. All plans
     must find the same number of matches; a difference is an error.
     """
-    source = source_of(data, columns)
-    asked = read_pattern(pattern, pattern_name, source)
-    load_plugins(plugin)
-    stream = source.stream(asked, days=days, only_types=only_types)
-    known = read_statistics(statistics, asked, stream, seed)
+    options = named_values(option or (), "--option", typer.BadParameter)
+    pattern = inputs.read_pattern()
+    stream = inputs.read_stream(pattern)
+    statistics = inputs.read_statistics(pattern, stream)
 
     from cepbench.sweeps.compare import compare as comparison_of
 
@@ -95,31 +79,31 @@ def compare(
             bar.update(done - bar.n)
 
         table = comparison_of(
-            asked,
+            pattern,
             stream,
-            statistics=known,
+            statistics=statistics,
             generators=list(dict.fromkeys(generator)) if generator else None,
             evaluators=evaluator or None,
-            options=_options_by_evaluator(evaluator, options_from(option)),
+            options=_options_by_evaluator(evaluator, options),
             repetitions=repetitions,
             seconds=seconds,
-            seed=seed,
+            seed=inputs.seed,
             cost=cost,
             on_progress=on_progress,
         )
-    if json:
+    if inputs.json:
         write_json(
             {
-                "pattern": str(asked),
+                "pattern": str(pattern),
                 "events": len(stream),
                 "repetitions": repetitions,
                 "seconds": seconds,
-                "seed": seed,
+                "seed": inputs.seed,
                 "rows": table,
             }
         )
         return
-    write_line(asked.describe())
+    write_line(pattern.describe())
     write_line(f"{len(stream):,} events")
     write_line()
     _show(table)
@@ -147,34 +131,31 @@ def _show(table: Comparison) -> None:
     from cepbench.evaluators.result import shown_bytes
 
     fastest = table["events_per_second"].max()
-    rows: list[list[Any]] = []
+    rows: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
+        line = {"generator": row["generator"], "evaluator": row["evaluator"]}
+        rows.append(line)
         if row["status"] != "ok":
-            why = f"{row['status']}: {row['reason']}"
-            rows.append([row["generator"], row["evaluator"], *[""] * 8, why])
+            line["plan"] = f"{row['status']}: {row['reason']}"
             continue
         speed = row["events_per_second"]
-        rows.append(
-            [
-                row["generator"],
-                row["evaluator"],
-                f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
-                f"{speed:,.0f}",
-                share_bar(speed / fastest),
-                f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
-                _counted(row["peak_partial_matches"]),
-                shown_bytes(row["peak_bytes"]),
-                _counted(row["comparisons"]),
-                f"{int(row['matches']):,}",
-                row["plan"],
-            ]
-        )
-    heads = [
-        "generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory", "compared",
-        "matches", "plan",
-    ]  # fmt: skip
+        line |= {
+            "est. cost": f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
+            "events/s": f"{speed:,.0f}",
+            "": share_bar(speed / fastest),
+            "runs": f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
+            "stored": _counted(row["peak_partial_matches"]),
+            "memory": shown_bytes(row["peak_bytes"]),
+            "compared": _counted(row["comparisons"]),
+            "matches": int(row["matches"]),
+            "plan": row["plan"],
+        }
     write_table(
-        rows, heads, right=[*heads[2:4], *heads[5:10]], shrink=10,
+        rows,
+        ["generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory",
+         "compared", "matches", "plan"],
+        right=["est. cost", "events/s", "runs", "stored", "memory", "compared"],
+        shrink="plan",
         less=("compared", "", "stored", "runs"),
     )  # fmt: skip
     write_line()

@@ -8,31 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.arguments import named_values
+from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
-    COLUMNS,
     AlphaOption,
-    ColumnsOption,
-    DataOption,
-    DaysOption,
     EvaluatorOption,
+    EvaluatorOptions,
     GeneratorOption,
-    JsonOption,
     LastOption,
-    OnlyTypesOption,
-    OptionOption,
-    PatternArgument,
-    PatternNameOption,
-    PluginOption,
-    SeedOption,
-    StatisticsOption,
     examples,
-    options_from,
+    with_shared,
 )
 from cepbench.commands.output import log, progress, width, write_json, write_line
-from cepbench.commands.planning import last_of, plan_with
-from cepbench.errors import PlanGeneratorError
-from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.explainer.explanation import Explanation
@@ -43,13 +30,12 @@ EXAMPLES = examples(
 )
 
 
+@with_shared
 def explain(
-    pattern: PatternArgument = None,
-    data: DataOption = None,
-    pattern_name: PatternNameOption = None,
+    inputs: Inputs,
     generator: GeneratorOption = "DP-LD",
     evaluator: EvaluatorOption = None,
-    option: OptionOption = None,
+    option: EvaluatorOptions = None,
     run: Annotated[
         bool, typer.Option(help="Run the plan, to compare estimates with actual numbers.")
     ] = True,
@@ -57,46 +43,37 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="Also write an HTML page with a picture of the plan."),
     ] = None,
-    statistics: StatisticsOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
-    plugin: PluginOption = None,
-    days: DaysOption = None,
-    only_types: OnlyTypesOption = False,
-    columns: ColumnsOption = COLUMNS,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
 ) -> None:
     """Compare a plan's estimates with a run, node by node.
 
     With --statistics and --no-run no data is needed.
     """
-    needs_data = run or statistics is None
-    source = source_of(data, columns) if data or needs_data else None
-    asked = read_pattern(pattern, pattern_name, source)
-    load_plugins(plugin)
-    stream = source.stream(asked, days=days, only_types=only_types) if source else None
-    known = read_statistics(statistics, asked, stream, seed)
-    its_last = last if last or not alpha else last_of(asked, stream, known)
-    planned = plan_with(generator, asked, known, seed=seed, alpha=alpha, last=its_last)
-    if planned.plan is None:
-        raise PlanGeneratorError(planned.reason)
+    options = named_values(option or (), "--option", typer.BadParameter)
+    asked = inputs.read_pattern(needs_data=run or inputs.statistics is None)
+    stream = None if inputs.data is None else inputs.read_stream(asked)
+    statistics = inputs.read_statistics(asked, stream)
 
     from cepbench.explainer.explain import explain as explanation_of
+    from cepbench.planners.generate import plan
 
+    its_last = last if last or not alpha else last_variable(asked, stream, statistics)
+    with progress(f"planning with {generator}"):
+        planned = plan(asked, statistics, generator, seed=inputs.seed, alpha=alpha, last=its_last)
     with progress("running the plan" if run else "explaining the plan"):
         found = explanation_of(
             asked,
-            planned.plan,
-            known,
+            planned,
+            statistics,
             stream if run else None,
             evaluator=evaluator,
-            options=options_from(option),
+            options=options,
             last=its_last,
         )
     if html is not None:
         html.write_text(_page(found), encoding="utf-8")
-    if json:
+    if inputs.json:
         metrics = found.metrics.to_dict() if found.metrics else {}
         write_json(
             {

@@ -1,4 +1,4 @@
-"""Inputs of commands: patterns, events, statistics."""
+"""The arguments and options by which commands name a pattern, its events and its statistics."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cepbench.commands.completion import complete_data, complete_pattern_names
+from cepbench.commands.options import JsonOption, PluginOption, SeedOption
 from cepbench.commands.output import progress
 from cepbench.errors import DatasetError, PatternError, StatisticsError
+from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.datasets.dataset import Dataset
@@ -25,54 +29,124 @@ if TYPE_CHECKING:
 _PARQUET = b"PAR1"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The source of a command's events.
+@dataclass
+class Inputs:
+    """The shared arguments and options of commands under :func:`~.options.with_shared`."""
 
-    Attributes
-    ----------
-    name : str
-        As given: the name of a data set, or a path.
-    dataset : Dataset or None
-        None for other Parquet.
-    columns : str
-        Columns of type and time, comma-separated, for such Parquet.
-    """
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PATTERN",
+            show_default=False,
+            help="Pattern text, a file with it, or - for standard input.",
+        ),
+    ] = None
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="NAME|PATH",
+            autocompletion=complete_data,
+            help="A data set such as nasdaq-style/quick, or Parquet.",
+        ),
+    ] = None
+    pattern_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_pattern_names,
+            help="A pattern of the data set's library, instead of PATTERN.",
+        ),
+    ] = None
+    statistics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read rates and selectivities from a file, as written by `cepbench data stats "
+            "--json`, instead of measuring them.",
+        ),
+    ] = None
+    plugin: PluginOption = None
+    days: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set."),
+    ] = None
+    only_types: Annotated[
+        bool,
+        typer.Option(
+            "--only-types",
+            help="Read only events of the pattern's types, for data that exceeds memory.",
+        ),
+    ] = False
+    columns: Annotated[
+        str,
+        typer.Option(metavar="TYPE,TIME", help="Columns of event type and time in your Parquet."),
+    ] = "symbol,ts"
+    seed: SeedOption = 0
+    json: JsonOption = False
 
-    name: str
-    dataset: Dataset | None
-    columns: str
-
-    def pattern(self, name: str) -> Pattern:
-        """A pattern of the data set's library.
+    def read_pattern(self, *, needs_data: bool = True) -> Pattern:
+        """The pattern; opens the data set and loads the plug-ins, too.
 
         Raises
         ------
+        typer.BadParameter
+            If ``--data`` is missing, or not exactly one pattern is given.
+        PatternError
+            If it is not a valid pattern, or its file cannot be read.
         DatasetError
-            If the name is unknown, or there is no library.
+            If there is no such data set or path, or the pattern's name is unknown.
         """
-        if self.dataset is None:
+        if self.data is None and needs_data:
+            raise typer.BadParameter(
+                "it is required: the name of a data set, or Parquet", param_hint="'--data'"
+            )
+        dataset = self._dataset
+        if (self.text is None) == (self.pattern_name is None):
+            both = "not both" if self.text else "as text, a file, or - for standard input"
+            raise typer.BadParameter(
+                f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN"
+            )
+        if self.text is not None:
+            pattern = _parsed(self.text)
+        elif self.data is None:
+            raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
+        elif dataset is None:
             raise DatasetError(
-                f"{self.name} is Parquet without a library of patterns; give the pattern, or the "
+                f"{self.data} is Parquet without a library of patterns; give the pattern, or the "
                 "name of a data set"
             )
-        return self.dataset.patterns.entry(name).pattern
+        else:
+            pattern = dataset.patterns.entry(str(self.pattern_name)).pattern
+        load_plugins(self.plugin)
+        return pattern
 
-    def stream(
-        self,
-        pattern: Pattern,
-        *,
-        days: int | None,
-        only_types: bool,
-        positions: bool = False,
-    ) -> EventStream:
-        """The events, optionally of the first days or of the pattern's types only.
+    @cached_property
+    def _dataset(self) -> Dataset | None:
+        """The data set, opened; None without ``--data`` and for other Parquet."""
+        if self.data is None:
+            return None
+        from cepbench.datasets.catalogue import folders
+        from cepbench.datasets.opening import open_dataset
+        from cepbench.streams.dataset_folder import read_declaration
+
+        if (
+            self.data.partition("/")[0] not in folders()
+            and os.path.exists(self.data)  # unlike Path.exists, never raises
+            and not read_declaration(self.data)
+        ):
+            _check_parquet(Path(self.data))
+            return None
+        with progress(f"opening {self.data}"):
+            return open_dataset(self.data)
+
+    def read_stream(self, pattern: Pattern, *, positions: bool = False) -> EventStream:
+        """The events of ``--data`` that ``--days`` and ``--only-types`` select.
 
         Parameters
         ----------
         pattern : Pattern
-        days : int or None
-        only_types : bool
         positions : bool
             Whether the stream needs the positions of its events in the whole source.
 
@@ -83,61 +157,85 @@ class Source:
         """
         from cepbench.streams.event_stream import EventStream
 
-        with progress(f"reading {self.name}"):
-            if self.dataset is not None:
-                types = pattern if only_types else None
-                return self.dataset.stream(types, days=days, positions=positions)
-            if days is not None:
+        with progress(f"reading {self.data}"):
+            if self._dataset is not None:
+                types = pattern if self.only_types else None
+                return self._dataset.stream(types, days=self.days, positions=positions)
+            if self.days is not None:
                 raise typer.BadParameter(
                     "Parquet that is not a data set is read as a whole", param_hint="'--days'"
                 )
-            type_column, time_column = self._columns()
+            type_column, comma, time_column = self.columns.partition(",")
+            if not comma:
+                raise typer.BadParameter(
+                    f"{self.columns!r} is one column; give two, such as symbol,ts",
+                    param_hint="'--columns'",
+                )
             return EventStream.from_parquet(
-                self.name,
-                type=type_column,
-                time=time_column,
-                types=[variable.type for variable in pattern.variables] if only_types else None,
+                str(self.data),
+                type=type_column.strip(),
+                time=time_column.strip(),
+                types=[variable.type for variable in pattern.variables]
+                if self.only_types
+                else None,
                 sort=True,
                 positions=positions,
             )
 
-    def _columns(self) -> tuple[str, str]:
-        type_column, comma, time_column = self.columns.partition(",")
-        if not comma:
-            raise typer.BadParameter(
-                f"{self.columns!r} is one column; give two, such as symbol,ts",
-                param_hint="'--columns'",
-            )
-        return type_column.strip(), time_column.strip()
+    def read_statistics(self, pattern: Pattern, stream: EventStream | None) -> Statistics:
+        """The statistics in the file, or without one those measured on the stream.
+
+        The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
+
+        Raises
+        ------
+        StatisticsError
+            If the file has no statistics.
+        """
+        from cepbench.statistics.model import Statistics
+
+        if self.statistics is None:
+            from cepbench.statistics.measure import measure_statistics
+
+            assert stream is not None  # read by the command
+            with progress("measuring statistics"):
+                return measure_statistics(pattern, stream, seed=self.seed)
+        try:
+            content = json.loads(self.statistics.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StatisticsError(
+                f"{self.statistics} cannot be read as JSON ({_why(error)}); give the output of "
+                "`cepbench data stats NAME --pattern PATTERN --json`, or just "
+                '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
+            ) from None
+        if isinstance(content, dict):
+            content = content.get("statistics", content)
+        return Statistics.from_dict(content)
 
 
-def source_of(data: str | None, columns: str) -> Source:
-    """The source for the options ``--data`` and ``--columns``.
+def last_variable(
+    pattern: Pattern, stream: EventStream | None, statistics: Statistics
+) -> str | list[str | None] | None:
+    """The variable whose event comes last, determined on the data unless the pattern implies it.
 
     Raises
     ------
-    typer.BadParameter
-        If ``data`` is None.
-    DatasetError
-        If there is no such data set or path.
+    StatisticsError
+        If the data is needed and missing.
     """
-    if data is None:
-        raise typer.BadParameter(
-            "it is required: the name of a data set, or Parquet", param_hint="'--data'"
-        )
-    from cepbench.datasets.catalogue import folders
-    from cepbench.datasets.opening import open_dataset
-    from cepbench.streams.dataset_folder import read_declaration
+    from cepbench.costs.temporal import TemporalOrder
 
-    if (
-        data.partition("/")[0] not in folders()
-        and os.path.exists(data)  # unlike Path.exists, never raises
-        and not read_declaration(data)
-    ):
-        _check_parquet(Path(data))
-        return Source(data, None, columns)
-    with progress(f"opening {data}"):
-        return Source(data, open_dataset(data), columns)
+    if all(len(TemporalOrder(branch).latest()) == 1 for branch in pattern.branches()):
+        return None
+    if stream is None:
+        raise StatisticsError(
+            "--alpha weighs latency, which depends on the variable whose event comes last, and the "
+            "pattern does not determine it; give --last, or --data to determine it there"
+        )
+    from cepbench.sweeps.profiler import expected_last
+
+    with progress("finding which event comes last"):
+        return expected_last(pattern, stream, statistics)
 
 
 def _check_parquet(path: Path) -> None:
@@ -155,89 +253,25 @@ def _check_parquet(path: Path) -> None:
             )
 
 
-def read_pattern(text: str | None, name: str | None, source: Source | None) -> Pattern:
-    """The pattern of a command's arguments.
-
-    Parameters
-    ----------
-    text : str or None
-        Pattern text, a file with it, or ``-`` for standard input.
-    name : str or None
-        Of a pattern in the source's library.
-    source : Source or None
-
-    Raises
-    ------
-    PatternError
-        If it is not a valid pattern, or the file cannot be read.
-    DatasetError
-        If the name is unknown.
-    """
+def _parsed(text: str) -> Pattern:
+    """The pattern in a text, in a file of that name, or for ``-`` in standard input."""
     from cepbench.patterns.parse import parse
 
-    if (text is None) == (name is None):
-        both = "not both" if text else "as text, a file, or - for standard input"
-        raise typer.BadParameter(f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN")
-    if name is not None:
-        if source is None:
-            raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
-        return source.pattern(name)
-    assert text is not None
     if text == "-":
         try:
             return parse(sys.stdin.read())
         except UnicodeDecodeError as error:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
-    if not _is_file(text) and ("(" in text or text.lstrip().upper().startswith("PATTERN ")):
+    # Unlike Path.is_file, os.path.isfile never raises.
+    if not os.path.isfile(text) and ("(" in text or text.lstrip().upper().startswith("PATTERN ")):
         return parse(text)
     try:
         return parse(Path(text).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise PatternError(
             f"{text!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "
             "looks like: PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
         ) from None
-
-
-def _is_file(text: str) -> bool:
-    """Whether a file has this name; never raises."""
-    try:
-        return Path(text).is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def read_statistics(
-    file: Path | None, pattern: Pattern, stream: EventStream | None, seed: int
-) -> Statistics:
-    """The statistics in a file, or those measured on the stream.
-
-    The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
-
-    Raises
-    ------
-    StatisticsError
-        If the file has no statistics.
-    """
-    from cepbench.statistics.model import Statistics
-
-    if file is None:
-        from cepbench.statistics.measure import measure_statistics
-
-        assert stream is not None  # checked by the caller
-        with progress("measuring statistics"):
-            return measure_statistics(pattern, stream, seed=seed)
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StatisticsError(
-            f"{file} cannot be read as JSON ({_why(error)}); give the output of "
-            "`cepbench data stats NAME --pattern PATTERN --json`, or just "
-            '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
-        ) from None
-    if isinstance(content, dict):
-        content = content.get("statistics", content)
-    return Statistics.from_dict(content)
 
 
 def _why(error: Exception) -> Any:

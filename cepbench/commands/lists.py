@@ -1,4 +1,4 @@
-"""``cepbench generators`` and ``cepbench evaluators``: the registered ones."""
+"""``cepbench generators`` and ``cepbench evaluators``: what is registered."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from cepbench.plugins import load_plugins
 GENERATORS_EXAMPLES = examples("cepbench generators")
 EVALUATORS_EXAMPLES = examples("cepbench evaluators --json")
 
+#: Attributes of an evaluator with ``--json``.
+EVALUATOR_KEYS = (
+    "name", "kinds", "without_plan", "strategies", "constructs", "outputs", "batches", "latency",
+    "node_times", "snapshots",
+)  # fmt: skip
+
 
 def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List the plan generators, with their sources.
 
-    Those marked as default, user-defined ones included, are compared where no generator is named.
+    Those marked as default, user-defined ones included, are compared if no generator is named.
     """
     with progress("loading plan generators"):
         from cepbench.costs.models import COST_MODELS
@@ -35,33 +41,26 @@ def generators(plugin: PluginOption = None, json: JsonOption = False) -> None:
             "space": entry.space,
             "description": entry.description,
             "source": _source(entry.name, entry.source),
-            "own": not entry.is_builtin,
+            "user_defined": not entry.is_builtin,
         }
         for entry in PLAN_GENERATORS.values()
     ]
     if json:
         write_json(rows)
         return
+    for row in rows:
+        if len(row["costs"]) == len(COST_MODELS):
+            row["costs"] = "all"
     write_table(
-        (
-            [
-                row["name"],
-                row["kind"],
-                row["default"],
-                row["exact"],
-                ", ".join(row["costs"]) if len(row["costs"]) < len(COST_MODELS) else "all",
-                row["most_variables"],
-                row["source"],
-            ]
-            for row in rows
-        ),
-        ["name", "kind", "default", "exact", "costs", "at most", "source"],
-        shrink=6,
-    )
+        rows,
+        {"name": "name", "kind": "kind", "default": "default", "exact": "exact", "costs": "costs",
+         "at most": "most_variables", "source": "source"},
+        shrink="source",
+    )  # fmt: skip
     write_line()
     write_text(
-        "exact: its plan is of least cost among all it chooses from, else it is a heuristic; costs: "
-        f"what --cost it takes, of {', '.join(COST_MODELS)}; at most: variables it takes"
+        "exact: its plan has the least cost in its plan space, otherwise it is a heuristic; costs: "
+        f"the supported values of --cost, of {', '.join(COST_MODELS)}; at most: variables"
     )
 
 
@@ -72,45 +71,26 @@ def evaluators(plugin: PluginOption = None, json: JsonOption = False) -> None:
     load_plugins(plugin)
     rows: list[dict[str, Any]] = [
         {
-            "name": entry.name,
-            "kinds": list(entry.kinds),
-            "without_plan": entry.without_plan,
-            "strategies": list(entry.strategies),
-            "constructs": list(entry.constructs),
-            "outputs": list(entry.outputs),
+            **{key: getattr(entry, key) for key in EVALUATOR_KEYS},
             "options": {name: option.default for name, option in entry.options.items()},
-            "batches": entry.batches,
-            "latency": entry.latency,
-            "node_times": entry.node_times,
-            "snapshots": entry.snapshots,
             "source": _source(entry.name, entry.source),
-            "own": not entry.is_builtin,
+            "user_defined": not entry.is_builtin,
         }
         for entry in EVALUATORS.values()
     ]
     if json:
         write_json(rows)
         return
-    heads = ["name", "plans", "source"]
-    cells = [
-        [row["name"], ", ".join([*row["kinds"], *["none"] * row["without_plan"]]), row["source"]]
-        for row in rows
-    ]
-    if any(row["options"] for row in rows):
-        heads.append("options")
-        for line, row in zip(cells, rows, strict=True):
-            line.append(", ".join(f"{name}={value}" for name, value in row["options"].items()))
-    write_table(cells, heads, shrink=2)
+    for row in rows:
+        row["plans"] = [*row["kinds"], *["none"] * row["without_plan"]]
+        row["options"] = [f"{name}={value}" for name, value in row["options"].items()]
+    options = ["options"] if any(row["options"] for row in rows) else []
+    write_table(rows, ["name", "plans", "source", *options], shrink="source")
 
 
 def _source(name: str, registered: str) -> str:
-    """Authors, year and place of an algorithm from a paper; otherwise its registered source."""
+    """Authors, year and section of an algorithm from a paper; otherwise its registered source."""
     for algorithm in ALGORITHMS:
         if algorithm.name == name:
-            reference = REFERENCES[algorithm.paper]
-            first = reference.authors.split(",")[0].split(". ")[-1]
-            others = " et al." if reference.authors.count(",") > 1 else ""
-            if reference.authors.count(",") == 1:
-                others = f" and {reference.authors.split(', ')[1].split('. ')[-1]}"
-            return f"{first}{others} {reference.year}, {algorithm.place}"
+            return f"{REFERENCES[algorithm.paper].label}, {algorithm.place}"
     return registered

@@ -1,4 +1,4 @@
-"""Writing matches batch by batch to Parquet, CSV or Arrow, by the file's extension."""
+"""Matches written batch by batch to Parquet, CSV or Arrow, by the extension of the file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from cepbench.files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,28 +32,26 @@ def check_ending(file: Path | None) -> Path | None:
 
 @contextmanager
 def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that appends tables of that schema to a file.
+    """Open a file for tables of one schema; it is replaced atomically at the end.
 
-    The file is replaced atomically at the end.
+    Yields
+    ------
+    callable
+        Appends a table.
 
     Raises
     ------
     OSError
         With the name of the file, if it cannot be written.
     """
-    part = file.with_name(f"{file.name}.part")
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with _opened(part, file.suffix, schema) as write:
+        with whole_file(file) as part, _opened(part, file.suffix, schema) as write:
             yield write
-        part.replace(file)
     except OSError as error:
-        if error.errno is None or (error.filename is not None and error.filename != str(part)):
+        if error.errno is None or Path(error.filename or file).parent != file.parent:
             raise
         # Arrow's error has neither the file name nor the system's message.
         raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Running a plan for ``cepbench run``: count matches, or write them batch by batch."""
+"""The run of ``cepbench run``: counting matches, or writing them batch by batch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Job:
     options: Mapping[str, Any]
 
     def warm_up(self) -> None:
-        """Run a prefix of the stream, so that loading compiled code does not count as run time."""
+        """Run a prefix of the stream, so that the time excludes loading compiled code."""
         with progress("warming up"):
             for output in ("count", "arrow"):
                 self._evaluated(self.stream[:WARM_UP_EVENTS], output)
@@ -72,12 +72,12 @@ class Job:
     ) -> tuple[Metrics, pa.Table, int]:
         """Write matches with the times and some attributes of their events.
 
-        Positions are those in the whole stream that :attr:`stream` is a part of.
+        Positions are those in the whole stream of which :attr:`stream` is a part.
 
         Parameters
         ----------
         file : Path or None
-            None to only find them.
+            None to find them only.
         attributes : sequence of str
         limit : int or None
             Maximum number of matches.
@@ -85,7 +85,7 @@ class Job:
         Returns
         -------
         metrics : Metrics
-            Of the run until then.
+            The metrics of the run up to the last match written.
         first : pyarrow.Table
             The first :data:`SHOWN` matches.
         rows : int

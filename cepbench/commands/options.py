@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cepbench.commands.completion import (
-    complete_costs,
-    complete_data,
-    complete_evaluators,
-    complete_generators,
-    complete_pattern_names,
-)
+from cepbench.commands.completion import complete_costs, complete_evaluators, complete_generators
 
 #: Settings of every group of commands. Without rich, help is fast and fits narrow terminals.
 GROUP: dict[str, Any] = {
@@ -39,64 +35,37 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", heading, *lines])
 
 
+def with_shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the arguments and options that it shares with other commands.
+
+    Parameters
+    ----------
+    command : callable
+        Takes first a dataclass, whose fields are those arguments and options, then its own
+        options, which the help text lists before ``--plugin``.
+    """
+    first, *own = signature(command, eval_str=True).parameters.values()
+    shared = signature(first.annotation, eval_str=True).parameters
+    names = list(shared)
+    plugin = names.index("plugin")
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        command(first.annotation(**{name: given.pop(name) for name in names}), **given)
+
+    # Typer reads a command's arguments and options from its signature.
+    parameters = list(shared.values())
+    called.__signature__ = Signature(  # type: ignore[attr-defined]
+        [*parameters[:plugin], *own, *parameters[plugin:]]
+    )
+    return called
+
+
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write one JSON document to standard output.")
 ]
 SeedOption = Annotated[
-    int,
-    typer.Option("--seed", min=0, metavar="NUMBER", help="Seed of all random numbers."),
-]
-PatternArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="PATTERN",
-        show_default=False,
-        help="Pattern text, a file with it, or - for standard input.",
-    ),
-]
-PatternNameOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=complete_pattern_names,
-        help="A pattern of the data set's library, instead of PATTERN.",
-    ),
-]
-DataOption = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        "-d",
-        metavar="NAME|PATH",
-        autocompletion=complete_data,
-        help="A data set such as nasdaq-style/quick, or Parquet.",
-    ),
-]
-ColumnsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="TYPE,TIME",
-        help="Columns of event type and time in your Parquet.",
-    ),
-]
-DaysOption = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set."),
-]
-OnlyTypesOption = Annotated[
-    bool,
-    typer.Option(
-        "--only-types",
-        help="Read only events of the pattern's types, for data that exceeds memory.",
-    ),
-]
-StatisticsOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Read rates and selectivities from a file, as written by `cepbench data stats --json`, "
-        "instead of measuring them.",
-    ),
+    int, typer.Option("--seed", min=0, metavar="NUMBER", help="Seed of all random numbers.")
 ]
 PluginOption = Annotated[
     list[Path] | None,
@@ -105,24 +74,26 @@ PluginOption = Annotated[
         help="A Python file with user-defined plan generators or evaluators; may be repeated.",
     ),
 ]
-GeneratorOption = Annotated[
-    str,
+MasterOption = Annotated[
+    str | None,
     typer.Option(
-        "--generator",
-        "-g",
-        metavar="NAME",
-        autocompletion=complete_generators,
-        help="Plan generator; `cepbench generators` lists them.",
+        metavar="URL",
+        help="Spark master; by default $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
     ),
 ]
+
+
+def _generator(help: str) -> Any:
+    return typer.Option(
+        "--generator", "-g", metavar="NAME", autocompletion=complete_generators, help=help
+    )
+
+
+GeneratorOption = Annotated[str, _generator("Plan generator; `cepbench generators` lists them.")]
 GeneratorsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--generator",
-        "-g",
-        metavar="NAME",
-        autocompletion=complete_generators,
-        help="Plan generator; may be repeated. Without it: those marked in `cepbench generators`.",
+    _generator(
+        "Plan generator; may be repeated. Without it: the default ones of `cepbench generators`."
     ),
 ]
 EvaluatorOption = Annotated[
@@ -130,28 +101,19 @@ EvaluatorOption = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=complete_evaluators,
-        help="Evaluator; without it, the one made for the kind of plan.",
+        help="Evaluator; without it, the default for the kind of plan.",
     ),
 ]
-EvaluatorsOption = Annotated[
+EvaluatorOptions = Annotated[
     list[str] | None,
     typer.Option(
-        "--evaluator",
-        metavar="NAME",
-        autocompletion=complete_evaluators,
-        help="Evaluator; may be repeated. Without it, the one made for each kind of plan.",
-    ),
-]
-OptionOption = Annotated[
-    list[str] | None,
-    typer.Option(
+        "--option",
         metavar="NAME=VALUE",
         help="An option of the evaluator; may be repeated. `cepbench evaluators` lists them.",
     ),
 ]
 AlphaOption = Annotated[
-    float,
-    typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput."),
+    float, typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput.")
 ]
 CostOption = Annotated[
     str,
@@ -169,26 +131,3 @@ LastOption = Annotated[
         "data.",
     ),
 ]
-
-#: Columns of type and time in cepbench data sets.
-COLUMNS = "symbol,ts"
-
-
-def options_from(given: list[str] | None) -> dict[str, Any]:
-    """Options of an evaluator from texts such as ``rows=100``; values are JSON, otherwise texts.
-
-    Raises
-    ------
-    typer.BadParameter
-        If there is no ``=``.
-    """
-    found: dict[str, Any] = {}
-    for one in given or ():
-        name, equals, value = one.partition("=")
-        if not (name and equals):
-            raise typer.BadParameter(f"{one} is not NAME=VALUE", param_hint="'--option'")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found

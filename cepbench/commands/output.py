@@ -75,50 +75,49 @@ def share_bar(share: float, room: int = 8) -> str:
 
 
 def write_table(
-    rows: Iterable[Sequence[object]],
-    heads: Sequence[str],
+    rows: Iterable[Mapping[Any, object]],
+    columns: Mapping[str, str] | Sequence[str],
     *,
     right: Sequence[str] = (),
-    shrink: int | None = None,
+    shrink: str | None = None,
     less: Sequence[str] = (),
 ) -> None:
     """Write a table to standard output, numbers right-aligned.
 
     Parameters
     ----------
-    rows : iterable of sequence
-        Texts, or numbers, which get thousands separators; None is empty.
-    heads : sequence of str
+    rows : iterable of mapping
+        Cells by key: texts, lists, or numbers, which get thousands separators. None, NaN and a
+        missing key are empty.
+    columns : mapping of str to str, or sequence of str
+        Heading → key; in a sequence they are the same.
     right : sequence of str
         Headings of further right-aligned columns.
-    shrink : int, optional
+    shrink : str, optional
         The column that is truncated if the terminal is too narrow.
     less : sequence of str
-        Headings of columns to drop, in this order, if that is not enough. Output to a file or pipe
-        is complete.
+        Columns to drop, in this order, if that is not enough. Output to a file or pipe is complete.
     """
-    table = [list(row) for row in rows]
-    texts = [list(map(_shown, row)) for row in table]
-    to_the_right = [
-        head in right or any(_is_number(row[k]) for row in table) for k, head in enumerate(heads)
-    ]
-    widths = [max(len(line[k]) for line in [list(heads), *texts]) for k in range(len(heads))]
-    kept = list(range(len(heads)))
+    keys = columns if isinstance(columns, Mapping) else {head: head for head in columns}
+    rows = list(rows)
+    cells = {head: [row.get(key) for row in rows] for head, key in keys.items()}
+    texts = {head: [head, *map(_shown, column)] for head, column in cells.items()}
+    widths = {head: max(map(len, column)) for head, column in texts.items()}
     if sys.stdout.isatty():
-        least = widths.copy()
-        if shrink is not None:
-            least[shrink] = max(len(heads[shrink]), 8)
+        least = widths if shrink is None else {**widths, shrink: max(len(shrink), 8)}
         for head in less:
-            if sum(least[k] + 2 for k in kept) - 2 > width():
-                kept.remove(list(heads).index(head))
+            if sum(least[each] + 2 for each in texts) - 2 > width():
+                del texts[head]
         if shrink is not None:
-            others = sum(widths[k] + 2 for k in kept if k != shrink)
+            others = sum(widths[head] + 2 for head in texts if head != shrink)
             widths[shrink] = min(widths[shrink], max(width() - others, least[shrink]))
-    for number, line in enumerate([list(heads), *texts]):
-        cells = [
-            f"{_cut(line[k], widths[k]):{'>' if to_the_right[k] else '<'}{widths[k]}}" for k in kept
+    numeric = {head for head in texts if head in right or any(map(_is_number, cells[head]))}
+    for number, line in enumerate(zip(*texts.values(), strict=True)):
+        aligned = [
+            f"{_cut(text, widths[head]):{'>' if head in numeric else '<'}{widths[head]}}"
+            for head, text in zip(texts, line, strict=True)
         ]
-        shown = "  ".join(cells).rstrip()
+        shown = "  ".join(aligned).rstrip()
         write_line(typer.style(shown, bold=True) if number == 0 else shown)
 
 
@@ -133,6 +132,8 @@ def _shown(cell: object) -> str:
         return "yes" if cell else ""
     if isinstance(cell, int):
         return f"{cell:,}"
+    if isinstance(cell, list):
+        return ", ".join(map(str, cell))
     return f"{cell:,.4g}" if isinstance(cell, float) else str(cell)
 
 
@@ -165,14 +166,10 @@ def progress(
     from tqdm import tqdm
 
     began = time.monotonic()
-    if not sys.stderr.isatty():
-        with tqdm(disable=True) as bar:
-            yield bar
-        return
     form = "{desc}: {elapsed}" if total is None else None
     with tqdm(
         desc=doing, total=total, unit=unit, unit_scale=scaled, leave=False, delay=1.0,
-        dynamic_ncols=True, bar_format=form, file=sys.stderr,
+        dynamic_ncols=True, bar_format=form, file=sys.stderr, disable=None,
     ) as bar:  # fmt: skip
         ended = Event()
 

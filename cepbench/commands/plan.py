@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
-from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
-    COLUMNS,
     AlphaOption,
-    ColumnsOption,
     CostOption,
-    DataOption,
-    DaysOption,
     GeneratorsOption,
-    JsonOption,
     LastOption,
-    OnlyTypesOption,
-    PatternArgument,
-    PatternNameOption,
-    PluginOption,
-    SeedOption,
-    StatisticsOption,
     examples,
+    with_shared,
 )
-from cepbench.commands.output import width, write_json, write_line, write_table
-from cepbench.commands.planning import PlannedRow, last_of, plan_with
-from cepbench.errors import PlanGeneratorError
-from cepbench.plugins import load_plugins
+from cepbench.commands.output import progress, width, write_json, write_line, write_table
+from cepbench.errors import (
+    CepbenchError,
+    PlanGeneratorError,
+    PlanningRefusedError,
+    StatisticsError,
+)
 
 if TYPE_CHECKING:
-    from cepbench.explainer.explanation import Explanation
+    from cepbench.patterns.model import Pattern
+    from cepbench.planners.registry import PlanGenerator
+    from cepbench.plans.model import AnyPlan
+    from cepbench.statistics.model import Statistics
 
 EXAMPLES = examples(
     'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
@@ -41,131 +39,145 @@ EXAMPLES = examples(
     "cepbench plan pattern.txt --statistics statistics.json",
 )
 
-#: Keys of a plan's nodes with ``--json``.
+#: Keys of a plan with ``--json``.
+KEYS = (
+    "generator", "kind", "plan", "cost", "log_cost", "cost_model", "log_latency", "seconds",
+    "status", "reason", "nodes",
+)  # fmt: skip
+
+#: Keys of its nodes.
 NODE_KEYS = (
-    "branch",
-    "node",
-    "parent",
-    "kind",
-    "variables",
-    "step",
-    "estimated",
-    "log_estimated",
-    "cost",
+    "branch", "node", "parent", "kind", "variables", "step", "estimated", "log_estimated", "cost",
     "log_cost",
-)
+)  # fmt: skip
 
 
+@with_shared
 def plan(
-    pattern: PatternArgument = None,
-    data: DataOption = None,
-    pattern_name: PatternNameOption = None,
+    inputs: Inputs,
     generator: GeneratorsOption = None,
-    statistics: StatisticsOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
     cost: CostOption = "throughput",
-    plugin: PluginOption = None,
-    days: DaysOption = None,
-    only_types: OnlyTypesOption = False,
-    columns: ColumnsOption = COLUMNS,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
 ) -> None:
     """Show plans and their estimated costs.
 
     Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
     cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
     """
-    source = source_of(data, columns) if data or statistics is None else None
-    asked = read_pattern(pattern, pattern_name, source)
-    load_plugins(plugin)
+    pattern = inputs.read_pattern(needs_data=inputs.statistics is None)
 
     from cepbench.costs.models import cost_from
     from cepbench.explainer.explain import explain
     from cepbench.planners.registry import default_generators, find_generator
 
     model = cost_from(cost, alpha).name
-    with_latency = alpha or model == "latency"
-    names = [find_generator(name).name for name in generator or default_generators()]
+    seeks_last = last is None and bool(alpha or model == "latency")
+    chosen = {find_generator(name).name: None for name in generator or default_generators()}
     stream = None
-    if source is not None and (statistics is None or (with_latency and last is None)):
-        stream = source.stream(asked, days=days, only_types=only_types)
-    known = read_statistics(statistics, asked, stream, seed)
-    its_last = last if last or not with_latency else last_of(asked, stream, known)
+    if inputs.data is not None and (inputs.statistics is None or seeks_last):
+        stream = inputs.read_stream(pattern)
+    statistics = inputs.read_statistics(pattern, stream)
+    its_last = last_variable(pattern, stream, statistics) if seeks_last else last
+    plans: dict[str, AnyPlan] = {}
     rows = [
-        plan_with(name, asked, known, seed=seed, alpha=alpha, last=its_last, cost=model)
-        for name in dict.fromkeys(names)
-    ]
-    if not any(row.plan for row in rows):
-        raise PlanGeneratorError("\n".join(f"{row.generator}: {row.reason}" for row in rows))
-
-    def explained(row: PlannedRow) -> Explanation:
-        assert row.plan is not None
-        return explain(asked, row.plan, known, last=its_last)
-
-    if json:
+        _planned(
+            find_generator(name), plans, pattern, statistics,
+            seed=inputs.seed, alpha=alpha, last=its_last, cost=model,
+        )
+        for name in chosen
+    ]  # fmt: skip
+    if not plans:
+        raise PlanGeneratorError("\n".join(f"{row['generator']}: {row['reason']}" for row in rows))
+    drawn = [row["generator"] for row in (rows if generator or inputs.json else _cheapest(rows))]
+    explanations = {
+        name: explain(pattern, plans[name], statistics, last=its_last)
+        for name in drawn
+        if name in plans
+    }
+    if inputs.json:
+        for row in rows:
+            found = explanations.get(row["generator"])
+            row["nodes"] = [] if found is None else found.nodes[list(NODE_KEYS)]
         write_json(
             {
-                "pattern": str(asked),
-                "statistics": known.to_dict(),
+                "pattern": str(pattern),
+                "statistics": statistics.to_dict(),
                 "cost": model,
                 "alpha": alpha,
-                "plans": [
-                    row.to_dict()
-                    | {"nodes": explained(row).nodes[list(NODE_KEYS)] if row.plan else []}
-                    for row in rows
-                ],
+                "plans": rows,
             }
         )
         return
-    write_line(asked.describe())
+    write_line(pattern.describe())
     write_line()
-    _table(rows, alpha)
-    for row in rows if generator else _cheapest(rows):
-        if row.plan is not None:
-            write_line()
-            write_line(explained(row).describe(width()))
+    _table(rows, with_latency=bool(alpha))
+    for explanation in explanations.values():
+        write_line()
+        write_line(explanation.describe(width()))
 
 
-def _table(rows: Sequence[PlannedRow], alpha: float) -> None:
+def _planned(
+    generator: PlanGenerator,
+    plans: dict[str, AnyPlan],
+    pattern: Pattern,
+    statistics: Statistics,
+    **options: Any,
+) -> dict[str, Any]:
+    """Plan with one generator, into ``plans``; a row of :data:`KEYS`, also if it refuses or fails.
+
+    Raises
+    ------
+    StatisticsError
+        If statistics are missing or invalid, for any generator.
+    """
+    from cepbench.planners.generate import plan
+    from cepbench.sweeps.measure import load_kernels
+
+    row = dict.fromkeys(KEYS) | {"generator": generator.name, "kind": generator.kind, "nodes": []}
+    with progress(f"planning with {generator.name}"):
+        load_kernels(generator)
+        began = time.perf_counter()
+        try:
+            found = plan(pattern, statistics, generator, **options)
+        except StatisticsError:
+            raise
+        except CepbenchError as error:
+            refused = isinstance(error, PlanningRefusedError)
+            return row | {"status": "refused" if refused else "error", "reason": str(error)}
+        seconds = time.perf_counter() - began
+    plans[generator.name] = found
+    noted = {key: getattr(found, key) for key in ("cost", "log_cost", "cost_model", "log_latency")}
+    return row | noted | {"plan": found.text, "seconds": seconds, "status": "ok"}
+
+
+def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:
     from cepbench.plans.notes import shown_log
 
-    least = {row.kind: row.log_cost for row in reversed(_cheapest(rows))}
+    least = {row["kind"]: row["log_cost"] for row in _cheapest(rows)}
     lines = []
     for row in rows:
-        if row.plan is None or row.log_cost is None:
-            lines.append([row.generator, row.kind, "", "", "", "", f"{row.status}: {row.reason}"])
+        line = {"generator": row["generator"], "kind": row["kind"]}
+        lines.append(line)
+        if row["log_cost"] is None:
+            line["plan"] = f"{row['status']}: {row['reason']}"
             continue
-        times = math.exp(min(row.log_cost - (least[row.kind] or 0.0), 700.0))
-        latency = row.plan.log_latency
-        lines.append(
-            [
-                row.generator,
-                row.kind,
-                shown_log(row.log_cost),
-                "1" if times < 1.005 else f"{times:,.3g}",
-                "" if latency is None else "0" if latency == -math.inf else shown_log(latency),
-                f"{1e3 * (row.seconds or 0.0):.2f}",
-                row.text,
-            ]
-        )
-    heads = ["generator", "kind", "est. cost", "× least", "latency", "ms", "plan"]
-    if not alpha:
-        heads.remove("latency")
-        lines = [[*line[:4], *line[5:]] for line in lines]
-    write_table(
-        lines, heads, shrink=len(heads) - 1, right=("est. cost", "× least", "latency", "ms")
-    )
+        times = math.exp(min(row["log_cost"] - least[row["kind"]], 700.0))
+        line["est. cost"] = shown_log(row["log_cost"])
+        line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
+        latency = row["log_latency"]
+        if latency is not None:
+            line["latency"] = "0" if latency == -math.inf else shown_log(latency)
+        line["ms"] = f"{1e3 * row['seconds']:.2f}"
+        line["plan"] = row["plan"]
+    numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]
+    write_table(lines, ["generator", "kind", *numbers, "plan"], shrink="plan", right=numbers)
 
 
-def _cheapest(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """The first plan of least cost of each kind."""
-    found: dict[str, PlannedRow] = {}
-    for row in rows:
-        if row.log_cost is None:
-            continue
-        best = found.get(row.kind)
-        if best is None or best.log_cost is None or row.log_cost < best.log_cost:
-            found[row.kind] = row
-    return list(found.values())
+def _cheapest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first row of least cost of each kind of plan."""
+    costed = [row for row in rows if row["log_cost"] is not None]
+    return [
+        min((row for row in costed if row["kind"] == kind), key=itemgetter("log_cost"))
+        for kind in dict.fromkeys(row["kind"] for row in costed)
+    ]

@@ -9,30 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cepbench.commands.inputs import read_pattern, read_statistics, source_of
+from cepbench.arguments import named_values
+from cepbench.commands.inputs import Inputs
 from cepbench.commands.match_files import check_ending
 from cepbench.commands.options import (
-    COLUMNS,
-    ColumnsOption,
-    DataOption,
-    DaysOption,
     EvaluatorOption,
+    EvaluatorOptions,
     GeneratorOption,
-    JsonOption,
-    OnlyTypesOption,
-    OptionOption,
-    PatternArgument,
-    PatternNameOption,
-    PluginOption,
-    SeedOption,
-    StatisticsOption,
     examples,
-    options_from,
+    with_shared,
 )
-from cepbench.commands.output import write_json, write_line, write_table, write_text
-from cepbench.commands.planning import plan_with
-from cepbench.errors import PlanGeneratorError
-from cepbench.plugins import load_plugins
+from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,13 +34,12 @@ EXAMPLES = examples(
 )
 
 
+@with_shared
 def run(
-    pattern: PatternArgument = None,
-    data: DataOption = None,
-    pattern_name: PatternNameOption = None,
+    inputs: Inputs,
     generator: GeneratorOption = "DP-LD",
     evaluator: EvaluatorOption = None,
-    option: OptionOption = None,
+    option: EvaluatorOptions = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -75,13 +61,6 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Stop after this many matches.")
     ] = None,
-    statistics: StatisticsOption = None,
-    plugin: PluginOption = None,
-    days: DaysOption = None,
-    only_types: OnlyTypesOption = False,
-    columns: ColumnsOption = COLUMNS,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 
@@ -91,20 +70,19 @@ def run(
     """
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
-    source = source_of(data, columns)
-    asked = read_pattern(pattern, pattern_name, source)
-    load_plugins(plugin)
+    options = named_values(option or (), "--option", typer.BadParameter)
+    asked = inputs.read_pattern()
 
     from cepbench.commands.matching import Job
     from cepbench.evaluators.tasks import chosen_evaluator
+    from cepbench.planners.generate import plan
 
-    stream = source.stream(asked, days=days, only_types=only_types, positions=not count)
-    known = read_statistics(statistics, asked, stream, seed)
-    planned = plan_with(generator, asked, known, seed=seed)
-    if planned.plan is None:
-        raise PlanGeneratorError(planned.reason)
-    its_evaluator = chosen_evaluator(planned.plan, evaluator)
-    job = Job(asked, stream, planned.plan, its_evaluator, options_from(option))
+    stream = inputs.read_stream(asked, positions=not count)
+    statistics = inputs.read_statistics(asked, stream)
+    with progress(f"planning with {generator}"):
+        planned = plan(asked, statistics, generator, seed=inputs.seed)
+    its_evaluator = chosen_evaluator(planned, evaluator)
+    job = Job(asked, stream, planned, its_evaluator, options)
     job.warm_up()
     if count:
         metrics, first, written = job.counted(), None, 0
@@ -114,7 +92,7 @@ def run(
         "pattern": str(asked),
         "generator": planned.generator,
         "plan": planned.text,
-        "cost": planned.plan.cost,
+        "cost": planned.cost,
         "evaluator": its_evaluator.name,
         "metrics": {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")},
         "stopped_by_limit": limit is not None and written >= limit,
@@ -122,10 +100,10 @@ def run(
         "written": written if output else 0,
         "first_matches": first.to_pylist() if first is not None and output is None else [],
     }
-    if json:
+    if inputs.json:
         write_json(outcome)
         return
-    write_text(f"{planned.plan.describe().splitlines()[0]}, run by {its_evaluator.name}")
+    write_text(f"{planned.describe().splitlines()[0]}, run by {its_evaluator.name}")
     write_line(f"  {planned.text}")
     write_line()
     _show_metrics(metrics)
@@ -161,17 +139,15 @@ def _show_metrics(metrics: Metrics) -> None:
 
 def _show_matches(pattern: Pattern, first: pa.Table) -> None:
     """The first matches by the times of their events, with the day of the first event."""
-    matches = first.to_pylist()
-    names = [variable.name for variable in pattern.positive]
-    heads = [f"{variable.name}: {variable.type}" for variable in pattern.positive]
-    times = [[match[f"{name}.time"] for name in names] for match in matches]
-    rows = [list(map(_clock, line)) for line in times]
-    if pattern.window.is_datetime:
-        heads = ["day", *heads]
-        rows = [
-            [f"{min(_each(line)):%Y-%m-%d}", *row] for line, row in zip(times, rows, strict=True)
-        ]
-    write_table(rows, heads)
+    heads = {variable.name: f"{variable.name}: {variable.type}" for variable in pattern.positive}
+    rows = []
+    for match in first.to_pylist():
+        times = {head: match[f"{name}.time"] for name, head in heads.items()}
+        row = {head: _clock(time) for head, time in times.items()}
+        if pattern.window.is_datetime:
+            row["day"] = f"{min(_each(times.values())):%Y-%m-%d}"
+        rows.append(row)
+    write_table(rows, [*["day"] * pattern.window.is_datetime, *heads.values()])
 
 
 def _each(times: Iterable[Any]) -> Iterator[Any]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepbench.commands.completion import complete_profiles, complete_sweeps
-from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
+from cepbench.commands.options import (
+    GROUP,
+    JsonOption,
+    MasterOption,
+    PluginOption,
+    SeedOption,
+    examples,
+    with_shared,
+)
 from cepbench.commands.output import log, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
@@ -28,37 +37,6 @@ app = typer.Typer(help="Sweeps: measure plan generators over many patterns.", **
 BYTES_PER_EVENT = 4.2
 MICROSECONDS_PER_EVENT = 3.0
 
-SweepsArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE|NAME...",
-        autocompletion=complete_sweeps,
-        help="Sweep files, or names of `cepbench sweep list`.",
-    ),
-]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=complete_profiles,
-        help="Profile of the file; by default quick, if it has one.",
-    ),
-]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Spark master; by default $CEPBENCH_SPARK_MASTER, or all cores of this machine.",
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="FIELD=VALUE",
-        help="Override a key, with a value as in the file; may be repeated.",
-    ),
-]
 FolderOption = Annotated[
     Path, typer.Option(metavar="FOLDER", help="Folder of generated streams and results.")
 ]
@@ -67,17 +45,126 @@ _FOLDER = Path("reports/data")
 _SMALL = "--set 'data={identifiers=12, days=1}' --set patterns=1"
 
 
+@dataclass
+class SweepInputs:
+    """The shared arguments and options of commands that run or estimate sweeps."""
+
+    sweeps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|NAME...",
+            autocompletion=complete_sweeps,
+            help="Sweep files, or names of `cepbench sweep list`.",
+        ),
+    ]
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_profiles,
+            help="Profile of the file; by default quick, if it has one.",
+        ),
+    ] = None
+    master: MasterOption = None
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Override a key, with a value as in the file; may be repeated.",
+        ),
+    ] = None
+    plugin: PluginOption = None
+    folder: FolderOption = _FOLDER
+    json: JsonOption = False
+
+    def read(self) -> list[Sweep]:
+        """The sweeps, validated as far as possible without their data."""
+        from cepbench.sweeps.sweep_file import change_of, read_sweep
+
+        load_plugins(self.plugin)
+        changes = dict(change_of(text) for text in self.changes or ())
+        sweeps = [read_sweep(name, profile=self.profile, changes=changes) for name in self.sweeps]
+        names = [sweep.name for sweep in sweeps]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
+        with progress("loading evaluators"):
+            for sweep in sweeps:
+                sweep.cells()
+        for sweep in sweeps:
+            log(sweep.describe())
+        return sweeps
+
+    def prepare(self, sweeps: list[Sweep]) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
+        """A Spark session, and the sweeps with their configurations on existing data."""
+        from cepbench.spark.session import spark_session
+        from cepbench.sweeps.on_spark.data import sweep_data
+
+        # Before Spark starts: a stream that cannot be generated is an error at once.
+        styles = [sweep.generated.values() for sweep in sweeps]
+        spark = spark_session(self.master)
+        cores = spark.sparkContext.defaultParallelism
+        log(f"Spark on {spark.sparkContext.master}, {cores} cores")
+        for style in dict.fromkeys(itertools.chain.from_iterable(styles)):
+            expected = style.expected_events(days=style.days)
+            log(
+                f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if "
+                "it is missing, generating it takes about "
+                f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
+            )
+        configs = [sweep.config(sweep_data(spark, sweep, self.folder)) for sweep in sweeps]
+        return spark, list(zip(sweeps, configs, strict=True))
+
+    def publish(
+        self, ready: list[tuple[Sweep, SweepConfig]], report: Path, notebooks: Path
+    ) -> list[Path]:
+        """Publish finished sweeps by the notebook that runs sweeps from files."""
+        from cepbench.reporting.requests import Request, relative
+        from cepbench.reporting.site import build_report
+
+        requests = [
+            Request(
+                notebooks / "sweep.ipynb",
+                _page_of(sweep.name, sweep.profile),
+                {
+                    "sweep": relative(sweep.path, notebooks),
+                    "profile": sweep.profile or "",
+                    "seed": config.seed,
+                    "changes": self._changes_for_notebook(sweep, notebooks),
+                    "data": relative(self.folder, notebooks),
+                },
+                {"title": sweep.title, "summary": sweep.description},
+            )
+            for sweep, config in ready
+        ]
+        build_report(report, only=requests, plugins=self.plugin or (), say=log)
+        return [report / f"{request.stem}.html" for request in requests]
+
+    def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
+        """The same changes, with the path of the data relative to the notebook's folder."""
+        from cepbench.reporting.requests import relative
+        from cepbench.sweeps.sweep_file import change_of
+
+        found = dict(change_of(text) for text in self.changes or ())
+        paths = {
+            name: relative(Path(data), notebooks)
+            for name, data in sweep.data.items()
+            if isinstance(data, str) and Path(data).exists()
+        }
+        if "" in paths:
+            found["data"] = paths[""]
+        elif paths:
+            found["streams"] = {**sweep.data, **paths}
+        return found or None
+
+
 @app.command(
-    "run",
-    epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}"),
+    "run", epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}")
 )
+@with_shared
 def run(
-    sweeps: SweepsArgument,
-    profile: ProfileOption = None,
-    master: MasterOption = None,
-    changes: SetOption = None,
-    plugin: PluginOption = None,
-    folder: FolderOption = _FOLDER,
+    inputs: SweepInputs,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Estimate the total duration first.")
     ] = False,
@@ -88,53 +175,51 @@ def run(
         Path, typer.Option(metavar="FOLDER", help="Folder of the report for --page.")
     ] = Path("reports"),
     notebooks: NotebooksOption = Path("notebooks"),
-    json: JsonOption = False,
 ) -> None:
     """Run sweeps.
 
     Every finished measurement is on disk immediately; an interrupted sweep resumes when the same
     command is given again.
     """
-    wanted = _read(sweeps, profile, changes, plugin)
+    sweeps = inputs.read()
     if page:
         check_notebooks(notebooks)
-    spark, ready = _prepare(wanted, master, folder)
+    spark, ready = inputs.prepare(sweeps)
     if estimate:
-        _estimate_all(spark, ready, folder)
+        _estimate_all(spark, ready, inputs.folder)
     from cepbench.planners.registry import own_generators
     from cepbench.sweeps.on_spark.job import run_sweep
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import own_folder
+    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:
-        target = sweep_folder(folder, sweep.name, config)
+        target = sweep_folder(inputs.folder, sweep.name, config)
         log(f"{sweep.name}: running; finished rows are in {target}")
         own = own_generators() if config.generators is None else []
-        results = run_sweep(spark, config, target, own=own)
-        statuses = {str(k): int(v) for k, v in results["status"].value_counts().items()}
+        results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
             "sweep": sweep.name,
             "profile": sweep.profile,
-            "folder": str(target),
-            "results": str(target / "results.parquet"),
-            "own_results": {
-                name: str(own_folder(target, name) / "results.parquet") for name in own
+            "folder": target,
+            "results": target / "results.parquet",
+            "user_defined_results": {
+                name: user_folder(target, name) / "results.parquet" for name in own
             },
             "rows": len(results),
-            "statuses": statuses,
+            "statuses": results["status"].value_counts().to_dict(),
             "summary": _summary(results, config.seed),
         }
         finished.append(outcome)
-        if not json:
+        if not inputs.json:
             _show(outcome)
     if page:
-        pages = _publish(ready, changes, plugin, folder, report, notebooks)
+        pages = inputs.publish(ready, report, notebooks)
         for outcome, made in zip(finished, pages, strict=True):
-            outcome["page"] = str(made)
-            if not json:
+            outcome["page"] = made
+            if not inputs.json:
                 write_line(f"open {made}")
-    if json:
+    if inputs.json:
         write_json(finished)
 
 
@@ -142,23 +227,16 @@ def run(
     "estimate",
     epilog=examples(f"cepbench sweep estimate latency --set 'sizes=[3]' \\\n      {_SMALL}"),
 )
-def estimate(
-    sweeps: SweepsArgument,
-    profile: ProfileOption = None,
-    master: MasterOption = None,
-    changes: SetOption = None,
-    plugin: PluginOption = None,
-    folder: FolderOption = _FOLDER,
-    json: JsonOption = False,
-) -> None:
+@with_shared
+def estimate(inputs: SweepInputs) -> None:
     """Estimate how long sweeps take, from a sample of their patterns.
 
     Missing data is generated. Estimates are stored and reused.
     """
-    wanted = _read(sweeps, profile, changes, plugin)
-    spark, ready = _prepare(wanted, master, folder)
-    tables = _estimate_all(spark, ready, folder, write=log if json else write_line)
-    if json:
+    spark, ready = inputs.prepare(inputs.read())
+    write = log if inputs.json else write_line
+    tables = _estimate_all(spark, ready, inputs.folder, write=write)
+    if inputs.json:
         cores = spark.sparkContext.defaultParallelism
         write_json(
             [
@@ -174,8 +252,11 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
     from cepbench.sweeps.store import COMPLETE, count_rows
     from cepbench.sweeps.sweep_file import named_sweeps, read_sweep
 
-    known = {name: read_sweep(name) for name in named_sweeps()}
-    there = [
+    sweeps = [
+        {"name": name, "title": sweep.title, "profiles": sweep.profiles, "file": sweep.path}
+        for name, sweep in ((name, read_sweep(name)) for name in named_sweeps())
+    ]
+    results = [
         {
             "folder": str(path.parent),
             "complete": (path.parent / COMPLETE).exists(),
@@ -184,27 +265,14 @@ def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> Non
         for path in sorted((folder / "sweeps").glob("*/sweep.json"))
     ]
     if json:
-        sweeps = [
-            {"name": name, "title": sweep.title, "profiles": sweep.profiles,
-             "file": str(sweep.path)}
-            for name, sweep in known.items()
-        ]  # fmt: skip
-        write_json({"sweeps": sweeps, "results": there})
+        write_json({"sweeps": sweeps, "results": results})
         return
-    write_table(
-        ([name, ", ".join(sweep.profiles), sweep.title] for name, sweep in known.items()),
-        ["name", "profiles", "title"],
-        shrink=2,
-    )
+    write_table(sweeps, ["name", "profiles", "title"], shrink="title")
     write_line()
-    if not there:
+    if results:
+        write_table(results, {"results": "folder", "rows": "rows", "complete": "complete"})
+    else:
         write_line(f"no results in {folder}")
-        return
-    write_table(
-        ([row["folder"], row["rows"], "complete" if row["complete"] else "unfinished"]
-         for row in there),
-        ["results", "rows", ""],
-    )  # fmt: skip
 
 
 @app.command(
@@ -255,65 +323,10 @@ def compare(
             "differences": found.differences,
             "only_first": len(found.only_first),
             "only_second": len(found.only_second),
-            "ratios": [
-                {name: value if value == value else None for name, value in row.items()}
-                for row in found.ratios.astype(
-                    {"size": float} if "size" in (by or ()) else {}
-                ).to_dict("records")
-            ],
+            # NaN for missing sizes, which are NA.
+            "ratios": found.ratios.astype(object).where(found.ratios.notna()),
         }
     )
-
-
-def _publish(
-    ready: list[tuple[Sweep, SweepConfig]],
-    changes: list[str] | None,
-    plugin: list[Path] | None,
-    folder: Path,
-    report: Path,
-    notebooks: Path,
-) -> list[Path]:
-    """Publish finished sweeps by the notebook that runs sweeps from files."""
-    from cepbench.reporting.requests import Request, relative
-    from cepbench.reporting.site import build_report
-
-    requests = [
-        Request(
-            notebooks / "sweep.ipynb",
-            _page_of(sweep.name, sweep.profile),
-            {
-                "sweep": relative(sweep.path, notebooks),
-                "profile": sweep.profile or "",
-                "seed": config.seed,
-                "changes": _changes_for_notebook(sweep, changes, notebooks),
-                "data": relative(folder, notebooks),
-            },
-            {"title": sweep.title, "summary": sweep.description},
-        )
-        for sweep, config in ready
-    ]
-    build_report(report, only=requests, plugins=plugin or (), say=log)
-    return [report / f"{request.stem}.html" for request in requests]
-
-
-def _changes_for_notebook(
-    sweep: Sweep, changes: list[str] | None, notebooks: Path
-) -> dict[str, Any] | None:
-    """The same changes, with the path of the data relative to the notebook's folder."""
-    from cepbench.reporting.requests import relative
-    from cepbench.sweeps.sweep_file import change_of
-
-    found = dict(change_of(text) for text in changes or ())
-    paths = {
-        name: relative(Path(data), notebooks)
-        for name, data in sweep.data.items()
-        if isinstance(data, str) and Path(data).exists()
-    }
-    if "" in paths:
-        found["data"] = paths[""]
-    elif paths:
-        found["streams"] = {**sweep.data, **paths}
-    return found or None
 
 
 def _page_of(sweep: str, profile: str | None) -> str:
@@ -324,49 +337,6 @@ def _page_of(sweep: str, profile: str | None) -> str:
     return page_name(
         f"sweep_{sweep}" + (f"_{profile}" if profile not in (None, DEFAULT_PROFILE) else "")
     )
-
-
-def _read(
-    sources: list[str], profile: str | None, changes: list[str] | None, plugin: list[Path] | None
-) -> list[Sweep]:
-    """The sweeps, validated as far as possible without their data."""
-    from cepbench.sweeps.sweep_file import change_of, read_sweep
-
-    load_plugins(plugin)
-    set_otherwise = dict(change_of(text) for text in changes or ())
-    sweeps = [read_sweep(name, profile=profile, changes=set_otherwise) for name in sources]
-    names = [sweep.name for sweep in sweeps]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
-    with progress("loading evaluators"):
-        for sweep in sweeps:
-            sweep.cells()
-    for sweep in sweeps:
-        log(sweep.describe())
-    return sweeps
-
-
-def _prepare(
-    sweeps: list[Sweep], master: str | None, folder: Path
-) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
-    """A Spark session, and the sweeps with their configurations on existing data."""
-    from cepbench.spark.session import spark_session
-    from cepbench.sweeps.on_spark.data import sweep_data
-
-    # Before Spark starts: a stream that cannot be made is an error at once.
-    styles = [sweep.generated.values() for sweep in sweeps]
-    spark = spark_session(master)
-    cores = spark.sparkContext.defaultParallelism
-    log(f"Spark on {spark.sparkContext.master}, {cores} cores")
-    for style in dict.fromkeys(itertools.chain.from_iterable(styles)):
-        expected = style.expected_events(days=style.days)
-        log(
-            f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if it is "
-            "missing, generating it takes about "
-            f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
-        )
-    return spark, [(sweep, sweep.config(sweep_data(spark, sweep, folder))) for sweep in sweeps]
 
 
 def _estimate_all(
@@ -415,38 +385,40 @@ def _show(outcome: dict[str, Any]) -> None:
 
     endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
     write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
-    for name, path in outcome["own_results"].items():
-        write_line(f"  of which {name}: {path}")
+    for name, path in outcome["user_defined_results"].items():
+        write_line(f"  {name}: {path}")
     rows = outcome["summary"]
     varied = (*VARIED, "strategy", "alpha")
     several = [name for name in varied if len({row[name] for row in rows if name in row}) > 1]
     write_table(
-        (
-            [
-                row["pattern_set"], row["generator"], row["evaluator"],
-                *(str(row[name]) for name in several),
-                *_medians(row), row["patterns"], row["missing"] or "",
-            ]
-            for row in rows
-        ),
-        ["patterns", "generator", "evaluator", *several, "events/s", "memory", "of", "missing"],
+        (row | _medians(row) | {"missing": row["missing"] or None} for row in rows),
+        {
+            "patterns": "pattern_set",
+            "generator": "generator",
+            "evaluator": "evaluator",
+            **{name: name for name in several},
+            "events/s": "events/s",
+            "memory": "memory",
+            "of": "patterns",
+            "missing": "missing",
+        },
         right=["events/s", "memory", "of", "missing"],
-    )  # fmt: skip
+    )
     write_line("events/s, memory: medians over patterns of each pattern's median run")
     for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
         for note in left_out_notes(part):
             write_line(f"{pattern_set}: {note}")
 
 
-def _medians(row: dict[str, Any]) -> tuple[str, str]:
+def _medians(row: dict[str, Any]) -> dict[str, str]:
     """Throughput and memory of a row as texts; a dash without a median."""
     from cepbench.evaluators.result import shown_bytes
 
     speed, size = row["events_per_second"], row["peak_bytes"]
-    return (
-        "–" if math.isnan(speed) else f"{speed:,.0f}",
-        "–" if math.isnan(size) else shown_bytes(size),
-    )
+    return {
+        "events/s": "–" if math.isnan(speed) else f"{speed:,.0f}",
+        "memory": "–" if math.isnan(size) else shown_bytes(size),
+    }
 
 
 def _results(named: str, folder: Path) -> Path:

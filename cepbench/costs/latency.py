@@ -1,4 +1,4 @@
-"""Cost of a plan for latency: what is still to be looked at when the last event arrives."""
+"""The latency cost of a plan: the work that remains when the last event arrives."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cepbench.plans.tree import Tree, leaves, post_order
 
 
 class Latency(CostModel):
-    """Costlat alone: of an order W·r of what comes after the last event, of a tree the siblings
-    on the path from the last event to the root.
+    """Costlat: W·r of the variables after the last event in an order; in a tree, partial matches
+    of the siblings along the path from the last event to the root.
 
-    Source: [kolchinsky2018]_, section 5.1. Filters are no part of an order's cost, as the paper
-    has it; a Kleene variable counts with its sets.
+    Source: [kolchinsky2018]_, section 5.1. As in the paper, filters do not count in an order; a
+    Kleene variable counts with its sets.
     """
 
     name = "latency"
@@ -26,42 +26,41 @@ class Latency(CostModel):
     source = "[kolchinsky2018]_, section 5.1"
 
     def check(self, problem: PlanningProblem) -> None:
-        """See that it is known which event comes last."""
+        """Check that the last event is known."""
         if problem.last is None:
             raise StatisticsError(
-                "latency depends on the variable whose event arrives last, which this pattern leaves "
-                "open; give its name as last=, as OutputProfiler(pattern).add(matches).last_variable "
-                "finds it; or leave latency out, by alpha=0"
+                "latency depends on which variable's event arrives last, and this pattern does not "
+                "determine it; give its name as last=, for example that of "
+                "OutputProfiler(pattern).add(matches).last_variable, or exclude latency by alpha=0"
             )
 
     def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
-        """ln of a plan's latency; minus infinity if nothing waits."""
+        """ln of a plan's latency; minus infinity if it is 0."""
         return float(np.logaddexp.reduce(log_waiting(problem, kind, tree_of(kind, plan))))
 
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-        """ln of what each node adds."""
+        """ln of each node's contribution; see :func:`log_waiting`."""
         return log_waiting(problem, kind, tree)
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """Nothing, before there are joins."""
+        """Minus infinity: leaves cost nothing."""
         return np.full(problem.n, -np.inf)
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """What waits at a join that holds the last event on one side."""
+        """The side without the last event, of joins that have it on the other."""
         assert problem.last is not None  # checked before
         if kind == "order":
-            late = (left >> problem.last & 1).astype(bool)
-            added = problem.log_cardinality[np.log2(right).astype(np.intp)]
-            return np.where(late, added, -np.inf)
-        sibling = np.where(left >> problem.last & 1, right, left)
-        counts = ((left | right) >> problem.last & 1).astype(bool)
+            added = problem.log_cardinality[right.argmax(axis=1)]
+            return np.where(left[:, problem.last], added, -np.inf)
+        sibling = np.where(left[:, [problem.last]], right, left)
+        counts = (left | right)[:, problem.last]
         return np.where(counts, problem.log_sizes(sibling), -np.inf)
 
 
 def log_waiting(problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-    """ln of what each node of a plan's tree adds to Costlat.
+    """ln of each node's contribution to Costlat.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def log_waiting(problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndar
         order = leaves(tree)
         waiting = np.full(2 * len(order) - 1, -np.inf)
         late = order.index(problem.last) + 1
-        # In post-order the prefix of an order comes right after the leaf that it takes up.
+        # In post-order the prefix of an order comes right after its last leaf.
         waiting[2 * late - 1 :: 2] = problem.log_cardinality[order[late:]]
         return waiting
     sizes = problem.log_node_sizes("tree", tree)

@@ -227,23 +227,17 @@ class PlanningProblem:
         return float(count + pairs + self.log_order_factor[len(index)])
 
     def log_sizes(self, sets: np.ndarray) -> np.ndarray:
-        """ln of the expected partial matches over sets that are bit masks, shape (m,), int64."""
-        members = self._members(sets)
-        pairs = ((members @ np.tril(self.log_selectivity)) * members).sum(axis=1)
+        """ln of the expected partial matches over sets, bool of shape (m, n); shape (m,)."""
+        pairs = ((sets @ np.tril(self.log_selectivity)) * sets).sum(axis=1)
         if self.consuming:
-            counts = np.where(members > 0.0, self.log_cardinality, np.inf).min(axis=1)
+            counts = np.where(sets, self.log_cardinality, np.inf).min(axis=1)
         else:
-            counts = members @ self.log_cardinality
-        return counts + pairs + self.log_order_factor[np.bitwise_count(sets)]
+            counts = sets @ self.log_cardinality
+        return counts + pairs + self.log_order_factor[sets.sum(axis=1)]
 
     def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of all conditions between sets that are bit masks, shape (m,)."""
-        between = self._members(left) @ self.log_selectivity
-        return (between * self._members(right)).sum(axis=1)
-
-    def _members(self, sets: np.ndarray) -> np.ndarray:
-        """1 for what is in a set, shape (m, n)."""
-        return (sets[:, None] >> np.arange(self.n) & 1).astype(np.float64)
+        """ln of the selectivity of all conditions between sets, as for :meth:`log_sizes`."""
+        return ((left @ self.log_selectivity) * right).sum(axis=1)
 
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.

@@ -105,18 +105,11 @@ class Throughput(CostModel):
 
     def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
         """What a plan costs, with its latency where that has a weight."""
-        sizes = problem.log_node_sizes(kind, plan)
-        notes: dict[str, Any] = {
-            "log_cost": float(np.logaddexp.reduce(sizes)),
-            "cost_model": f"{kind}-{self.name}",
-            "estimates": tuple(sizes.tolist()),
-            "alpha": self.alpha,
-        }
+        notes = super().notes(problem, kind, plan)
+        notes["cost_model"] = f"{kind}-{self.name}"
         if problem.consuming:
             notes["cost_model"] += f", {problem.strategy}"
         if self.alpha:
-            latency = Latency().log_cost(problem, kind, plan)
-            notes["log_latency"] = latency
-            notes["log_cost"] = float(np.logaddexp(notes["log_cost"], self.log_alpha + latency))
+            notes["log_latency"] = Latency().log_cost(problem, kind, plan)
             notes["cost_model"] += f" + {self.alpha:g} {kind}-latency"
         return notes

@@ -1,14 +1,13 @@
-"""All evaluators by name, the project's own and the users'."""
+"""The registry of evaluators, built-in and user-defined."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.arguments import choice, elements, flag, folded, shown
-from cepbench.errors import EvaluationError, did_you_mean
+from cepbench.arguments import choice, elements, flag, shown
+from cepbench.errors import EvaluationError
 from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
 from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
@@ -17,15 +16,14 @@ from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.patterns.model import STRATEGIES
 from cepbench.plans.kinds import PLAN_KINDS
+from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_EVALUATORS: dict[str, Evaluator] = {
-    entry.name: entry for entry in (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES)
-}
-
 #: The evaluators; the first one that runs all plans of a kind is the default for it.
-EVALUATORS: Mapping[str, Evaluator] = MappingProxyType(_EVALUATORS)
+EVALUATORS: Registry[Evaluator] = Registry(
+    "evaluator", EvaluationError, (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES)
+)
 
 
 def plan_evaluator(
@@ -83,10 +81,7 @@ def plan_evaluator(
     ... def my_engine(pattern, stream, plan):
     ...     return cep.evaluate(pattern, stream, plan, evaluator="tree").matches
     """
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise EvaluationError(
-            f'an evaluator needs a name, as in @plan_evaluator("my-engine"), not {shown(name)}'
-        )
+    EVALUATORS.check_name(name, '@plan_evaluator("my-engine")')
 
     def listed(given: Collection[str], what: str, known: Collection[str] | None) -> tuple[str, ...]:
         its = elements(given, f"{name}: {what}", '["order"]', EvaluationError)
@@ -139,29 +134,10 @@ def plan_evaluator(
                 implementation=function,
                 **declared,
             )
-        add_evaluator(entry)
+        EVALUATORS.add(entry)
         return function
 
     return register
-
-
-def add_evaluator(entry: Evaluator) -> None:
-    """Register a user's evaluator, in place of another one of that name.
-
-    Raises
-    ------
-    EvaluationError
-        If the name is that of one of cepbench's own.
-    """
-    taken = _named(entry.name)
-    if taken is not None:
-        if taken.is_builtin:
-            raise EvaluationError(
-                f"the name {taken.name} is taken by cepbench itself; choose another one"
-            )
-        if taken.name != entry.name:
-            del _EVALUATORS[taken.name]
-    _EVALUATORS[entry.name] = entry
 
 
 def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[str, Option]:
@@ -174,13 +150,6 @@ def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[st
             f"not {shown(options)}"
         )
     return dict(options)
-
-
-def _named(name: str) -> Evaluator | None:
-    if name in EVALUATORS:
-        return EVALUATORS[name]
-    wanted = folded(name)
-    return next((entry for key, entry in EVALUATORS.items() if folded(key) == wanted), None)
 
 
 def evaluator_for(name: str | Evaluator) -> Evaluator:
@@ -196,15 +165,7 @@ def evaluator_for(name: str | Evaluator) -> Evaluator:
     EvaluationError
         If there is none of that name; the message suggests the nearest.
     """
-    if isinstance(name, Evaluator):
-        return name
-    found = _named(name) if isinstance(name, str) else None
-    if found is None:
-        raise EvaluationError(
-            f"no evaluator {shown(name)}; there are {', '.join(EVALUATORS)}"
-            f"{did_you_mean(name, EVALUATORS)}"
-        )
-    return found
+    return name if isinstance(name, Evaluator) else EVALUATORS.find(name)
 
 
 def default_evaluator(kind: str) -> Evaluator:

@@ -1,4 +1,4 @@
-"""Lengths of time as people give them: a number, a text such as ``20 minutes``, or a window."""
+"""Lengths of time as users pass them: a number, a text such as ``20 minutes``, or a window."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from cepbench.patterns.parse import parse
 def window_of(
     given: float | str | Window, unit: str, what: str, error: type[CepbenchError]
 ) -> Window:
-    """The window that somebody means.
+    """A length of time as a window.
 
     Parameters
     ----------
     given : float, str or Window
-        A text has a number and a unit, with the units of the pattern language.
+        A text has a number and a unit of the pattern language.
     unit : str
-        Of a plain number.
+        Unit of a plain number.
     what : str
         Name of the argument, for the message.
     error : type
-        What to raise.
+        Type of the error to raise.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is no length of time.
+        Of the type ``error``, if the length is invalid.
     """
     if isinstance(given, Window):
         return given
@@ -37,6 +37,6 @@ def window_of(
         return Window(number(given, what, error), unit)
     except CepbenchError:
         raise error(
-            f"{what} = {shown(given)} is no length of time; give a number of {unit}, or a text such as "
-            "'20 minutes' or '500 units'"
+            f"{what} = {shown(given)} is not a length of time; give a number of {unit}, or a text "
+            "such as '20 minutes' or '500 units'"
         ) from None

@@ -1,7 +1,7 @@
 """A predicate graph as SVG: variables in a row, conditions as arcs above, time as arrows.
 
-Arcs over variables in a row never hide a variable or a label of another arc: the wider one is the
-higher one, and those of one width have their tops at different places.
+Arcs never hide a variable or another arc's label: wider arcs are higher, and arcs of equal width
+have their apexes at different places.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from cepbench.explainer.columns import Row, short
 from cepbench.markup import Html, element, picture, shortened
 
 _COLUMN = 112.0  # pixels from one variable to the next
-_RISE, _FALL = 34.0, 20.0  # height of an arc for each variable that it passes, above and below
+_RISE, _FALL = 34.0, 20.0  # height of an arc per variable passed, above and below
 _CONDITION = "#3b8ed0"
-_LONGEST = 14  # letters of a name that are shown
+_LONGEST = 14  # maximum length of a name
 
-#: How a picture is read.
+#: Key to the picture.
 LEGEND = (
     "Blue arcs: conditions with their selectivities, the thicker the more selective. Grey arrows: "
-    "the order in time. Larger circles: more events; dashed: negated; double: a set of events."
+    "temporal order. Larger circles: more events; dashed: negated; double: a set of events."
 )
 
 
 def graphs_html(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
-    """A picture for each branch, and the conditions as a table.
+    """One picture per branch, and a table of the conditions.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ def _rise(ends: tuple[float, float]) -> float:
 
 
 def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
-    """An arc from above the one variable to above the other."""
+    """An arc between two variables, with the condition as tooltip."""
     (x1, x2), rise = ends, _rise(ends)
     value = row["selectivity"]
     tip = f"{row['condition']}: selectivity {short(value)}"
-    # The top of a quadratic curve is halfway to its control point.
+    # The apex of a quadratic curve is halfway to its control point.
     path = (
         f"M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} {y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}"
     )
@@ -137,14 +137,14 @@ def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
 
 
 def _thickness(selectivity: float) -> float:
-    """From 1.5 for a condition that always holds to 7.5 for one in a thousand."""
+    """Line width: 1.5 for selectivity 1, up to 7.5 for 0.001."""
     if math.isnan(selectivity):
         return 1.5
     return 1.5 + 2 * min(3.0, -math.log10(max(selectivity, 1e-3)))
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], fall: float, row: Row) -> str:
-    """A grey line with a point at its end, below the variables where it passes others."""
+    """A dashed arrow; with ``fall`` it is curved, below the variables it passes."""
     (x1, y1), (x2, y2) = start, end
     middle = ((x1 + x2) / 2, (y1 + y2) / 2 + 2 * fall)
     along = (x2 - middle[0], y2 - middle[1])
@@ -181,7 +181,7 @@ def _node(row: Row, x: float, y: float, radius: float) -> str:
 
 
 def _below(row: Row) -> list[str]:
-    """What stands below a variable's name."""
+    """The lines below a variable's name."""
     before = {"negated": "no ", "kleene": "set of "}.get(row["kind"], "")
     lines = [shortened(before + row["type"], _LONGEST)]
     if not math.isnan(row["per_window"]):
@@ -193,7 +193,7 @@ def _below(row: Row) -> list[str]:
 
 
 def _radii(nodes: Sequence[Row]) -> dict[str, float]:
-    """From 7 to 15 pixels, by the logarithm of the events in a window."""
+    """Radii from 7 to 15 pixels, by the logarithm of the events per window."""
     known = [row["per_window"] for row in nodes if row["per_window"] > 0]
     most = max(known, default=1.0)
     found = {}

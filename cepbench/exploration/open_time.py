@@ -1,4 +1,4 @@
-"""A time axis without the hours in which nothing arrives, such as those of a closed market."""
+"""A time axis without pauses in which no event arrives, such as a closed market."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: A pause is left out if it is longer than this share of the whole.
+#: A pause is cut out if it is longer than this share of the whole time.
 _SHARE = 0.02
 
-#: Labels that are aimed at, and their distances in seconds: from a second up to a week.
+#: Target number of labels, and their possible distances in seconds.
 _LABELS = 8
 _ROUND = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
@@ -21,14 +21,14 @@ _ROUND = (
 
 @dataclass(frozen=True)
 class OpenTime:
-    """Times without some pauses; all in nanoseconds.
+    """A span of time without its pauses, in nanoseconds.
 
     Attributes
     ----------
     first, last : int
-        The part of time that is drawn.
+        Ends of the span.
     pauses : sequence of (int, int)
-        Beginning and end of each pause that is left out, in order and apart.
+        Start and end of each pause; sorted, disjoint.
     """
 
     first: int
@@ -36,7 +36,7 @@ class OpenTime:
     pauses: Sequence[tuple[int, int]]
 
     def places(self, times: np.ndarray) -> np.ndarray:
-        """Seconds since ``first`` without the pauses; a time inside of one is where it begins.
+        """Seconds since ``first`` without the pauses; a time within a pause maps to its start.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class OpenTime:
         return np.asarray((times - self.first - left_out) / 1e9)
 
     def labels(self) -> dict[float, list[str]]:
-        """Place → the lines of its label: the time, and the date where another day begins."""
+        """Place → the lines of its label: the time, and the date at the first label of a day."""
         whole = float(self.places(np.array([self.last]))[0])
         step = next((one for one in _ROUND if whole <= _LABELS * one), _ROUND[-1]) * 10**9
         times = np.arange(-(-self.first // step) * step, self.last + 1, step, dtype=np.int64)
@@ -68,15 +68,17 @@ class OpenTime:
 
 
 def without_pauses(times: np.ndarray, least: int) -> OpenTime:
-    """The time from the first to the last of some times, without long pauses between two of them.
+    """The span from the first to the last time, without long pauses between consecutive ones.
 
     Parameters
     ----------
     times : ndarray of int64
-        In order, at least one.
+        Sorted; fewer than two have no pauses.
     least : int
-        Pauses up to this length stay.
+        Shorter pauses are never cut out.
     """
+    if len(times) < 2:
+        return OpenTime(0, 0, ())
     first, last = int(times[0]), int(times[-1])
     longest = max(_SHARE * (last - first), least)
     before = np.flatnonzero(np.diff(times) > longest)

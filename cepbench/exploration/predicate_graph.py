@@ -1,8 +1,9 @@
-"""What ties the variables of a pattern together: conditions, filters and the order in time."""
+"""Predicate graphs: conditions, filters and temporal order between the variables of a pattern."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -23,20 +24,20 @@ _EDGES = ("branch", "first", "second", "kind", "condition", "selectivity")
 
 @dataclass(frozen=True, repr=False)
 class PredicateGraph:
-    """What :func:`predicate_graph` returns; a notebook shows it as a picture.
+    """The result of :func:`predicate_graph`; a notebook shows it as a picture.
 
     Attributes
     ----------
     pattern : Pattern
     nodes : DataFrame
-        One row a variable of each branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
+        One row per variable and branch: ``branch``, ``variable``, ``type``, ``kind`` (``plain``,
         ``negated``, ``kleene``), ``rate`` (events per second or tick), ``per_window`` (events per
         window), ``filter`` (conditions on the variable alone, as text) and ``filter_selectivity``.
     edges : DataFrame
-        One row a condition on two variables, or a step of the order in time: ``branch``,
-        ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition`` (as text)
-        and ``selectivity``. The order in time has the 1/2 with which the adjacent estimates count
-        it. What is not known is NaN.
+        One row per condition on two variables and per pair of neighbours in the temporal order:
+        ``branch``, ``first``, ``second``, ``kind`` (``condition`` or ``time order``), ``condition``
+        (as text) and ``selectivity``: for temporal order the 1/2 of ``time_selectivity="adjacent"``,
+        NaN if unknown.
     """
 
     pattern: Pattern
@@ -56,31 +57,31 @@ class PredicateGraph:
 
 
 def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None) -> PredicateGraph:
-    """The graph whose nodes are the variables of a pattern and whose edges its conditions.
+    """Build the graph of a pattern: variables are nodes, conditions and temporal order are edges.
 
     Parameters
     ----------
     pattern : Pattern or str
-        Of any kind, or its text; one with OR has a graph for each branch.
+        Of any kind, or its text; with OR there is one graph per branch.
     statistics : Statistics, optional
-        Where rates and selectivities come from; NaN without it, or where it has none.
+        Source of rates and selectivities; missing ones are NaN.
 
     Returns
     -------
     PredicateGraph
-        With ``nodes`` and ``edges``, two DataFrames, and a picture in notebooks.
+        With the DataFrames ``nodes`` and ``edges``, and a picture in notebooks.
 
     Notes
     -----
-    Source: [kolchinsky2018]_, sections 3.1 and 4, where a SEQ is an AND with one more condition on
-    the timestamps of each two neighbours. Conditions are drawn above the variables, the order in
-    time as arrows on their line and below it.
+    Source: [kolchinsky2018]_, sections 3.1 and 4, where a SEQ is an AND with an additional condition
+    on the timestamps of each pair of neighbours. Conditions are drawn above the variables, temporal
+    order as arrows between and below them.
     """
     pattern = pattern_from(pattern)
     if statistics is not None:
         statistics = statistics_from(statistics)
-    nodes: list[dict[str, object]] = []
-    edges: list[dict[str, object]] = []
+    nodes: list[tuple[object, ...]] = []
+    edges: list[tuple[object, ...]] = []
     for number, branch in enumerate(pattern.branches()):
         nodes += _nodes(number, branch, statistics)
         edges += _edges(number, branch, statistics)
@@ -91,62 +92,42 @@ def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None
     )
 
 
-def _nodes(number: int, branch: Pattern, statistics: Statistics | None) -> list[dict[str, object]]:
-    found = []
+def _nodes(
+    number: int, branch: Pattern, statistics: Statistics | None
+) -> Iterator[tuple[object, ...]]:
+    """Rows with the columns :data:`_NODES`."""
     window = branch.window.seconds
     for variable in branch.variables:
         name = variable.name
         expected = math.nan
         if statistics is not None and name in statistics.names:
             expected = statistics.cardinality(name, window)
-        found.append(
-            {
-                "branch": number,
-                "variable": name,
-                "type": variable.type,
-                "kind": str(variable.kind),
-                "rate": expected / window if window else math.nan,
-                "per_window": expected,
-                "filter": " AND ".join(map(str, branch.clauses_between(name, name))),
-                "filter_selectivity": _selectivity(statistics, name, name),
-            }
-        )
-    return found
+        rate = expected / window if window else math.nan
+        filters = " AND ".join(map(str, branch.clauses_between(name, name)))
+        yield (
+            number, name, variable.type, str(variable.kind), rate, expected, filters,
+            _selectivity(statistics, name, name),
+        )  # fmt: skip
 
 
-def _edges(number: int, branch: Pattern, statistics: Statistics | None) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+def _edges(
+    number: int, branch: Pattern, statistics: Statistics | None
+) -> Iterator[tuple[object, ...]]:
+    """Rows with the columns :data:`_EDGES`."""
     for first, second in combinations(branch.names, 2):
-        clauses = branch.clauses_between(first, second)
+        clauses = " AND ".join(map(str, branch.clauses_between(first, second)))
         if clauses:
-            found.append(
-                {
-                    "branch": number,
-                    "first": first,
-                    "second": second,
-                    "kind": "condition",
-                    "condition": " AND ".join(map(str, clauses)),
-                    "selectivity": _selectivity(statistics, first, second),
-                }
-            )
+            selectivity = _selectivity(statistics, first, second)
+            yield number, first, second, "condition", clauses, selectivity
     place = {name: position for position, name in enumerate(branch.names)}
     steps = {**dict.fromkeys(TemporalOrder(branch).covering(), 0.5), **_around_negated(branch)}
     for first, second in sorted(steps, key=lambda step: (place[step[0]], place[step[1]])):
-        found.append(
-            {
-                "branch": number,
-                "first": first,
-                "second": second,
-                "kind": "time order",
-                "condition": f"{first} before {second}",
-                "selectivity": steps[first, second],
-            }
-        )
-    return found
+        order = f"{first} before {second}"
+        yield number, first, second, "time order", order, steps[first, second]
 
 
 def _around_negated(branch: Pattern) -> dict[tuple[str, str], float]:
-    """Between which variables a negated one must not be; no plan counts with it."""
+    """The temporal order of negated variables and their neighbours; no cost model includes it."""
     before = branch.structure.precedence()
     negated = {v.name for v in branch.variables if v.kind is Kind.NEGATED}
     return {

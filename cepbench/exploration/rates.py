@@ -1,4 +1,4 @@
-"""How often events of each type arrive, interval by interval."""
+"""Arrival rates of event types over time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cepbench.patterns.model import Window
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
-#: Intervals that are aimed at where none is given, and the most that are counted.
+#: Target number of intervals without ``every``, and the maximum number.
 _AIMED_AT, _MOST = 80, 200_000
 
-#: Types that are counted where none are named: the most frequent ones.
+#: Number of types counted by default: the most frequent ones.
 MOST_TYPES = 8
 
-#: Round lengths in seconds: from milliseconds up to weeks.
+#: Default lengths of an interval in seconds.
 _ROUND = (
     1e-3, 1e-2, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14_400,
     28_800, 43_200, 86_400, 604_800,
@@ -33,7 +33,7 @@ def rates_over_time(
     types: Iterable[str] | None = None,
     every: float | str | Window | None = None,
 ) -> pd.DataFrame:
-    """Arrivals per type and interval of time.
+    """Count arrivals per type and time interval.
 
     Parameters
     ----------
@@ -41,22 +41,22 @@ def rates_over_time(
     types : iterable of str, optional
         By default the eight most frequent ones.
     every : float, str or Window, optional
-        Length of an interval: seconds (or ticks), or a text such as ``"20 minutes"``. By default
-        a round length that makes about 80 intervals. Intervals begin at multiples of it.
+        Length of an interval: seconds (or ticks), or a text such as ``"20 minutes"``; by default
+        a round length with which there are about 80. Intervals start at multiples of it.
 
     Returns
     -------
     DataFrame
-        One row an interval and type: ``time`` (when it begins), ``type``, ``events`` and ``rate``,
-        in events per second (or tick). The rate of the first and the last interval is that of
-        their part between the stream's first and last event. Where the whole stream is silent, as
-        between two trading days, the rate is NaN and a chart has a gap.
+        One row per interval and type: ``time`` (the start), ``type``, ``events`` and ``rate``, in
+        events per second (or tick). The first and the last interval are clipped to the stream's
+        first and last event. The rate is NaN in intervals without any event of the whole stream,
+        such as those between two trading days; a chart has a gap there.
 
     Raises
     ------
     StreamError
-        If the stream is empty or has no such type, or ``every`` is no length of time or makes too
-        many intervals.
+        If the stream is empty or lacks a type, or ``every`` is invalid or results in too many
+        intervals.
     """
     stream = stream_from(stream)
     if not len(stream):
@@ -68,8 +68,8 @@ def rates_over_time(
     intervals = (last - start) // step + 1
     if intervals > _MOST:
         raise StreamError(
-            f"every = {every!r} cuts the stream into {intervals:,} intervals, and at most {_MOST:,} "
-            "are counted; choose a longer one, or a slice of the stream"
+            f"every = {every!r} cuts the stream into {intervals:,} intervals, more than {_MOST:,}; "
+            "choose a longer interval, or a slice of the stream"
         )
     number = (stream.timestamps - start) // step
     silent = np.bincount(number, minlength=intervals) == 0

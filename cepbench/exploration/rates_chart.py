@@ -1,4 +1,4 @@
-"""Arrival rates over time as a chart: altair, with tooltips."""
+"""Interactive chart of arrival rates over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepbench.exploration.time_axis import (
 )
 from cepbench.figures.offline import offline
 
-#: Colours of Okabe and Ito, which colour-blind readers can tell apart, for event types.
+#: Colours of event types: the scheme of Okabe and Ito, distinguishable for colour-blind readers.
 TYPE_COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#F0E442",
 )  # fmt: skip
@@ -27,7 +27,7 @@ _MOST_ROWS = 4500  # altair refuses more than 5000
 
 
 def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
-    """Arrival rates over time, a line a type.
+    """Draw arrival rates over time, one line per type.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         data = data[data["time"].isin(sorted(set(data["time"]))[::every])]
         subtitle = f"one interval in {every} drawn; {subtitle}"
     pick = alt.selection_point(name="pick_type", fields=["type"], bind="legend")
-    # Types beyond the colours share them, and differ in their dashes.
+    # Beyond the number of colours, types share them and differ in their dashes.
     colours = [TYPE_COLOURS[number % len(TYPE_COLOURS)] for number in range(len(types))]
     dashes = [[1, 0] if number < len(TYPE_COLOURS) else [4, 2] for number in range(len(types))]
     lines = (
@@ -60,7 +60,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
             y=alt.Y("rate:Q", title=f"events per {unit}"),
             color=alt.Color("type:N", sort=types, title=None,
                             scale=alt.Scale(domain=types, range=colours)),
-            # Of one legend with the colours: one of none would take theirs away as well.
+            # In the legend of the colours: legend=None here would remove theirs, too.
             strokeDash=alt.StrokeDash("type:N", sort=types, title=None,
                                       scale=alt.Scale(domain=types, range=dashes)),
             opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12)),
@@ -78,20 +78,20 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:
-    """Of a table of rates, whose intervals without any event have the rate NaN."""
-    begins = nanoseconds(rates["time"].drop_duplicates())
-    if not datetimes or len(begins) < 2:
+    """The span of a table of rates; intervals without any event have the rate NaN."""
+    if not datetimes:
         return OpenTime(0, 0, ())
-    step = int(begins[1] - begins[0])
+    begins = nanoseconds(rates["time"].drop_duplicates())
+    step = int(begins[1] - begins[0]) if len(begins) > 1 else 0
     busy = np.unique(nanoseconds(rates.loc[rates["rate"].notna(), "time"]))
     return without_pauses(np.sort(np.concatenate([busy, busy + step])), step)
 
 
 def _without_pauses(data: pd.DataFrame, hours: OpenTime) -> pd.DataFrame:
-    """The rows outside of the pauses, with ``place`` and the number of their ``session``.
+    """The rows outside the pauses, with the columns ``place`` and ``session`` (a number).
 
-    A line of steps ends where its last interval begins: the first row of a pause, at which that
-    interval ends, stays and repeats its rate; so does one that is added at the end of all.
+    A step line ends at the start of its last interval. The first row of each pause, where that
+    interval ends, is therefore retained with the preceding rate, and one such row is appended.
     """
     end = data[data["time"] == data["time"].max()].assign(time=pd.Timestamp(hours.last), events=0)
     data = pd.concat([data, end]).sort_values(["type", "time"], kind="stable", ignore_index=True)

@@ -12,7 +12,7 @@ from cepbench.arguments import seed as seed_from
 from cepbench.errors import PlanGeneratorError
 from cepbench.explainer.explain import explain
 from cepbench.explainer.explanation import Explanation
-from cepbench.exploration.side_by_side_page import Panel, panels_html
+from cepbench.exploration.side_by_side_page import panels_html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
@@ -30,23 +30,23 @@ COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class SideBySide:
-    """What :func:`plans_side_by_side` returns; a notebook shows it as a row of annotated trees.
+    """The result of :func:`plans_side_by_side`; a notebook shows it as a row of annotated trees.
 
     Attributes
     ----------
     pattern : Pattern
     statistics : Statistics
     table : DataFrame
-        One row a generator: ``generator``, ``plan_kind`` (``order`` or ``tree``), ``plan`` (as text),
-        ``cost`` and ``log_cost``, ``relative_cost`` (to the best plan of the same kind: the costs
-        of orders and of trees add up different things), ``same_as`` (the generators before it
-        whose plan is equal) and ``reason`` (why there is no plan, else empty).
+        One row per generator: ``generator``, ``plan_kind`` (``order`` or ``tree``), ``plan`` (as
+        text), ``cost`` and ``log_cost``, ``relative_cost`` (to the least cost of the same kind;
+        costs of orders and of trees are not comparable), ``same_as`` (the preceding generators
+        with an equal plan) and ``reason`` (why there is no plan, else empty).
     plans : mapping of str to plan
-        Generator → plan; those that refused are missing.
+        Generator → plan; generators without a plan are missing.
     explanations : mapping of str to Explanation
         Generator → its plan node by node.
     notes : mapping of str to str, optional
-        Generator → a line to be shown with its plan.
+        Generator → a line shown with its plan.
     """
 
     pattern: Pattern
@@ -66,20 +66,7 @@ class SideBySide:
         return str(shown.to_string(index=False))
 
     def _repr_html_(self) -> str:
-        panels = [
-            Panel(
-                generator=row["generator"],
-                kind=row["plan_kind"],
-                log_cost=row["log_cost"],
-                relative_cost=row["relative_cost"],
-                same_as=row["same_as"],
-                explanation=self.explanations.get(row["generator"]),
-                reason=row["reason"],
-                note=None if self.notes is None else self.notes.get(row["generator"], ""),
-            )
-            for row in self.table.to_dict("records")
-        ]
-        return panels_html(panels)
+        return panels_html(self.table.to_dict("records"), self.explanations, self.notes)
 
 
 def plans_side_by_side(
@@ -92,36 +79,36 @@ def plans_side_by_side(
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
 ) -> SideBySide:
-    """Let every generator plan a pattern, and put the plans next to each other.
+    """Plan a pattern with several generators and compare their plans.
 
     Parameters
     ----------
     pattern : Pattern or str
-        Of any kind, or its text; of one with OR each plan has a tree for each branch.
+        Of any kind, or its text; with OR, each plan has one tree per branch.
     statistics : Statistics
     generators : sequence of str or PlanGenerator, optional
-        Such as names in ``cep.PLAN_GENERATORS``; by default those of
+        Names in ``cep.PLAN_GENERATORS``, for example; by default those of
         :func:`cepbench.planners.registry.default_generators`.
     seed : int
-        Of generators that draw at random.
+        Seed of randomized generators.
     time_selectivity, alpha, last
         As ``cep.plan`` takes them.
 
     Returns
     -------
     SideBySide
-        With ``table``, a DataFrame of a row a generator, ``plan_kind`` by name, and a picture in
-        notebooks: the lines of a tree are the thicker, the more partial matches are expected.
+        With ``table``, a DataFrame with one row per generator, ``plans`` by generator, and a picture
+        in notebooks, in which the width of a line shows the expected number of partial matches.
 
     Raises
     ------
     PlanGeneratorError
-        If a generator is unknown. One that refuses or fails has a row with the reason.
+        If a generator is unknown. A generator that refuses or fails has a row with the reason.
     StatisticsError, UnsupportedPatternError
-        If the statistics do not fit the pattern, or an argument makes no sense.
+        If the statistics do not fit the pattern, or an argument is invalid.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
-    seed = seed_from(seed, PlanGeneratorError)  # checked once, not in the row of each generator
+    seed = seed_from(seed, PlanGeneratorError)  # checked once, not per generator
     chosen = generators_from(generators)
     plans: dict[str, AnyPlan] = {}
     explanations: dict[str, Explanation] = {}

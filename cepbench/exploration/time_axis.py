@@ -1,4 +1,4 @@
-"""Axes of time for charts: on a 24-hour clock, and without pauses in which nothing arrives."""
+"""Time axes of charts: on a 24-hour clock, and without pauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from cepbench.exploration.open_time import OpenTime
 
-#: On a 24-hour clock; Vega's own has 12 hours.
+#: Formats of a 24-hour clock; Vega's default has 12 hours.
 _CLOCK = {
     "milliseconds": ".%L", "seconds": ":%S", "minutes": "%H:%M", "hours": "%H:%M",
     "day": "%a %d", "date": "%b %d", "week": "%b %d", "month": "%b", "quarter": "%b", "year": "%Y",
@@ -22,7 +22,7 @@ WIDTH = 640  # pixels
 
 
 def open_axis(hours: OpenTime, *, labels: bool = True, whole: bool = True) -> alt.X:
-    """An axis for a column ``place``; only one of several layers may set the end of the ``whole``."""
+    """Axis of a column ``place``; only one layer of a chart may set the domain (``whole``)."""
     lines = {f"{place:.6g}": texts for place, texts in hours.labels().items()}
     axis = alt.Axis(
         values=[float(place) for place in lines], labels=labels, ticks=labels, grid=False,
@@ -34,7 +34,7 @@ def open_axis(hours: OpenTime, *, labels: bool = True, whole: bool = True) -> al
 
 
 def pause_rules(hours: OpenTime) -> alt.Chart:
-    """A dashed line where each pause was."""
+    """A dashed line at each pause that was cut out."""
     begins = np.array([begin for begin, _ in hours.pauses], dtype=np.int64)
     spans = [
         " – ".join(f"{pd.Timestamp(end):%b %d %H:%M}" for end in pause) for pause in hours.pauses
@@ -51,7 +51,7 @@ def time_axis(datetimes: bool, domain: list[Any] | None, *, labels: bool = True)
     if domain:
         scale = alt.Scale(domain=domain, nice=False)
     else:
-        scale = alt.Scale() if datetimes else alt.Scale(zero=False)  # time never begins at zero
+        scale = alt.Scale() if datetimes else alt.Scale(zero=False)  # time rarely starts at zero
     return alt.X("time:T" if datetimes else "time:Q", title=title, axis=axis, scale=scale)
 
 

@@ -1,4 +1,4 @@
-"""Matches over time: the curves of an attribute, and where on them the events of matches are."""
+"""Timelines of matches: an attribute over time, and the events of matches on its curves."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
 
-#: So many times the usual time from one event to the next is a pause that is left out.
+#: A pause is cut out if it exceeds this multiple of the median time between events.
 _LONG_PAUSE = 100
 
-#: Points of all curves together that are drawn, fewer than altair's limit of 5000, and matches.
+#: Maximum numbers of points, over all curves (altair's limit is 5000), and of matches drawn.
 _MOST_POINTS, _MOST_MATCHES = 4500, 300
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """What :func:`timeline` returns.
+    """The result of :func:`timeline`.
 
     Attributes
     ----------
     attribute, unit : str
-        What the curves show, and in what unit; empty where that is not known.
+        The attribute of the curves and its unit, empty if unknown.
     curves : DataFrame
-        One row an event that is drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
+        One row per event drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     events : DataFrame
-        One row an event of a match: ``match`` (its number), ``variable``, ``type``, ``position``,
+        One row per match and event: ``match`` (its number), ``variable``, ``type``, ``position``,
         ``time``, ``value``, ``highlighted``.
     remarks : tuple of str
         What was left out.
     hours : OpenTime
-        The time that is shown, without pauses in which the whole stream is silent.
+        The time shown, without pauses of the whole stream; no pauses if time is in ticks.
     """
 
     attribute: str
@@ -70,7 +70,7 @@ def timeline(
     windows: float | None = None,
     units: Mapping[str, str] | None = None,
 ) -> Timeline:
-    """The numbers behind :func:`cepbench.match_timeline`; parameters and errors as there."""
+    """The data of :func:`cepbench.match_timeline`; parameters and errors are the same."""
     stream, pattern = stream_from(stream), pattern_from(pattern)
     table = matches.matches if isinstance(matches, Result) else matches
     if not isinstance(table, pd.DataFrame):
@@ -101,7 +101,10 @@ def timeline(
         remarks.append("no matches")
     elif left_out:
         remarks.append(f"{len(shown)} of {len(shown) + left_out} matches here marked")
-    hours = _open_hours(stream.timestamps[low:high]) if stream.is_datetime else OpenTime(0, 0, ())
+    times = stream.timestamps[low:high] if stream.is_datetime else stream.timestamps[:0]
+    # An empty or single-event span has no median.
+    usual = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    hours = without_pauses(times, _LONG_PAUSE * max(1, usual))
     if hours.pauses:
         remarks.append("time without any event left out")
     rows, every = _thinned(stream, types, low, high)
@@ -116,13 +119,6 @@ def timeline(
     events["highlighted"] = events["match"] == highlight
     unit = (units or {}).get(name) or ""
     return Timeline(name, unit, curves, events, tuple(remarks), hours)
-
-
-def _open_hours(times: np.ndarray) -> OpenTime:
-    """Of a stream: a pause is far longer than the time from one event to the next."""
-    if len(times) < 2:
-        return OpenTime(0, 0, ())
-    return without_pauses(times, _LONG_PAUSE * max(1, int(np.median(np.diff(times)))))
 
 
 def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:
@@ -142,7 +138,7 @@ def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[
 def _shown_matches(
     table: pd.DataFrame, pattern: Pattern, highlight: int, low: int, high: int
 ) -> tuple[list[int], int]:
-    """Numbers of the matches inside of ``low … high``, evenly thinned; and how many are left out."""
+    """Numbers of the matches within ``low … high``, evenly thinned; and how many were dropped."""
     first, last = _ends(table, pattern)
     inside = np.flatnonzero((first >= low) & (last < high))
     every = max(1, -(-len(inside) // _MOST_MATCHES))
@@ -151,23 +147,23 @@ def _shown_matches(
 
 
 def _check_matches(table: pd.DataFrame, pattern: Pattern, stream: EventStream) -> None:
-    """Refuse what are no matches of this pattern in this stream."""
+    """Raise an EvaluationError unless the matches fit the pattern and the stream."""
     missing = [name for name in pattern.positive_names if name not in table.columns]
     if missing:
         raise EvaluationError(
-            f"the matches have no column {missing[0]!r}; give those of this pattern, as "
+            f"the matches have no column {missing[0]!r}; pass the matches of this pattern, as "
             "cep.evaluate returns them"
         )
     try:
         first, last = _ends(table, pattern)
     except (TypeError, ValueError) as error:
         raise EvaluationError(
-            "the matches hold something else than positions; give them as cep.evaluate returns them"
+            "the matches hold other values than positions; pass them as cep.evaluate returns them"
         ) from error
     if len(table) and not (first.min() >= 0 and last.max() < len(stream)):
         raise EvaluationError(
-            f"the matches have positions beyond the stream's {len(stream):,} events; give the "
-            "stream that they were found in"
+            f"the matches have positions beyond the stream's {len(stream):,} events; pass the "
+            "stream in which they were found"
         )
 
 
@@ -188,7 +184,7 @@ def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray
 
 
 def _bound(table: pd.DataFrame, number: int, pattern: Pattern) -> list[tuple[str, int]]:
-    """Variable and position of each event of a match, those of a set one by one."""
+    """Variable and position of each event of a match; Kleene variables have several."""
     found = []
     for name in pattern.positive_names:
         cell = table[name].iloc[number]
@@ -202,7 +198,7 @@ def _bound(table: pd.DataFrame, number: int, pattern: Pattern) -> list[tuple[str
 def _thinned(
     stream: EventStream, types: Sequence[str], low: int, high: int
 ) -> tuple[np.ndarray, int]:
-    """Positions of the events to draw, and one in how many of each type they are."""
+    """Positions of the events to draw: the first of every ``n`` events per type; and ``n``."""
     codes = [stream.type_names.index(name) for name in types]
     rows = [low + np.flatnonzero(stream.type_codes[low:high] == code) for code in codes]
     every = max(1, -(-sum(map(len, rows)) // _MOST_POINTS))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from cepbench.exploration.open_time import OpenTime
+from cepbench.evaluators.result import Result
 from cepbench.exploration.time_axis import (
     WIDTH,
     nanoseconds,
@@ -17,17 +17,69 @@ from cepbench.exploration.time_axis import (
     time_axis,
     time_tooltip,
 )
-from cepbench.exploration.timeline import Timeline
+from cepbench.exploration.timeline import Timeline, timeline
 from cepbench.figures.offline import offline
-from cepbench.patterns.model import Kind, Variable
+from cepbench.patterns.model import Kind, Pattern, Variable
+from cepbench.streams.event_stream import EventStream
 
 _MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"
 
 
-def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
-    """The chart of :func:`cepbench.exploration.timeline.match_timeline`."""
+def match_timeline(
+    stream: EventStream,
+    matches: pd.DataFrame | Result,
+    pattern: Pattern,
+    highlight: int = 0,
+    *,
+    attribute: str | None = None,
+    windows: float | None = None,
+    units: Mapping[str, str] | None = None,
+) -> alt.TopLevelMixin:
+    """Draw an attribute over time, one panel per event type, and mark the events of matches.
+
+    Parameters
+    ----------
+    stream : EventStream
+    matches : DataFrame or Result
+        As ``cep.evaluate`` returns them.
+    pattern : Pattern
+        The pattern of the matches.
+    highlight : int
+        Number of the match whose events are large and labelled, with its span shaded.
+    attribute : str, optional
+        The attribute that is drawn; by default ``price`` if there is one, else a numeric attribute
+        of the conditions, else any numeric one.
+    windows : float, optional
+        Number of windows to show before and after the highlighted match; by default the whole
+        stream.
+    units : mapping of str to str, optional
+        Attribute → unit, for the title; for a data set ``dataset.schema["unit"]``.
+
+    Returns
+    -------
+    altair chart
+        With at most 4500 points of curves and 300 matches, and without long pauses of the whole
+        stream; its subtitle lists what was left out. The curve of a type that occurs only under
+        NOT is dashed.
+
+    Raises
+    ------
+    EvaluationError
+        If the matches are not those of the pattern in the stream, or there is no match
+        ``highlight``.
+    StreamError
+        If the stream lacks a type of the pattern or the attribute, or the attribute is not numeric.
+    """
+    found = timeline(
+        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows,
+        units=units,
+    )  # fmt: skip
+    return _chart(found, pattern.variables)
+
+
+def _chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
     datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
-    hours = found.hours if datetimes else OpenTime(0, 0, ())
+    hours = found.hours
     paused = bool(hours.pauses)
     curves, events, span = found.curves, _once(found.events), found.span
     if paused:
@@ -37,14 +89,14 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
         span = span and tuple(hours.places(nanoseconds(pd.Series(span))))
     times = pd.concat([curves["time"], events["time"]])
     ends = [times.min(), times.max()]
-    # As texts without a zone, which Vega reads and shows as they are.
+    # Vega reads and shows texts without a time zone unchanged.
     domain = [str(end.isoformat()) for end in ends] if datetimes else [int(end) for end in ends]
     column = "place:Q" if paused else "time:T" if datetimes else "time:Q"
     titles = _panel_titles(variables)
     panels = []
     for name, title in titles.items():
         last = name == list(titles)[-1]
-        # One layer sets the domain for all: Vega merges several domains with a warning.
+        # One layer sets the domain for all: Vega warns when it merges several domains.
         whole, x = (
             (open_axis(hours, labels=last, whole=its) for its in (True, False))
             if paused
@@ -93,7 +145,7 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
         subtitle.append("dashed: a type that the pattern forbids (NOT)")
     unit = f", in {found.unit}" if found.unit else ""
     heading = f"Matches over the {found.attribute} of each type{unit}"
-    # All at once: each method of a chart copies all of it.
+    # One call: each method of a chart copies the whole chart.
     subtitle = ["; ".join(subtitle), *found.remarks]
     return offline(
         alt.vconcat(
@@ -103,14 +155,14 @@ def timeline_chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLev
 
 
 def _panel_titles(variables: Iterable[Variable]) -> dict[str, str]:
-    """Type → what is written beside its curve: that it is forbidden, if nothing else is asked."""
+    """Type → the title of its panel: ``NOT type`` for a type that occurs only under NOT."""
     variables = list(variables)
     wanted = {variable.type for variable in variables if variable.kind is not Kind.NEGATED}
     return {its.type: its.type if its.type in wanted else f"NOT {its.type}" for its in variables}
 
 
 def _once(events: pd.DataFrame) -> pd.DataFrame:
-    """A row an event and not one for each match that it is in; those of the highlighted apart."""
+    """One row per event instead of one per match and event; the highlighted match's separate."""
     return events.groupby(
         ["highlighted", "type", "position", "time", "value"], as_index=False, sort=False
     ).agg(match=("match", _listed), variable=("variable", _listed))

@@ -1,4 +1,4 @@
-"""Other numbers than those that were measured: what would be planned, and at what cost."""
+"""What-if analysis: the plans, and their costs, under changed statistics."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from cepbench.statistics.model import Pair, Statistics
 
 @dataclass(frozen=True, repr=False)
 class WhatIf:
-    """What :func:`what_if` returns.
+    """The result of :func:`what_if`.
 
     Attributes
     ----------
     pattern, statistics
-        With the changes.
+        With the changes applied.
     before, after : SideBySide
-        The plans by the numbers as they were, and by the changed ones.
+        The plans under the original and under the changed statistics.
     table : DataFrame
-        The table of ``after``, and ``changed``: whether the plan is another one than before;
-        ``plan_before``; ``log_cost_kept`` and ``cost_kept``: what the plan from before costs by
-        the changed numbers; ``regret``: how many times as much that is as the new plan's cost.
+        The table of ``after``, and ``changed``: whether the plan differs from the previous one;
+        ``plan_before``; ``log_cost_kept`` and ``cost_kept``: the cost of the previous plan under
+        the changed statistics; ``regret``: the ratio of that cost to the new plan's.
     """
 
     pattern: Pattern
@@ -50,14 +50,14 @@ class WhatIf:
 
     @property
     def plans(self) -> Mapping[str, AnyPlan]:
-        """Generator → plan by the changed numbers."""
+        """Generator → plan under the changed statistics."""
         return self.after.plans
 
     def __repr__(self) -> str:
         return f"WhatIf({int(self.table['changed'].sum())} of {len(self.table)} plans change)"
 
     def describe(self) -> str:
-        """The changed statistics, and a line a generator."""
+        """The changed statistics, and one line per generator."""
         columns = ["generator", "plan", "cost", "relative_cost", "changed", "regret"]
         return f"{self.statistics.describe()}\n{self.table[columns].to_string(index=False)}"
 
@@ -84,17 +84,17 @@ def what_if(
     last: str | Sequence[str | None] | None = None,
     before: SideBySide | None = None,
 ) -> WhatIf:
-    """Plan with some numbers changed.
+    """Plan under changed statistics.
 
     Parameters
     ----------
     pattern : Pattern or str
         Or its text.
     statistics : Statistics
-        As they are.
+        The original statistics.
     window : float, str or Window, optional
-        Another window: a number in the unit of the pattern's own, or a text such as
-        ``"5 minutes"``. Rates stay as they are per second, so cardinalities change with it.
+        New window: a number in the unit of the pattern's window, or a text such as
+        ``"5 minutes"``. Rates are unchanged, so cardinalities are proportional to it.
     rates : mapping of str to float, optional
         Variable → events per second (or tick).
     selectivities : mapping of (str, str) to float, optional
@@ -104,7 +104,7 @@ def what_if(
     generators, seed, time_selectivity, last
         As :func:`~cepbench.exploration.side_by_side.plans_side_by_side` takes them.
     before : SideBySide, optional
-        The plans by the unchanged numbers, if they were made already with the same arguments.
+        The plans under the original statistics, if already made with the same arguments.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def what_if(
     Raises
     ------
     StatisticsError
-        If a number or a name makes no sense.
+        If a number or a name is invalid.
     PlanGeneratorError
         If a generator is unknown.
     """
@@ -155,7 +155,7 @@ def _changed(
     rates: Mapping[str, float],
     selectivities: Mapping[Pair, float],
 ) -> Statistics:
-    """The statistics with rates per second, some numbers of them changed."""
+    """The statistics with rates per second, and with the changes applied."""
     for name in rates:
         _check_known("rates", name, statistics.names)
     for pair in selectivities:
@@ -186,24 +186,23 @@ def _changed(
 
 
 def _ordered(pair: Pair) -> Pair:
-    # What is no pair is left for Statistics to refuse.
+    # Statistics raises the error for anything else than a pair.
     return (min(pair), max(pair)) if isinstance(pair, tuple) and len(pair) == 2 else pair
 
 
 def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        hint = did_you_mean(name, known) or "."
         raise StatisticsError(
-            f"{where} mentions {shown(name)}, of which nothing was measured{hint} The variables "
-            f"are {', '.join(known)}"
+            f"{where}: the statistics have no variable {shown(name)}; they have {', '.join(known)}"
+            f"{did_you_mean(name, known)}"
         )
 
 
 def _against(
     before: SideBySide, after: SideBySide, problems: Sequence[CostedProblem]
 ) -> dict[str, list[Any]]:
-    """The columns that hold the plans of before against those of after."""
+    """The columns that compare the previous plans with the new ones."""
     texts = before.table.set_index("generator")["plan"]
     found: dict[str, list[Any]] = {
         "changed": [], "plan_before": [], "cost_kept": [], "log_cost_kept": [], "regret": [],
@@ -222,13 +221,13 @@ def _against(
 
 
 def _log_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
-    """What a plan costs by other numbers than it was made with."""
+    """The cost of a plan under other statistics than those it was made from."""
     parts: list[Plan] = []
     for part, problem in zip(plan.parts, problems, strict=True):
         notes = problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
         parts.append(replace(part, **{**notes, "log_bound": None}))
     total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
-    assert total is not None  # the notes have given each part its cost
+    assert total is not None  # every part has one from the notes
     return float(np.float64(total))
 
 

@@ -62,9 +62,11 @@ _ABBREVIATIONS = {
     "units": ("unit",),
 }
 _UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
-_AMOUNT_AND_UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*\Z")
+_AMOUNT_AND_UNIT = re.compile(
+    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*\Z"
+)
 
-#: Strategies by name; SASE+ [agrawal2008]_ has a longer one for the default.
+#: Strategies by name; SASE+ [agrawal2008]_ spells out the default.
 _STRATEGY_NAMES = {**{name: name for name in STRATEGIES}, "skip_till_any_match": "any"}
 
 #: Two papers give this name to two different strategies.
@@ -307,8 +309,8 @@ class _Reader:
         if known is None:
             self._source.fail(
                 PatternNameError,
-                f"unknown strategy {str(name)!r}{did_you_mean(name.lower(), _STRATEGY_NAMES)}; use one "
-                f"of {', '.join(STRATEGIES)}",
+                f"unknown strategy {str(name)!r}; use one of {', '.join(STRATEGIES)}"
+                f"{did_you_mean(name.lower(), _STRATEGY_NAMES)}",
                 name,
             )
         try:
@@ -323,8 +325,8 @@ class _Reader:
             if name not in variables:
                 self._source.fail(
                     PatternNameError,
-                    f"unknown variable {name!r}{did_you_mean(name, variables)}; the pattern has "
-                    f"{', '.join(variables)}",
+                    f"unknown variable {name!r}; the pattern has {', '.join(variables)}"
+                    f"{did_you_mean(name, variables)}",
                     place,
                 )
         missing = [name for name in variables if name not in listed]
@@ -347,15 +349,11 @@ class _Reader:
         if not units:
             self._source.fail(
                 PatternNameError,
-                f"the window {value:g} has no unit; write WITHIN {_written(amount)} minutes, or give "
-                f"the parameter with its unit: '{value:g} minutes'",
+                f"the window {value:g} has no unit; write WITHIN {tokens_of(amount)[0]} minutes, or "
+                f"give the parameter with its unit: '{value:g} minutes'",
                 amount,
             )
-        unit = units[0]
-        spelled = str(unit).lower()
-        if spelled not in _UNITS:
-            self._source.fail(PatternNameError, _unknown_unit(str(unit)), unit)
-        return self._window_from(value, spelled, amount)
+        return self._window_from(value, str(units[0]), amount, units[0])
 
     def _window_of_text(self, value: str, place: Node, *, has_unit: bool) -> Window:
         found = _AMOUNT_AND_UNIT.match(value)
@@ -367,27 +365,21 @@ class _Reader:
                 place,
             )
         amount, unit = found.groups()
-        if unit.lower() not in _UNITS:
-            self._source.fail(PatternNameError, _unknown_unit(unit), place)
-        try:
-            number = float(amount)
-        except ValueError:
-            self._source.fail(PatternError, f"{amount!r} is not a number", place)
-        return self._window_from(number, unit.lower(), place)
+        return self._window_from(float(amount), unit, place, place)
 
-    def _window_from(self, value: float, spelled: str, place: Node) -> Window:
+    def _window_from(
+        self, value: float, unit: str, place: Node, place_of_unit: Node | Token
+    ) -> Window:
+        if unit.lower() not in _UNITS:
+            self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)
         try:
-            return Window(value, _UNITS[spelled])
+            return Window(value, _UNITS[unit.lower()])
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
 
 
-def _written(amount: Node) -> str:
-    return str(tokens_of(amount)[0])
-
-
 def _unknown_unit(unit: str) -> str:
     return (
-        f"unknown time unit {unit!r}{did_you_mean(unit.lower(), _UNITS)}; use "
-        f"{', '.join(NANOSECONDS)}, or units for integer time"
+        f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
+        f"{did_you_mean(unit.lower(), _UNITS)}"
     )

@@ -93,8 +93,8 @@ class PatternText:
         if name not in self._parameters:
             self.fail(
                 PatternNameError,
-                f"parameter {written} has no value{did_you_mean(name, self._parameters)}; give it as "
-                f"parse(text, {name}=…)",
+                f"parameter {written} has no value; give it as parse(text, {name}=…)"
+                f"{did_you_mean(name, self._parameters)}",
                 tree,
             )
         self._unused.discard(name)

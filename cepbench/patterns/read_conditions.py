@@ -110,10 +110,8 @@ class ConditionReader:
                     f"{symbol} orders a text; texts can only be = or !=",
                     sides[number + texts.index(True)],
                 )
-            others = (left, right)
-            if any(texts) and any(
-                not is_text and not isinstance(other, Attribute)
-                for is_text, other in zip(texts, others, strict=True)
+            if any(texts) and not all(
+                _is_text(e) or isinstance(e, Attribute) for e in (left, right)
             ):
                 self._source.fail(
                     PatternError, f"{left} {symbol} {right} compares a text with a number", tree
@@ -178,8 +176,8 @@ class ConditionReader:
         if name not in self._kinds:
             self._source.fail(
                 PatternNameError,
-                f"unknown variable {name!r}{did_you_mean(name, self._kinds)}; the pattern has "
-                f"{', '.join(self._kinds)}",
+                f"unknown variable {name!r}; the pattern has {', '.join(self._kinds)}"
+                f"{did_you_mean(name, self._kinds)}",
                 variable,
             )
         indices = nodes_of(tree)

@@ -27,6 +27,26 @@ _OPERATORS = {
     "alternatives": Operator.OR,
 }
 
+_NOT_OF_OR = (
+    "NOT applies to a single event type, not to OR; write NOT(B b), NOT(C c) instead of "
+    "NOT(OR(B b, C c))"
+)
+#: NOT or KL → the error over an n-ary operator, and over NOT or KL.
+_OVER_OPERATOR = {
+    "negated": "NOT applies to a single event type, not to {}; name in it the one event type that "
+    "must be missing, as in SEQ(A a, NOT(B b))",
+    "kleene": "KL applies to a single event type, not to {}; write KL over one of its items, as in "
+    "SEQ(A a, KL(B b))",
+}
+_NESTED = {
+    ("negated", "negated"): "NOT of NOT; write the item without both",
+    ("negated", "kleene"): "NOT of a Kleene closure, which means no event at all; write NOT over "
+    "the type alone, as in NOT(B b)",
+    ("kleene", "negated"): "a Kleene closure of NOT: an absent event cannot be repeated; write "
+    "NOT(B b) alone, or KL(B b) alone",
+    ("kleene", "kleene"): "a Kleene closure of a Kleene closure; write KL or + once",
+}
+
 
 class StructureReader:
     """Builds a structure from a parse tree, and records the position of each variable.
@@ -58,10 +78,12 @@ class StructureReader:
         match tree.data:
             case "variable":
                 return self._variable(tree, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
-            case "negated":
-                return self._negated(tree)
-            case "kleene":
-                return self._kleene(tree)
+            case "negated" | "kleene":
+                operand = without_brackets(nodes_of(tree)[0])
+                message = _misplaced(tree.data, operand)
+                if message:
+                    self._source.fail(PatternOperatorError, message, tree)
+                return self._variable(operand, Kind(tree.data))
         self._source.check_depth(depth, tree)
         operator = _operator_of(tree)
         assert operator is not None
@@ -89,51 +111,6 @@ class StructureReader:
         self._used |= used
         self._numbers[-1] |= latest
         return items
-
-    def _negated(self, tree: Node) -> Variable:
-        operand = without_brackets(nodes_of(tree)[0])
-        operator = _operator_of(operand)
-        message = ""
-        if operator is Operator.OR:
-            message = (
-                "NOT applies to a single event type, not to OR; write NOT(B b), NOT(C c) instead "
-                "of NOT(OR(B b, C c))"
-            )
-        elif operator is not None:
-            message = (
-                f"NOT applies to a single event type, not to {operator}; name in it the one event "
-                "type that must be missing, as in SEQ(A a, NOT(B b))"
-            )
-        elif operand.data == "negated":
-            message = "NOT of NOT; write the item without both"
-        elif operand.data == "kleene" or _has_mark(operand):
-            message = (
-                "NOT of a Kleene closure, which means no event at all; "
-                "write NOT over the type alone, as in NOT(B b)"
-            )
-        if message:
-            self._source.fail(PatternOperatorError, message, tree)
-        return self._variable(operand, Kind.NEGATED)
-
-    def _kleene(self, tree: Node) -> Variable:
-        operand = without_brackets(nodes_of(tree)[0])
-        operator = _operator_of(operand)
-        message = ""
-        if operator is not None:
-            message = (
-                f"KL applies to a single event type, not to {operator}; write KL over one of its "
-                "items, as in SEQ(A a, KL(B b))"
-            )
-        elif operand.data == "negated":
-            message = (
-                "a Kleene closure of NOT: an absent event cannot be repeated; write NOT(B b) "
-                "alone, or KL(B b) alone"
-            )
-        elif operand.data == "kleene" or _has_mark(operand):
-            message = "a Kleene closure of a Kleene closure; write KL or + once"
-        if message:
-            self._source.fail(PatternOperatorError, message, tree)
-        return self._variable(operand, Kind.KLEENE)
 
     def _variable(self, tree: Node, kind: Kind) -> Variable:
         type_token, *name_tokens = names_in(tree)
@@ -174,6 +151,19 @@ class StructureReader:
             if name not in self._used and self.variables.get(name, variable) == variable:
                 self._numbers[-1][type_name] = number
                 return variable
+
+
+def _misplaced(outer: str, operand: Node) -> str:
+    """Why an operand of NOT (``negated``) or KL (``kleene``) is invalid; empty if it is valid."""
+    operator = _operator_of(operand)
+    if operator is not None:
+        return (
+            _NOT_OF_OR
+            if (outer, operator) == ("negated", "OR")
+            else _OVER_OPERATOR[outer].format(operator)
+        )
+    inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
+    return _NESTED.get((outer, inner), "")
 
 
 def _operator_of(tree: Node) -> Operator | None:

@@ -1,7 +1,7 @@
-"""The searches for costs that the compiled loops do not know: join by join, or of whole plans.
+"""Searches for costs without compiled loops: of the forms ``joins`` and ``plans``.
 
-A cost of the form ``joins`` is asked for joins of bit masks, many at once; one of the form
-``plans`` is asked for one plan after the other. See :mod:`cepbench.costs.model`.
+A cost of the form ``joins`` is evaluated for many joins at once; one of the form ``plans`` plan by
+plan. See :mod:`cepbench.costs.model`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ from cepbench.planners.budget import Budget, Found
 from cepbench.planners.predicate_graph import adjacency
 from cepbench.plans.tree import Tree
 
-#: So many variables take a few seconds: n·2^n and 3^n/2 joins are asked for.
+#: Largest problems, of a few seconds: n·2^n and 3^n/2 joins are evaluated.
 MOST_OF_ORDERS = 16
 MOST_OF_TREES = 14
 
-#: An order counts as better if it costs less by more than this part.
+#: An order counts as better if its cost is lower by more than this fraction.
 _LEAST_GAIN = 1e-9
 
 
 def extended(problem: CostedProblem, prefix: Sequence[int]) -> list[int]:
-    """Bring the first variables of an order to a whole one, by the cheapest next join."""
-    problem.cost.refuse_beyond_masks(problem)
+    """Complete a prefix of an order by the cheapest next join each time."""
     order = list(prefix) or [int(np.argmin(problem.cost.log_leaves(problem, "order")))]
     while len(order) < problem.n:
-        left = np.array([v for v in range(problem.n) if v not in order], dtype=np.int64)
-        taken = np.full(len(left), sum(1 << v for v in order), dtype=np.int64)
-        costs = problem.cost.log_steps(problem, taken, left)
+        taken = np.isin(np.arange(problem.n), order)
+        left = np.flatnonzero(~taken)
+        costs = problem.cost.log_steps(problem, np.tile(taken, (len(left), 1)), left)
         order.append(int(left[np.argmin(costs)]))
     return order
 
 
 def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
-    """The order of least cost; of equally good ones that which keeps late written variables last.
+    """The order of least cost; ties as in DP-LD.
 
     Raises
     ------
@@ -55,6 +54,7 @@ def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
     best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "order")
     final[1 << np.arange(n)] = np.arange(n)
     sets = np.arange(1 << n, dtype=np.int64)
+    members = _members(n)
     for size in range(2, n + 1):
         if time.monotonic_ns() >= deadline:
             return Found(extended(problem, []), complete=False)
@@ -62,7 +62,7 @@ def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
         for v in range(n):
             whole = layer[(layer >> v & 1).astype(bool)]
             before = whole ^ (1 << v)
-            steps = problem.cost.log_steps(problem, before, np.full_like(whole, v))
+            steps = problem.cost.log_steps(problem, members[before], np.full_like(whole, v))
             costs = np.logaddexp(best[before], steps)
             better = costs <= best[whole]
             best[whole[better]] = costs[better]
@@ -89,6 +89,7 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
     best = np.empty(1 << n)
     best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "tree")
     left_of = np.zeros(1 << n, dtype=np.int64)
+    members = _members(n)
     steps = 0
     for whole in range(3, 1 << n):
         first = whole & -whole
@@ -105,7 +106,7 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
                 left = np.concatenate([left, left | (1 << bit)])
         left = left[:-1]
         right = whole ^ left
-        joins = problem.cost.log_joins(problem, "tree", left, right)
+        joins = problem.cost.log_joins(problem, "tree", members[left], members[right])
         costs = np.logaddexp(np.logaddexp(best[left], best[right]), joins)
         chosen = int(np.argmin(costs))
         best[whole] = costs[chosen]
@@ -122,7 +123,7 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
 
 
 def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
-    """Where the cheapest tree over leaves in an order cuts each interval of them.
+    """The cut of each interval of leaves in the cheapest tree over an order.
 
     Returns
     -------
@@ -130,10 +131,10 @@ def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
         As of :func:`cepbench.kernels.planning.zstream.cheapest_cuts`; of equally good cuts the
         leftmost.
     """
-    problem.cost.refuse_beyond_masks(problem)
     n = problem.n
-    # What stands before each place, as a bit mask; intervals are differences.
-    before = np.concatenate([[0], np.cumsum(1 << order.astype(np.int64))])
+    # The variables before each place; intervals are differences.
+    before = np.zeros((n + 1, n), dtype=bool)
+    before[:, order] = np.tri(n + 1, n, -1, dtype=bool)
     best = np.empty((n, n))
     best[np.arange(n), np.arange(n)] = problem.cost.log_leaves(problem, "tree")[order]
     cuts = np.zeros((n, n), dtype=np.int64)
@@ -141,7 +142,7 @@ def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
         for i in range(n - length):
             j = i + length
             cut = np.arange(i + 1, j + 1)
-            left, right = before[cut] - before[i], before[j + 1] - before[cut]
+            left, right = before[cut] & ~before[i], before[j + 1] & ~before[cut]
             joins = problem.cost.log_joins(problem, "tree", left, right)
             costs = np.logaddexp(np.logaddexp(best[i, cut - 1], best[cut, j]), joins)
             chosen = int(np.argmin(costs))
@@ -192,7 +193,7 @@ def anneal(
     best: np.ndarray,
     log_best: float,
 ) -> float:
-    """Try moves one after the other, and take each that adds no more than it is allowed to.
+    """Try moves one by one; accept those that add at most their allowance.
 
     Parameters and result as of :func:`cepbench.kernels.planning.simulated_annealing.anneal`, with
     an order, changed in place, instead of its state.
@@ -243,6 +244,11 @@ def _moved(order: np.ndarray, move: np.ndarray) -> np.ndarray:
     other[i], other[j] = order[j], order[k]
     other[k] = order[i]
     return other
+
+
+def _members(n: int) -> np.ndarray:
+    """The variables in each set, which is its binary number; bool, shape (2^n, n)."""
+    return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(bool)
 
 
 def _refuse_beyond(most: int, name: str, problem: CostedProblem) -> None:

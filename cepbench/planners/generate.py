@@ -118,7 +118,7 @@ def plan_problem(
     """
     if not isinstance(problem, CostedProblem):
         problem = CostedProblem.of(problem, Throughput())
-    generator = generator if isinstance(generator, PlanGenerator) else find_generator(generator)
+    generator = find_generator(generator)
     if not generator.takes(problem.cost):
         able = [
             its.name

@@ -1,22 +1,22 @@
-"""The plan generators by name, the project's own and the users'.
+"""The registry of plan generators, built-in and user-defined.
 
-A plan generator is a function ``f(problem, rng)``: it sees the numbers and the cost of a
+A plan generator is a function ``f(problem, rng)``: it takes a
 :class:`~cepbench.costs.costed.CostedProblem` and a seeded NumPy generator, and returns a plan of
-its kind: an order is a list of the indices 0 … n−1, a tree nested pairs of them. One that can be
-stopped is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
+its kind: an order is a list of the indices 0 … n−1, a tree nested pairs of them. An anytime search
+is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planners.budget`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cepbench.arguments import elements, flag, folded, shown, texts, whole
+from cepbench.arguments import choice, elements, flag, shown, texts, whole
 from cepbench.costs.model import FORMS, CostModel
-from cepbench.errors import PlanGeneratorError, suggest
+from cepbench.errors import PlanGeneratorError
 from cepbench.plans.kinds import PLAN_KINDS
+from cepbench.registry import Registry
 
 GeneratorFunction = Callable[..., Any]
 _F = TypeVar("_F", bound=GeneratorFunction)
@@ -88,10 +88,8 @@ OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
 #: A plan within this part of the least cost has the least cost: sums in another order differ.
 TOLERANCE = 1e-9
 
-_GENERATORS: dict[str, PlanGenerator] = {}
-
-#: Name → plan generator, in the order in which they were registered.
-PLAN_GENERATORS: Mapping[str, PlanGenerator] = MappingProxyType(_GENERATORS)
+#: Name → plan generator, in the order of registration.
+PLAN_GENERATORS: Registry[PlanGenerator] = Registry("plan generator", PlanGeneratorError)
 
 
 def plan_generator(
@@ -154,15 +152,8 @@ def plan_generator(
     ... def my_idea(problem, rng):
     ...     return sorted(range(problem.n), key=problem.rate)
     """
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise PlanGeneratorError(
-            f'a plan generator needs a name, as in @plan_generator("MY-IDEA", kind="order"), '
-            f"not {shown(name)}"
-        )
-    if not isinstance(kind, str) or kind not in PLAN_KINDS:
-        known = " or ".join(f'"{known}"' for known in PLAN_KINDS)
-        raise PlanGeneratorError(f"{name}: kind must be {known}, not {shown(kind)}")
-
+    PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
+    choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError)
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
     exact = flag(exact, f"{name}: exact", PlanGeneratorError)
@@ -178,29 +169,21 @@ def plan_generator(
             )
         docstring = (function.__doc__ or "").strip()
         first_line = docstring.splitlines()[0] if docstring else ""
-        entry = PlanGenerator(
-            name,
-            kind,
-            function,
-            exact,
-            space,
-            first_line if description is None else description,
-            source,
-            max_size,
-            anytime,
-            default,
-            taken_costs,
+        PLAN_GENERATORS.add(
+            PlanGenerator(
+                name=name,
+                kind=kind,
+                function=function,
+                exact=exact,
+                space=space,
+                description=first_line if description is None else description,
+                source=source,
+                max_size=max_size,
+                anytime=anytime,
+                default=default,
+                costs=taken_costs,
+            )
         )
-        for taken in list(_GENERATORS.values()):
-            if folded(taken.name) != folded(name):
-                continue
-            if taken.is_builtin and taken.qualified_name != entry.qualified_name:
-                raise PlanGeneratorError(
-                    f"the name {taken.name} is taken by cepbench itself; choose another one"
-                )
-            if taken.name != name:
-                del _GENERATORS[taken.name]
-        _GENERATORS[name] = entry
         return function
 
     return register
@@ -208,7 +191,7 @@ def plan_generator(
 
 def own_generators() -> list[str]:
     """Names of the users' plan generators, in the order in which they were registered."""
-    return [name for name, entry in _GENERATORS.items() if not entry.is_builtin]
+    return [name for name, entry in PLAN_GENERATORS.items() if not entry.is_builtin]
 
 
 def default_generators(*, own: bool = True) -> list[str]:
@@ -223,39 +206,33 @@ def default_generators(*, own: bool = True) -> list[str]:
         Whether user-defined generators are among them.
     """
     return [
-        name for name, entry in _GENERATORS.items() if entry.default and (own or entry.is_builtin)
+        name
+        for name, entry in PLAN_GENERATORS.items()
+        if entry.default and (own or entry.is_builtin)
     ]
 
 
-def find_generator(name: str) -> PlanGenerator:
-    """The plan generator of that name, in any case, with ``-``, ``_`` or neither.
+def find_generator(given: str | PlanGenerator) -> PlanGenerator:
+    """The plan generator of a name, without regard to case, ``-`` and ``_``, or the one given.
 
     Raises
     ------
     PlanGeneratorError
         If there is none; the message suggests the nearest.
     """
-    by_name = {folded(known): entry for known, entry in _GENERATORS.items()}
-    wanted = folded(name) if isinstance(name, str) else ""
-    if wanted in by_name:
-        return by_name[wanted]
-    near = suggest(wanted, by_name, cutoff=0.5)
-    hint = f"; did you mean {by_name[near].name}?" if near else "."
-    raise PlanGeneratorError(
-        f"there is no plan generator {shown(name)}{hint} Known are {', '.join(_GENERATORS)}"
-    )
+    return given if isinstance(given, PlanGenerator) else PLAN_GENERATORS.find(given)
 
 
 def generators_from(given: Any) -> list[PlanGenerator]:
-    """The generators of a list of names, or of generators themselves; None for the default ones.
+    """The generators of a list of names or generators; None for the default ones.
 
     Raises
     ------
     PlanGeneratorError
-        If it is no list, or there is no generator of a name.
+        If it is not a list, or a name is unknown.
     """
     names = default_generators() if given is None else given
     return [
-        one if isinstance(one, PlanGenerator) else find_generator(one)
+        find_generator(one)
         for one in elements(names, "generators", '["GREEDY", "DP-LD"]', PlanGeneratorError)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepbench.markup import element, picture, shortened
-from cepbench.plans.tree import Tree
+from cepbench.plans.tree import Tree, post_order
 
 _LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
@@ -15,7 +15,7 @@ _HEIGHT_LIMIT = 640.0
 
 @dataclass(frozen=True, slots=True)
 class PlacedNode:
-    """Where a node of a tree goes: ``x`` counts leaves, ``height`` levels above the leaves.
+    """The position of a node: ``x`` counts leaves, ``height`` levels above the leaves.
 
     ``name`` is empty for an inner node.
     """
@@ -42,23 +42,17 @@ def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int
     nodes: list[PlacedNode] = []
     edges: list[tuple[int, int]] = []
     leaf_count = 0
-    # Subtrees to come, and pairs whose two children have been placed last.
-    waiting: list[tuple[Tree[str], bool]] = [(tree, False)]
-    placed: list[int] = []
-    while waiting:
-        node, is_ready = waiting.pop()
-        if is_ready:
-            right, left = placed.pop(), placed.pop()
+    without_parent: list[int] = []
+    for node in post_order(tree):
+        if isinstance(node, tuple):
+            right, left = without_parent.pop(), without_parent.pop()
             height = 1 + max(nodes[left].height, nodes[right].height)
-            edges.extend((len(nodes), child) for child in (left, right))
+            edges += [(len(nodes), left), (len(nodes), right)]
             nodes.append(PlacedNode((nodes[left].x + nodes[right].x) / 2, height, ""))
-        elif isinstance(node, tuple):
-            waiting += [(node, True), (node[1], False), (node[0], False)]
-            continue
         else:
             nodes.append(PlacedNode(float(leaf_count), 0, node))
             leaf_count += 1
-        placed.append(len(nodes) - 1)
+        without_parent.append(len(nodes) - 1)
     return nodes, edges
 
 
@@ -82,7 +76,7 @@ def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
     column = _LETTER * max(longest, 3) + 10
     levels = placed[-1].height
     row = min(46.0, max(12.0, _HEIGHT_LIMIT / max(levels, 1)))
-    # Labels of inner nodes would lie on top of each other in a tree that had to be squeezed.
+    # Labels of inner nodes would overlap in a compressed drawing.
     roomy = row >= 24
     width = column * sum(bool(node.name) for node in placed)
     height = row * levels + 62
@@ -91,14 +85,11 @@ def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
         node = placed[index]
         return column * (node.x + 0.5), 22 + row * (levels - node.height)
 
+    line = {"stroke": "currentColor", "stroke_opacity": "0.45"}
     parts = []
     for parent, child in edges:
         (x1, y1), (x2, y2) = at(parent), at(child)
-        parts.append(
-            element(
-                "line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="currentColor", stroke_opacity="0.45"
-            )
-        )
+        parts.append(element("line", x1=x1, y1=y1, x2=x2, y2=y2, **line))
     # Beside a node, away from the line to its parent, which would cross the text.
     beside = {child: ("end", "start")[number % 2] for number, (_, child) in enumerate(edges)}
     for index, label in enumerate(labels):

@@ -2,14 +2,13 @@
 
 A pattern with OR has one for each of its branches, in a :class:`UnionPlan`.
 
-A plan knows nothing of the pattern or of how it was found; cost, generator and estimates are
-notes that its generator left for people to read.
+A plan does not refer to its pattern; cost, generator and estimates are annotations for display.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -19,12 +18,12 @@ from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
-from cepbench.plans.notes import PlanNotes, costing, from_log, gap, log_sum, made, shown_log
+from cepbench.plans.notes import PlanNotes, log_sum, shown_log
 from cepbench.plans.tree import Tree, leaves, left_deep, post_order, text, tree_from
 
 
 class Plan(PlanNotes):
-    """What every kind of plan has; see :mod:`cepbench.plans.kinds`.
+    """Base class of plans; see :mod:`cepbench.plans.kinds`.
 
     Attributes
     ----------
@@ -42,7 +41,7 @@ class Plan(PlanNotes):
 
     @property
     def shape(self) -> Any:
-        """What the plan was made of, in a form that JSON can hold."""
+        """The constructor's argument, JSON-serializable."""
         raise NotImplementedError
 
     @property
@@ -52,7 +51,7 @@ class Plan(PlanNotes):
 
     @property
     def parts(self) -> tuple[Self, ...]:
-        """The plans of single branches that it consists of: itself alone."""
+        """The plans of the branches: itself alone."""
         return (self,)
 
     def nodes(self) -> list[tuple[str, ...]]:
@@ -60,7 +59,7 @@ class Plan(PlanNotes):
         raise NotImplementedError
 
     def describe(self) -> str:
-        """The plan for people to read."""
+        """The plan as text, over several lines."""
         raise NotImplementedError
 
     def labels(self) -> list[str]:
@@ -68,17 +67,26 @@ class Plan(PlanNotes):
         raise NotImplementedError
 
     def check(self, names: Iterable[str]) -> None:
-        """See that the plan is one over exactly ``names``.
+        """Check that the plan is over exactly ``names``.
 
         Raises
         ------
         PlanError
             If a variable is missing or unknown.
         """
-        _check_against(self.names, names)
+        expected = tuple(names)
+        for name in expected:
+            if name not in self.names:
+                raise PlanError(f"the plan lacks variable {name!r}; it has {', '.join(self.names)}")
+        for name in self.names:
+            if name not in expected:
+                raise PlanError(
+                    f"the plan has a variable {name!r} that the pattern has not; "
+                    f"the pattern has {', '.join(expected)}"
+                )
 
     def _repr_html_(self) -> str:
-        return str(_as_html(self, self._headline(self.kind)))
+        return str(_as_html(self, self._headline(f"{self.kind} plan")))
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,12 +96,12 @@ class OrderPlan(Plan):
     Parameters
     ----------
     names : sequence of str
-        The pattern's variables in the order in which partial matches take them up.
+        The pattern's variables in the order in which partial matches bind them.
 
     Raises
     ------
     PlanError
-        If a name is no text, empty or there twice, or the estimates do not fit the plan.
+        If a name is not a text, empty or repeated, or the number of estimates is wrong.
     """
 
     names: Sequence[str]
@@ -110,7 +118,7 @@ class OrderPlan(Plan):
 
     @property
     def order(self) -> list[str]:
-        """The variables in the order in which partial matches take them up."""
+        """The variables in the order in which partial matches bind them."""
         return list(self.names)
 
     @property
@@ -137,16 +145,16 @@ class OrderPlan(Plan):
 
     def describe(self) -> str:
         """The order, step by step, with the estimated number of partial matches."""
-        lines = [self._headline("order")]
+        lines = [self._headline("order plan")]
         width = max(map(len, self.names))
         for k, name in enumerate(self.names):
             estimate = f"  {shown_log(self.estimates[k])}" if self.estimates else ""
             lines.append(f"  {k + 1:>2}. {name:<{width}}{estimate}".rstrip())
-        return "\n".join([*lines, *self._remarks()])
+        return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
 
     def labels(self) -> list[str]:
         """The estimates as texts, for the nodes of ``tree`` in post-order."""
-        # In post-order the k-th prefix's node comes right after the leaf that it takes up.
+        # In post-order the k-th prefix's node comes right after its last leaf.
         labels = [""] * (2 * len(self.names) - 1)
         for k, estimate in enumerate(self.estimates):
             labels[2 * k] = shown_log(estimate)
@@ -166,8 +174,8 @@ class TreePlan(Plan):
     Raises
     ------
     PlanError
-        If a node is neither a name nor a pair, a name is empty or there twice, the estimates do
-        not fit the plan, or it has more than :data:`MAXIMUM_LEVELS` levels.
+        If a node is neither a name nor a pair, a name is empty or repeated, the number of
+        estimates is wrong, or there are more than :data:`MAXIMUM_LEVELS` levels.
     """
 
     tree: Tree[str]
@@ -175,10 +183,7 @@ class TreePlan(Plan):
     kind: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "tree", tree_from(self.tree))
-        except RecursionError:
-            raise PlanError("a tree that is too deep, or holds itself, is no plan") from None
+        object.__setattr__(self, "tree", tree_from(self.tree))
         object.__setattr__(self, "names", tuple(leaves(self.tree)))
         _check_names(self.names)
         self._check_estimates(2 * len(self.names) - 1)
@@ -202,7 +207,7 @@ class TreePlan(Plan):
 
     def describe(self) -> str:
         """The tree from its root down, with the estimated number of partial matches per node."""
-        lines = [self._headline("tree")]
+        lines = [self._headline("tree plan")]
         nodes = self.nodes()
         width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5
 
@@ -216,7 +221,7 @@ class TreePlan(Plan):
                 show(node[1], position - 1, depth + 1)
 
         show(self.tree, len(nodes) - 1, 0)
-        return "\n".join([*lines, *self._remarks()])
+        return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
 
     def labels(self) -> list[str]:
         """The estimates as texts, for the nodes of ``tree`` in post-order."""
@@ -224,13 +229,14 @@ class TreePlan(Plan):
         return labels or [""] * (2 * len(self.names) - 1)
 
 
-@dataclass(frozen=True, repr=False)
-class UnionPlan:
+@dataclass(frozen=True, repr=False, init=False)
+class UnionPlan(PlanNotes):
     """One plan for each branch of a pattern with OR: ``UnionPlan([OrderPlan(["a", "b"]), …])``.
 
-    What they cost together [kolchinsky2018]_, sections 4 and 5.1: partial matches add up, and the
-    latency is that of the slowest. Each branch is planned by itself, so the cost of the union need
-    not be the least where latency counts.
+    Its notes combine those of the branches [kolchinsky2018]_, sections 4 and 5.1: partial matches
+    add up, and the latency is the largest. ``generator``, ``seed`` and ``cost_model`` are None
+    unless all plans agree. Branches are planned independently, so the cost of the union need not be
+    the least where latency counts; ``log_bound`` is then None.
 
     Parameters
     ----------
@@ -240,31 +246,47 @@ class UnionPlan:
     Raises
     ------
     PlanError
-        If there is none, one is no plan, or they are of different kinds.
+        If it is empty, an element is not a plan, or kinds are mixed.
     """
 
-    plans: Sequence[Plan]
+    plans: tuple[Plan, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.plans, Iterable):
-            raise PlanError(
-                f"a union is a list of plans, one for each branch, not {shown(self.plans)}"
-            )
-        object.__setattr__(self, "plans", tuple(self.plans))
-        if not self.plans:
+    def __init__(self, plans: Iterable[Plan]) -> None:
+        if not isinstance(plans, Iterable):
+            raise PlanError(f"a union is a list of plans, one per branch, not {shown(plans)}")
+        parts = tuple(plans)
+        if not parts:
             raise PlanError("a union needs at least one plan")
-        for plan in self.plans:
+        for plan in parts:
             if not isinstance(plan, Plan):
                 raise PlanError(
                     f"a union is made of plans, such as order plans, not of {shown(plan)}"
                 )
-            if plan.kind != self.kind:
+            if plan.kind != parts[0].kind:
                 raise PlanError("a union is made of plans of one kind: all orders or all trees")
+        vars(self)["plans"] = parts
+        alpha = max(plan.alpha for plan in parts)
+        latency = _combined(max, [plan.log_latency for plan in parts])
+        cost = self.log_throughput
+        if alpha:
+            weighted = None if latency is None else math.log(alpha) + latency
+            cost = _combined(log_sum, [cost, weighted])
+        vars(self).update(
+            log_cost=cost,
+            alpha=alpha,
+            log_latency=latency,
+            # With latency the least costs of the branches do not add up.
+            log_bound=None if alpha else _combined(log_sum, [plan.log_bound for plan in parts]),
+            complete=all(plan.complete for plan in parts),
+        )
+        for key in ("cost_model", "generator", "seed"):
+            values = {getattr(plan, key) for plan in parts}
+            vars(self)[key] = values.pop() if len(values) == 1 else None
 
     @property
     def parts(self) -> tuple[Plan, ...]:
         """The plans of the branches, in their order."""
-        return tuple(self.plans)
+        return self.plans
 
     @property
     def kind(self) -> str:
@@ -273,7 +295,7 @@ class UnionPlan:
 
     @property
     def text(self) -> str:
-        """The texts of its parts with a bar between them."""
+        """The texts of its parts, separated by bars."""
         return " | ".join(plan.text for plan in self.plans)
 
     @property
@@ -282,95 +304,30 @@ class UnionPlan:
         return tuple(dict.fromkeys(name for plan in self.plans for name in plan.names))
 
     @property
-    def log_cost(self) -> float | None:
-        """Natural logarithm of the estimated cost; None if it is not known of every part."""
-        total, latency = self.log_throughput, self.log_latency
-        if not self.alpha or total is None:
-            return total
-        return None if latency is None else log_sum([total, math.log(self.alpha) + latency])
-
-    @property
-    def cost(self) -> float | None:
-        """The estimated cost; infinite where only its logarithm fits a float."""
-        return None if self.log_cost is None else from_log(self.log_cost)
-
-    @property
     def log_throughput(self) -> float | None:
-        """Natural logarithm of the part of the cost that is not latency: the parts' sum."""
-        known = [plan.log_throughput for plan in self.plans]
-        return log_sum([k for k in known if k is not None]) if None not in known else None
-
-    @property
-    def log_latency(self) -> float | None:
-        """Natural logarithm of the estimated latency, if it was asked for: the parts' largest."""
-        known = [plan.log_latency for plan in self.plans]
-        return max(k for k in known if k is not None) if None not in known else None
-
-    @property
-    def alpha(self) -> float:
-        """Weight of latency in the cost."""
-        return max(plan.alpha for plan in self.plans)
-
-    @property
-    def cost_model(self) -> str | None:
-        """Name of the cost model, if all parts have the same."""
-        return self._common("cost_model")
-
-    @property
-    def generator(self) -> str | None:
-        """Name of the plan generator, if it is the same for all parts."""
-        return self._common("generator")
-
-    @property
-    def seed(self) -> int | None:
-        """The seed with which the parts were generated, if it is the same."""
-        return self._common("seed")
-
-    @property
-    def log_bound(self) -> float | None:
-        """Natural logarithm of a cost that no such plans are below together, if proven.
-
-        Only for throughput: with latency the parts' least costs do not add up.
-        """
-        known = [plan.log_bound for plan in self.plans]
-        if self.alpha or None in known:
-            return None
-        return log_sum([k for k in known if k is not None])
-
-    @property
-    def complete(self) -> bool:
-        """Whether the generator came to its natural end for all parts."""
-        return all(plan.complete for plan in self.plans)
-
-    @property
-    def gap(self) -> float | None:
-        """By how much the cost may be above the least one, as a part of that."""
-        return gap(self)
-
-    def _common(self, key: str) -> Any:
-        values = {getattr(plan, key) for plan in self.plans}
-        return values.pop() if len(values) == 1 else None
+        """Natural logarithm of the cost without latency."""
+        return _combined(log_sum, [plan.log_throughput for plan in self.plans])
 
     def __repr__(self) -> str:
         return f"UnionPlan([{', '.join(map(repr, self.plans))}])"
 
     def describe(self) -> str:
         """The plans of the branches, one below the other."""
-        lines = [self._headline()]
+        lines = [self._union_headline()]
         for number, plan in enumerate(self.plans):
             _, *rest = plan.describe().splitlines()
             lines += [f"  branch {number}", *(f"  {line}" for line in rest)]
         return "\n".join(lines)
 
-    def _headline(self) -> str:
-        return f"union of {len(self.plans)} {self.kind} plans {made(self)}"
+    def _union_headline(self) -> str:
+        return self._headline(f"union of {len(self.plans)} {self.kind} plans")
 
     def _repr_html_(self) -> str:
         drawings = [
-            _as_html(plan, f"branch {number}: {costing(plan)}".rstrip(": "))
+            _as_html(plan, f"branch {number}: {plan._costing()}".rstrip(": "))
             for number, plan in enumerate(self.plans)
         ]
-        return str(_UNION(headline=self._headline(), drawings=drawings))
+        return str(_UNION(headline=self._union_headline(), drawings=drawings))
 
 
 AnyPlan = Plan | UnionPlan
@@ -383,6 +340,14 @@ _UNION = Html(
     """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
 <div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
 )
+
+
+def _combined(
+    combine: Callable[[Sequence[float]], float], values: Sequence[float | None]
+) -> float | None:
+    """The combination of the values; None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return combine(known) if len(known) == len(values) else None
 
 
 def _as_html(plan: Plan, caption: str) -> Markup:
@@ -399,16 +364,3 @@ def _check_names(names: Sequence[Any]) -> None:
             raise PlanError(f"a plan is made of variable names, and {shown(name)} is none")
         if names.count(name) > 1:
             raise PlanError(f"the plan has variable {name!r} twice")
-
-
-def _check_against(found: Sequence[str], wanted: Iterable[str]) -> None:
-    expected = tuple(wanted)
-    for name in expected:
-        if name not in found:
-            raise PlanError(f"the plan lacks variable {name!r}; it has {', '.join(found)}")
-    for name in found:
-        if name not in expected:
-            raise PlanError(
-                f"the plan has a variable {name!r} that the pattern has not; "
-                f"the pattern has {', '.join(expected)}"
-            )

@@ -65,7 +65,7 @@ class StudySweep:
 
         with session_for_a_while() as spark:
             sweep_data(spark, self.sweep, self.folder.parents[1])
-            run_sweep(spark, self.config, self.folder, own=self.own)
+            run_sweep(spark, self.config, self.folder, user_defined=self.own)
 
     @cached_property
     def results(self) -> pd.DataFrame:

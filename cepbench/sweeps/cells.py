@@ -1,8 +1,8 @@
 """The results table: one row a cell, and what every row records.
 
 A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
-selection strategy × weight of latency × repetition. A generator that refuses, a partial-match limit and a failure are rows too,
-with their ``status``.
+selection strategy × weight of latency × repetition. Refusals of a generator, runs at the
+partial-match limit and failures are rows too, with their ``status``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OK = "ok"
 REFUSED = "refused"
 #: The evaluator stopped at the partial-match limit.
 LIMIT = "partial_match_limit"
-#: Anything else went wrong; ``reason`` says what.
+#: Any other failure; see ``reason``.
 ERROR = "error"
 
 _CONFIGURATION = [
@@ -38,9 +38,9 @@ _CONFIGURATION = [
     ("generator", pa.string()),
     ("plan_kind", pa.string()),
     ("evaluator", pa.string()),
-    # Of the evaluator, as a JSON object.
+    # The evaluator's, as a JSON object.
     ("options", pa.string()),
-    # Which of the sweep's streams and windows; empty in a sweep that has one alone.
+    # Empty in a sweep of a single stream or window.
     ("stream", pa.string()),
     ("window", pa.string()),
     ("strategy", pa.string()),
@@ -62,16 +62,16 @@ _PLAN = [
 _OUTCOME = [
     ("status", pa.string()),
     ("reason", pa.string()),
-    # The generator whose run of the same plan this row repeats; missing for a run of its own.
+    # The generator whose run of an equal plan this row repeats; missing for a run of its own.
     ("measured_with", pa.string()),
-    # What only this evaluator measures, as a JSON object; missing if nothing.
+    # Metrics of this evaluator alone, as a JSON object; missing if none.
     ("details", pa.string()),
 ]
 
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
 
-#: What an evaluation measures, as :class:`cepbench.evaluators.result.Metrics` names it.
+#: Metrics of an evaluation, as :class:`cepbench.evaluators.result.Metrics` names it.
 METRICS = {
     "seconds": pa.float64(),
     "events": pa.int64(),
@@ -85,8 +85,7 @@ METRICS = {
     "comparisons": pa.int64(),
     **dict.fromkeys(LATENCY, pa.float64()),
 }
-#: What can move a figure: versions and the machine. ``commit`` is missing where cepbench was
-#: installed and not checked out.
+#: Versions and machine. ``commit`` is missing if cepbench runs from no checkout.
 PROVENANCE = {
     "cepbench_version": pa.string(),
     "commit": pa.string(),
@@ -102,8 +101,8 @@ PROVENANCE = {
 }
 _WHEN = [("started_at", pa.timestamp("ms", tz="UTC"))]
 
-#: Columns of the results table and their types, in order. ``configuration`` is the whole
-#: configuration of the sweep as JSON, so that a row can be judged wherever it is found.
+#: Columns of the results table and their types, in order. ``configuration`` is the sweep's whole
+#: configuration as JSON: each row states its provenance by itself.
 RESULT_SCHEMA = pa.schema(
     [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *PROVENANCE.items(), *_WHEN]
 )
@@ -130,20 +129,12 @@ class Cell(NamedTuple):
 
 def cell_of(row: Mapping[str, Any]) -> Cell:
     """The cell that a results row fills."""
-    return Cell(
-        row["generator"],
-        row["evaluator"],
-        int(row["repetition"]),
-        row["strategy"],
-        float(row["alpha"]),
-        row["window"],
-        row["options"],
-    )
+    return Cell(*(row[name] for name in Cell._fields))
 
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Versions and machine, as the columns of a results row; no name of the machine."""
+    """Versions and machine, as the columns of a results row; without the machine's name."""
     packages = ("cepbench", "numba", "llvmlite", "numpy", "pandas", "pyarrow")
     return {
         **{f"{package}_version": version(package) for package in packages},
@@ -156,9 +147,9 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit that cepbench is checked out at, with a mark if the package was edited since."""
+    """The commit of cepbench's checkout, marked if the package was edited since."""
     root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():  # in site-packages, which may lie in somebody's own checkout
+    if not (root / ".git").exists():  # site-packages may be inside of another checkout
         return None
     try:
         commit, changes = (
@@ -211,7 +202,7 @@ def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """A results table as a DataFrame; integers stay integers where rows have none."""
+    """A results table as a DataFrame; integer columns with missing values stay integers."""
     nullable = {pa.int64(): pd.Int64Dtype()}
     return table.to_pandas(types_mapper=nullable.get)
 
@@ -219,7 +210,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 def check_agreement(results: pd.DataFrame) -> None:
     """Check that all finished runs of a pattern, on one stream under one window and strategy, agree.
 
-    Plans and options change cost, never the number of matches; a difference is a bug of an
+    Plans and options change costs, never the number of matches; a difference is a bug of an
     evaluator.
 
     Raises
@@ -232,16 +223,13 @@ def check_agreement(results: pd.DataFrame) -> None:
         differing = rows[rows["matches"] != rows["matches"].iloc[0]]
         if len(differing):
             one, other = (
-                (
-                    row["matches"],
-                    f"by {row['generator']} in {row['evaluator']} (options {row['options']}, "
-                    f"plan {row['plan']})",
-                )
+                f"{row['matches']} matches by {row['generator']} in {row['evaluator']} "
+                f"(options {row['options']}, plan {row['plan']})"
                 for row in (rows.iloc[0], differing.iloc[0])
             )
             where = ", ".join(str(part) for part in key[1:] if part)
             raise ExperimentError(
-                f"pattern {key[0]} ({where}) has {one[0]} matches {one[1]} but {other[0]} {other[1]}; "
-                "every plan must give the same, so one evaluator is wrong. Pattern: "
+                f"pattern {key[0]} ({where}) has {one} but {other}; all plans must find the same, "
+                "so one evaluator is wrong. Pattern: "
                 f"{rows['pattern'].iloc[0]}"
             )

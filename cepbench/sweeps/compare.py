@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
+from cepbench.markup import Html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -52,42 +52,46 @@ COLUMNS = (
     "reason",
 )
 
-#: What a notebook shows of them: heading, and whether the column holds numbers.
-_SHOWN = {
-    "plan generator": False,
-    "evaluator": False,
-    "plan": False,
-    "estimated cost": True,
-    "planning": True,
-    "events/s": True,
-    "middle half of the runs": True,
-    "runs": True,
-    "peak partial matches": True,
-    "peak memory": True,
-    "comparisons": True,
-    "matches": True,
-}
+#: Columns that a notebook shows before the numeric ones, and those.
+_TEXTS = ("plan generator", "evaluator", "plan")
+_NUMBERS = (
+    "estimated cost", "planning", "events/s", "middle half of the runs", "runs",
+    "peak partial matches", "peak memory", "comparisons", "matches",
+)  # fmt: skip
+
+# The bars behind the throughputs show the fast plans at a glance.
+_PAGE = Html(
+    """<pre class="cep-pattern">{{ pattern }}</pre>
+<table class="dataframe cep-comparison"><thead><tr>
+{% for name in texts %}<th style="text-align:left">{{ name }}</th>{% endfor %}
+{% for name in numbers %}<th style="text-align:right">{{ name }}</th>{% endfor %}
+</tr></thead><tbody>
+{% for named, share, cells, reason in rows %}
+<tr>{% for text in named %}<td>{{ text }}</td>{% endfor %}
+{% if reason %}
+<td colspan="{{ numbers | length }}" style="text-align:left">{{ reason }}</td>
+{% endif %}
+{% for cell in cells %}
+<td style="text-align:right;{% if loop.index == 3 %}background:linear-gradient(to left,
+rgba(31,119,180,.25) {{ share }}%,transparent 0){% endif %}">{{ cell }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody></table>"""
+)
 
 
 class Comparison(pd.DataFrame):
-    """What :func:`compare` returns: an ordinary DataFrame that a notebook shows well."""
+    """The result of :func:`compare`: a DataFrame with an HTML table for notebooks."""
 
     _metadata: ClassVar = ["pattern"]
     #: The pattern's text.
     pattern: str = ""
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f'<th style="text-align:{_align(is_number)}">{name}</th>'
-            for name, is_number in _SHOWN.items()
-        )
         fastest = self["events_per_second"].max()
-        rows = "".join(_shown_row(row, fastest) for row in self.to_dict("records"))
-        return (
-            f'<pre class="cep-pattern">{html.escape(self.pattern)}</pre>'
-            f'<table class="dataframe cep-comparison"><thead><tr>{heads}</tr></thead>'
-            f"<tbody>{rows}</tbody></table>"
-        )
+        rows = [_shown_row(row, fastest) for row in self.to_dict("records")]
+        return str(_PAGE(pattern=self.pattern, texts=_TEXTS, numbers=_NUMBERS, rows=rows))
 
 
 def compare(
@@ -241,36 +245,25 @@ def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, o
     return row
 
 
-def _shown_row(row: Mapping[Any, Any], fastest: float) -> str:
-    """A row of the HTML table; in place of figures that do not exist, the reason."""
-    texts = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
-    cells = [f"<td>{html.escape(text)}</td>" for text in texts]
+def _shown_row(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
+    """Texts, the throughput's percentage of the fastest, and numbers or why there are none."""
+    named = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
     if row["status"] != OK:
-        why = html.escape(f"{row['status']}: {row['reason']}")
-        span = len(_SHOWN) - len(cells)
-        return f'<tr>{"".join(cells)}<td colspan="{span}" style="text-align:left">{why}</td></tr>'
+        return named, "", [], f"{row['status']}: {row['reason']}"
     speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
-    share = 100 * speed / fastest
-    # A bar behind the number, so that the eye finds the fast ones.
-    bar = f"background:linear-gradient(to left,rgba(31,119,180,.25) {share:.1f}%,transparent 0)"
     shared = row["measured_with"]
-    for text, style in (
-        (f"{row['cost']:.3g}", ""),
-        (f"{1e3 * row['plan_seconds']:.2f} ms", ""),
-        (f"{speed:,.0f}", bar),
-        (f"{low:,.0f} – {high:,.0f}", ""),
-        (f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {html.escape(shared)}", ""),
-        (_counted(row["peak_partial_matches"]), ""),
-        (shown_bytes(row["peak_bytes"]), ""),
-        (_counted(row["comparisons"]), ""),
-        (f"{row['matches']:,}", ""),
-    ):
-        cells.append(f'<td style="text-align:right;{style}">{text}</td>')
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _align(is_number: bool) -> str:
-    return "right" if is_number else "left"
+    numbers = [
+        f"{row['cost']:.3g}",
+        f"{1e3 * row['plan_seconds']:.2f} ms",
+        f"{speed:,.0f}",
+        f"{low:,.0f} – {high:,.0f}",
+        f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {shared}",
+        _counted(row["peak_partial_matches"]),
+        shown_bytes(row["peak_bytes"]),
+        _counted(row["comparisons"]),
+        f"{row['matches']:,}",
+    ]
+    return named, f"{100 * speed / fastest:.1f}", numbers, ""
 
 
 def _counted(number: float) -> str:

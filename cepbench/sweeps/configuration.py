@@ -9,56 +9,44 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
+from cepbench.arguments import choice, elements, flag, number, shown, text, whole
+from cepbench.costs.models import UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
-from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
+from cepbench.errors import DatasetError, ExperimentError, PatternError, at_key, did_you_mean
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.user_patterns import checked_patterns
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
 
 #: Selection strategies that a sweep compares, as the pattern language writes them.
 STRATEGIES = ("any", "consuming", "strict_contiguity")
 
-_WHOLE, _NUMBER, _SWITCH, _TEXT = (
-    (int, "a whole number"), (int | float, "a number"), (bool, "true or false"), (str, "a text"),
-)  # fmt: skip
-_LISTED = (
-    "pattern_sets", "sizes", "windows", "strategies", "alphas", "generators", "evaluators",
-)  # fmt: skip
-#: What the value of a field has to be, where it is a single one.
-_KINDS: Mapping[str, tuple[Any, str]] = {
-    **dict.fromkeys(("patterns", "repetitions", "seed", "partial_match_limit"), _WHOLE),
-    **dict.fromkeys(("max_partial_matches", "max_kleene_events"), _NUMBER),
-    **dict.fromkeys(("latency", "share_equal_plans"), _SWITCH),
-    **dict.fromkeys(("window", "attribute", "cost", "time_selectivity"), _TEXT),
-}
-_LEAST = {"patterns": 1, "repetitions": 1, "partial_match_limit": 1, "seed": 0}
-
-#: Fields that came later, with their defaults, of which a sweep's identity says nothing: so a sweep
-#: from before keeps its folder.
+#: Fields added later, with their defaults. Defaults are left out of a sweep's identity, so that
+#: earlier sweeps keep their folders.
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
 }  # fmt: skip
-#: Fields of several, and those of a single one that they stand in place of.
+#: Fields with several values, and the fields with a single one that they replace.
 SEVERAL = {"streams": "data", "windows": "window"}
-#: Keys under which a sweep's folder was first named.
+#: Keys as they were when folders were first named by them.
 _FIRST_NAMES = {"generators": "algorithms"}
 
-#: Names of streams become names of files.
-_STREAM_NAME = re.compile(r"[A-Za-z0-9_-]+")
+#: Names of streams and patterns become names of files.
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +112,7 @@ class SweepConfig:
     partial_match_limit : int
         A run that stores more partial matches ends as a row that says so.
     user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns; see
-        :func:`cepbench.sweeps.user_patterns.checked_patterns`. A mapping does as well.
+        Names and texts of user-defined patterns, without STRATEGY; a mapping does as well.
     """
 
     data: str = ""
@@ -153,24 +140,17 @@ class SweepConfig:
     user_patterns: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        user = checked_patterns(self.user_patterns)
-        settled: dict[str, Any] = {
-            "data": str(self.data),
-            "streams": _checked_streams(self.streams),
-            "options": _checked_options(self.options),
-            "user_patterns": user,
-        }
+        for each in fields(self):
+            with at_key(each.name):
+                value = _CHECKS[each.name](getattr(self, each.name, None), each.name)
+            object.__setattr__(self, each.name, value)
         if getattr(self, "pattern_sets", None) is None:
-            settled["pattern_sets"] = () if user else tuple(PATTERN_SETS)
-        if self.max_partial_matches == math.inf:  # as a file writes that there is no bound
-            settled["max_partial_matches"] = None
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
-        for name in _LISTED:
-            object.__setattr__(self, name, _checked_list(name, getattr(self, name)))
-        _check_kinds(self)
-        _check_values(self)
-        object.__setattr__(self, "alphas", tuple(map(float, self.alphas)))
+            sets = () if self.user_patterns else tuple(PATTERN_SETS)
+            object.__setattr__(self, "pattern_sets", sets)
+        if not (self.pattern_sets and self.sizes) and not self.user_patterns:
+            raise ExperimentError(
+                "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
+            )
 
     @property
     def data_of(self) -> dict[str, str]:
@@ -196,7 +176,7 @@ class SweepConfig:
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
         values["streams"], values["user_patterns"] = dict(self.streams), dict(self.user_patterns)
         values["options"] = {
-            name: [json.loads(text) for text in several] for name, several in self.options
+            name: [json.loads(one) for one in several] for name, several in self.options
         }
         for several, single in SEVERAL.items():
             if values[several]:
@@ -208,10 +188,10 @@ class SweepConfig:
 
         Another configuration has another name. Where the data lies is no part of it.
         """
-        text = json.dumps(
+        named = json.dumps(
             {_FIRST_NAMES.get(k, k): v for k, v in _without_places(self).items()}, sort_keys=True
         )
-        return f"{sweep}-{zlib.crc32(text.encode()):08x}"
+        return f"{sweep}-{zlib.crc32(named.encode()):08x}"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -223,124 +203,198 @@ class SweepConfig:
             If a key is unknown (naming the nearest known one), ``data`` is missing, or a value
             makes no sense.
         """
-        known = [each.name for each in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise ExperimentError(
-                    f"unknown key {key!r} in a sweep{did_you_mean(str(key), known, cutoff=0.0)} "
-                    f"Keys are {', '.join(known)}"
-                )
+        check_keys(values, [each.name for each in fields(cls)])
         for several, single in SEVERAL.items():
             if values.get(several) and values.get(single):
-                raise ExperimentError(f"a sweep has {single} or {several}, not both")
+                raise ExperimentError(f"a sweep has {single} or {several}, not both", (several,))
         if "data" not in values and not values.get("streams"):
             raise ExperimentError(
-                "a sweep needs 'data', the path of the events in Parquet, or 'streams', several "
-                "of them by name"
+                "the sweep names no data: it needs 'data', a data set or path, or 'streams', "
+                "several of them by name"
             )
         return cls(**values)
 
 
-def _checked_list(name: str, value: Any) -> tuple[Any, ...] | None:
-    """The value of a field that is a list, as a tuple."""
-    if value is None and name in ("generators", "evaluators"):
-        return None
-    if not isinstance(value, list | tuple):
-        raise ExperimentError(f"{name} is {value!r}; it must be a list, such as [{value!r}]")
-    if any(value[k] in value[:k] for k in range(len(value))):
-        raise ExperimentError(f"{name} names something twice: {list(value)}")
-    return tuple(value)
-
-
-def _checked_streams(value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, Mapping | tuple | list):
-        raise ExperimentError(f"streams is {value!r}; it must be a table of names and data sets")
-    streams = dict(value)
-    for name in streams:
-        if not (isinstance(name, str) and _STREAM_NAME.fullmatch(name)):
+def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
+    """Raise an ExperimentError with the nearest known key if a key is unknown."""
+    for key in given:
+        if key not in known:
             raise ExperimentError(
-                f"stream {name!r}: a stream's name has only letters, digits, - and _"
+                f"unknown key {key!r}; keys are {', '.join(known)}"
+                f"{did_you_mean(str(key), known, cutoff=0.0)}",
+                (str(key),),
             )
-    return tuple((name, str(data)) for name, data in streams.items())
 
 
-def _checked_options(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Options of each evaluator as JSON objects, a table of lists taken apart."""
-    if not isinstance(value, Mapping | tuple | list):
+def checked_table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
+    """A mapping, or pairs of keys and values, as a dict.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        Of the field, for the message.
+    of : str
+        What keys name, such as ``stream``; if not empty they must do as names of files.
+    example : str
+        For the message.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no table, or a key is no such name.
+    """
+    try:
+        table = dict(value)
+    except (TypeError, ValueError):
         raise ExperimentError(
-            f"options is {value!r}; it must be a table of evaluators, such as [options.tree]"
-        )
-    found = {}
-    for evaluator, given in dict(value).items():
-        several = _each_of(given) if isinstance(given, Mapping) else given
-        if not isinstance(several, list | tuple) or not several:
+            f"{name} must be a table such as {example}, not {shown(value)}"
+        ) from None
+    for key in table if of else ():
+        if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
             raise ExperimentError(
-                f"options of {evaluator!r}: {given!r} must be a table, such as "
-                "{batch_size = [64, 1024]}, or a list of tables"
+                f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
             )
-        tables = [json.loads(one) if isinstance(one, str) else one for one in several]
-        for table in tables:
-            if not isinstance(table, Mapping):
-                raise ExperimentError(f"options of {evaluator!r}: {table!r} must be a table")
-        texts = [json.dumps(dict(table), sort_keys=True) for table in tables]
-        found[evaluator] = _checked_list(f"options of {evaluator!r}", texts) or ()
+    return table
+
+
+_Check = Callable[[Any, str], Any]
+
+
+def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
+    """The check of a list without duplicates whose elements pass ``check``; gives a tuple."""
+
+    def checked(value: Any, name: str) -> tuple[Any, ...]:
+        given = elements(value, name, example, ExperimentError)
+        found = tuple(check(one, f"each of {name}") for one in given)
+        if len(set(found)) < len(found):
+            raise ExperimentError(f"{name} names something twice: {given}")
+        if len(found) < least:
+            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+        return found
+
+    return checked
+
+
+def _unless_none(check: _Check) -> _Check:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+def _bound(value: Any, name: str) -> float:
+    """A number or infinity, unconverted: 5 and 5.0 give different names of folders."""
+    if value != math.inf:
+        number(value, name, ExperimentError)
+    return value
+
+
+def _window(value: Any, name: str) -> str:
+    try:
+        parse(f"PATTERN SEQ(A a) WITHIN {value}")
+    except PatternError:
+        raise ExperimentError(
+            f'{name} must be a time such as "20 minutes", not {shown(value)}'
+        ) from None
+    return str(value)
+
+
+def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    table = checked_table(value, name, "stream", '{small = "one/data/set"}')
+    return tuple((key, str(data)) for key, data in table.items())
+
+
+def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Options of each evaluator as JSON objects, one for each combination of listed values."""
+    found = {}
+    for evaluator, given in checked_table(value, name, "", "{tree = {batch_size = 64}}").items():
+        with at_key(evaluator):
+            several = _combinations(given) if isinstance(given, Mapping) else given
+            if not isinstance(several, list | tuple) or not several:
+                raise ExperimentError(
+                    f"options of {evaluator!r}: {given!r} must be a table, such as "
+                    "{batch_size = [64, 1024]}, or a list of tables"
+                )
+            found[evaluator] = _list_of(_options_text, "")(several, f"options of {evaluator!r}")
     return tuple(found.items())
 
 
-def _each_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _options_text(value: Any, name: str) -> str:
+    table = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise ExperimentError(f"{name} must be a table, not {shown(value)}")
+    return json.dumps(dict(table), sort_keys=True)
+
+
+def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A table of options for each combination of the values that are lists."""
     values = [value if isinstance(value, list | tuple) else [value] for value in table.values()]
     return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*values)]
 
 
-def _check_kinds(config: SweepConfig) -> None:
-    for name, (kind, words) in _KINDS.items():
-        value = getattr(config, name)
-        if value is None and name == "max_partial_matches":
-            continue
-        # To Python a truth value is a whole number.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ExperimentError(f"{name} is {value!r}; it must be {words}")
+def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of patterns and their texts in normal form."""
+    table = checked_table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
+    found = []
+    for key, pattern_text in table.items():
+        with at_key(key):
+            found.append((key, _normal_form(key, pattern_text)))
+    return tuple(found)
 
 
-def _check_values(config: SweepConfig) -> None:
-    for size in config.sizes:
-        if not isinstance(size, int) or size < 2:
-            raise ExperimentError(f"sizes has {size!r}; sizes are whole numbers from 2 on")
-    for name, known in {"strategies": STRATEGIES, "pattern_sets": PATTERN_SETS}.items():
-        what = {"strategies": "strategy", "pattern_sets": "pattern set"}[name]
-        for value in getattr(config, name):
-            if value not in known:
-                raise ExperimentError(
-                    f"unknown {what} {value!r} for a sweep; there are {', '.join(known)}"
-                )
-    if not (config.pattern_sets and config.sizes) and not config.user_patterns:
+def _normal_form(name: str, pattern_text: Any) -> str:
+    if not isinstance(pattern_text, str):
         raise ExperimentError(
-            "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
+            f"pattern {name!r} must be a text, PATTERN … WITHIN …, not {shown(pattern_text)}"
         )
-    for name in ("strategies", "alphas"):
-        if not getattr(config, name):
-            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
-    for alpha in config.alphas:
-        if not (isinstance(alpha, float | int) and 0 <= alpha < math.inf):
-            raise ExperimentError(
-                f"alpha {alpha!r} weighs latency; it is a finite number, not negative"
-            )
-    for name, least in _LEAST.items():
-        if getattr(config, name) < least:
-            raise ExperimentError(f"{name} is {getattr(config, name)}; it must be at least {least}")
-    if config.time_selectivity not in TIME_SELECTIVITIES:
+    try:
+        # A text block begins with a line break; the lines of an error are those of the pattern.
+        pattern = parse(pattern_text.strip())
+    except PatternError as error:
+        raise ExperimentError(f"pattern {name!r}: {error}") from error
+    if pattern.strategy != ANY:
         raise ExperimentError(
-            f"unknown time_selectivity {config.time_selectivity!r}; "
-            f"there are {', '.join(TIME_SELECTIVITIES)}"
+            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
+            "which every pattern of the sweep runs under"
         )
-    for name, window in [("window", config.window), *(("windows", w) for w in config.windows)]:
-        try:
-            parse(f"PATTERN SEQ(A a) WITHIN {window}")
-        except PatternError:
-            raise ExperimentError(
-                f'{name} is {window!r}; it must be a time such as "20 minutes"'
-            ) from None
+    return str(pattern)
+
+
+_positive = partial(whole, error=ExperimentError, least=1)
+_text = partial(text, error=ExperimentError)
+_flag = partial(flag, error=ExperimentError)
+_names = _unless_none(_list_of(_text, '["tree"]'))
+
+#: Field -> its check: (value, name of the field) -> the value as it is stored.
+_CHECKS: Mapping[str, _Check] = {
+    "data": lambda value, name: str(value),
+    "streams": _streams,
+    "pattern_sets": _unless_none(
+        _list_of(partial(choice, known=PATTERN_SETS, error=ExperimentError), '["sequence"]')
+    ),
+    "sizes": _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"),
+    "patterns": _positive,
+    "window": _window,
+    "windows": _list_of(_window, '["20 minutes"]'),
+    "attribute": _text,
+    "max_partial_matches": lambda value, name: (
+        None if value is None or value == math.inf else _bound(value, name)
+    ),
+    "max_kleene_events": _bound,
+    "strategies": _list_of(
+        partial(choice, known=STRATEGIES, error=ExperimentError), '["any"]', least=1
+    ),
+    "cost": _text,
+    "alphas": _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1),
+    "latency": _flag,
+    "share_equal_plans": _flag,
+    "generators": _names,
+    "evaluators": _names,
+    "options": _options,
+    "repetitions": _positive,
+    "seed": partial(whole, error=ExperimentError, least=0),
+    "time_selectivity": partial(choice, known=TIME_SELECTIVITIES, error=ExperimentError),
+    "partial_match_limit": _positive,
+    "user_patterns": _patterns,
+}
 
 
 def _without_places(config: SweepConfig) -> dict[str, Any]:
@@ -368,7 +422,8 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
         The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
         anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
         its size), of several streams by name; ``user_generators`` and, if there are any,
-        ``user_evaluators``, a short hash of each one's code by name.
+        ``user_evaluators``, a short hash of each one's code by name; ``user_cost``, that of a
+        user-defined cost model.
 
     Raises
     ------
@@ -376,6 +431,7 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
         If there is no data set, or one that was never finished.
     """
     evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
+    cost = cost_from(config.cost)
     return {
         **_without_places(config),
         "data_made_from": (
@@ -385,6 +441,7 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
         ),
         "user_generators": {g.name: hash_of_code(g) for g in generators if not g.is_builtin},
         **({"user_evaluators": evaluators} if evaluators else {}),
+        **({"user_cost": hash_of_code(cost)} if isinstance(cost, UserCost) else {}),
     }
 
 
@@ -405,10 +462,10 @@ def _origin(path: str) -> dict[str, Any]:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
 
 
-def hash_of_code(part: PlanGenerator | Evaluator) -> str:
-    """Changes when a user-defined function is edited, or anything else in its file.
+def hash_of_code(part: PlanGenerator | Evaluator | UserCost) -> str:
+    """A hash that changes when a user-defined function, or anything else in its file, is edited.
 
-    Of a function from a notebook its own text counts; what it calls is not followed there.
+    Of a function from a notebook only its own text counts, not the functions that it calls.
     """
     function = part.function
     named = function if hasattr(function, "__qualname__") else type(function)
@@ -416,8 +473,13 @@ def hash_of_code(part: PlanGenerator | Evaluator) -> str:
         file = Path(inspect.getsourcefile(named) or "")
         code = inspect.getsource(named)
     except (OSError, TypeError):  # a function without a file, or no plain function
-        file, code = Path(), part.qualified_name
+        file, code = Path(), f"{named.__module__}.{named.__qualname__}"
     around = file.read_text(encoding="utf-8") if file.is_file() else ""
-    declared = f"{part.kind} {part.max_size}" if isinstance(part, PlanGenerator) else part.name
-    text = f"{declared} {code} {around}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    match part:
+        case PlanGenerator():
+            declared = f"{part.kind} {part.max_size}"
+        case UserCost():
+            declared = f"{part.of} {part.in_logs}"
+        case _:
+            declared = part.name
+    return hashlib.sha256(f"{declared} {code} {around}".encode()).hexdigest()[:16]

@@ -1,9 +1,9 @@
-"""How long a sweep will take, from a sample of its patterns on a part of their events.
+"""Estimates of a sweep's duration, from a sample of its patterns on a part of their events.
 
 The time of a pattern grows with its partial matches and spans many powers of ten, so the sample is
-drawn from strata: pattern set, size, and within those the rank by the work that a pattern can be
-expected to make. The heaviest patterns make up most of the time and are sampled most densely.
-Times are of the processor, so that other work on the machine does not count.
+stratified by pattern set, size and, within those, rank by expected work. The heaviest patterns take
+most of the time and are sampled most densely. Times are CPU times: other work on the machine does
+not count.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, run_arguments
 from cepbench.sweeps.workload import PatternSpec
 
-#: Probability with which the time is expected to lie between the bounds of an estimate.
+#: Confidence level of an estimate's bounds.
 CONFIDENCE = 0.95
 
-#: Ranks by expected work within a pattern set and size, lightest first: share of the patterns, and
-#: how many of them are sampled.
+#: Ranks by expected work within a pattern set and size, lightest first: share of the patterns and
+#: number of sampled ones.
 RANKS = ((0.5, 1), (0.3, 1), (0.15, 2), (0.05, 2))
 
-#: A run on a part of the events is long enough to tell the time of all of them.
+#: Seconds of a run on a part of the events from which its time on all events is extrapolated.
 LONG_ENOUGH = 0.3
 
-#: Parts of the events that are tried, each so many times the one before.
+#: The first part of the events, and the least factor between parts.
 _FIRST_PART, _GROWTH = 1 / 1024, 8
 _FEW_EVENTS = 5
 
@@ -50,7 +50,7 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A sampled pattern and how many patterns it stands for."""
+    """A sampled pattern, its rank and how many patterns it represents."""
 
     spec: PatternSpec
     rank: int
@@ -59,50 +59,45 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Expected processor seconds of one sampled pattern, on one stream or on all of a sweep's.
+    """Expected CPU seconds of one sampled pattern, on one stream or on all of a sweep's.
 
     Attributes
     ----------
     pattern_id : str
-    events : int
-        Of the pattern's own types in the whole stream.
     reading, planning : float
         As measured, on all events.
     running : float
         All runs and the warm-up, extrapolated from a part of the events.
-    unshared : float
-        The same if no two generators shared the run of an equal plan.
-    different_plans : int
-        Among those of all generators, for each evaluator with its options, strategy and window.
     limited : int
-        Runs that came to the partial-match limit.
+        Runs that reach the partial-match limit.
     """
 
     pattern_id: str
-    events: int
     reading: float
     planning: float
     running: float
-    unshared: float
-    different_plans: int
     limited: int
 
     @property
     def seconds(self) -> float:
-        """All that the pattern takes."""
+        """The sum."""
         return self.reading + self.planning + self.running
 
     def __add__(self, other: Timing) -> Timing:
         """The same pattern on two streams."""
-        mine, others = asdict(self), asdict(other)
-        of_both = {name: mine[name] + others[name] for name in mine if name != "pattern_id"}
-        return Timing(self.pattern_id, **of_both)
+        return Timing(
+            self.pattern_id,
+            self.reading + other.reading,
+            self.planning + other.planning,
+            self.running + other.running,
+            self.limited + other.limited,
+        )
 
 
 def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> float:
-    """ln of the matches that a pattern without predicates is expected to have per window.
+    """ln of the expected matches per window of a pattern without its predicates.
 
-    Sets of events under KL count by their number on average, e^m for m events from a Poisson law.
+    Sets of events under KL count by their expected number, e^m for m events of a Poisson process.
     """
     total = -math.inf
     for branch in spec.pattern.branches():
@@ -118,7 +113,7 @@ def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> 
 def choose_sample(
     specs: Sequence[PatternSpec], cardinalities: Mapping[str, float], *, seed: int = 0
 ) -> list[Sampled]:
-    """Patterns that stand for all of a workload.
+    """Draw a stratified sample of a workload.
 
     Parameters
     ----------
@@ -172,7 +167,7 @@ def time_pattern(
     reading : float
         Seconds that reading the stream took.
     long_enough : float
-        Seconds; a part of the events on which a run takes less is enlarged.
+        Minimum seconds of a run; the part of the events is enlarged until it takes as long.
     """
     cells = replace(grid, repetitions=1).cells()
     began = time.process_time()
@@ -180,32 +175,22 @@ def time_pattern(
     planning = time.process_time() - began
     runs: dict[tuple[str | None, ...], float] = {}
     warm_up: dict[tuple[str | None, ...], float] = {}
-    unshared, limited = 0.0, 0
+    warmed = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
+    running, limited = 0.0, 0
     for cell in cells:
         plan = plans.of(cell).plan
         if plans.of(cell).status != OK:
             continue
-        text = plan and plan.text
-        same = (cell.evaluator, cell.options, cell.strategy, cell.window, text)
-        if same not in runs:
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, plan and plan.text)
+        is_first = same not in runs
+        if is_first:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended
-        unshared += runs[same]
-        share = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
+        if is_first or not grid.share_equal_plans:
+            running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
         kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy)
-        warm_up.setdefault(kernels, runs[same] * share)
-    times = grid.repetitions * (2 if grid.latency else 1)
-    shared = sum(runs.values()) if grid.share_equal_plans else unshared
-    return Timing(
-        pattern_id=spec.pattern_id,
-        events=len(stream),
-        reading=reading,
-        planning=planning,
-        running=times * shared + sum(warm_up.values()),
-        unshared=times * unshared + sum(warm_up.values()),
-        different_plans=len(runs),
-        limited=limited,
-    )
+        warm_up.setdefault(kernels, runs[same] * warmed)
+    return Timing(spec.pattern_id, reading, planning, running + sum(warm_up.values()), limited)
 
 
 def _seconds(
@@ -216,7 +201,7 @@ def _seconds(
     grid: Grid,
     long_enough: float,
 ) -> tuple[float, bool]:
-    """Expected seconds of one run on all events, and whether it ends at the limit."""
+    """Expected seconds of one run on all events, and whether it reaches the limit."""
     how = run_arguments(cell, replace(grid, output="count"))
 
     def run(events: EventStream) -> float:
@@ -266,11 +251,11 @@ def estimate_table(
     DataFrame
         Columns ``pattern_set``, ``size``, ``patterns``, ``sampled``, ``core_seconds`` with
         ``low`` and ``high`` (95 % bootstrap within strata: a few patterns make up most of the
-        time, so the truth lies above more often than below), ``unshared`` (core seconds if equal
-        plans were run for each generator), ``running`` (share of the time that is evaluation),
-        ``longest`` (core seconds of the longest sampled pattern), ``limited`` (expected runs that
-        come to the partial-match limit) and ``hours`` on all cores. The last but one row, of
-        pattern set "statistics", is measuring those, and the last one, "all", is the sum.
+        time, so the truth lies above more often than below), ``running`` (share of the time that
+        is evaluation), ``longest`` (core seconds of the longest sampled pattern), ``limited``
+        (expected runs that reach the partial-match limit) and ``hours`` on all cores. The last
+        row but one, of pattern set "statistics", is the measuring of statistics, the last one,
+        "all", the sum.
     """
     if not timings:
         raise ExperimentError("there are no sampled patterns to estimate a duration from")
@@ -295,20 +280,17 @@ def estimate_table(
         picked = members[rng.integers(len(members), size=(_RESAMPLES, len(members)))]
         for column in picked.T:
             drawn[np.arange(_RESAMPLES), column] += 1
-    found = []
-    groups: list[tuple[tuple[Any, Any], pd.DataFrame]] = [
-        *(
-            ((part["pattern_set"].iloc[0], int(part["size"].iloc[0])), part)
-            for _, part in rows.groupby(["pattern_set", "size"], sort=False)
-        ),
+    groups: list[tuple[Any, pd.DataFrame]] = [
+        *rows.groupby(["pattern_set", "size"], sort=False),
         (("statistics", None), rows[:0]),
         (("all", None), rows),
     ]
+    found = []
+    tail = (1 - CONFIDENCE) / 2
     for (pattern_set, size), part in groups:
         of_part = part.index.to_numpy()
         more = 0.0 if size is not None else measuring
         total = weighted[of_part].sum() + more
-        tail = (1 - CONFIDENCE) / 2
         low, high = np.quantile(drawn[:, of_part] @ weighted[of_part], [tail, 1 - tail]) + more
         found.append(
             {
@@ -319,7 +301,6 @@ def estimate_table(
                 "core_seconds": total,
                 "low": low,
                 "high": high,
-                "unshared": total + (part["weight"] * (part["unshared"] - part["running"])).sum(),
                 "running": (part["weight"] * part["running"]).sum() / total if total else math.nan,
                 "longest": part["seconds"].max(),
                 "limited": (part["weight"] * part["limited"]).sum(),
@@ -330,7 +311,7 @@ def estimate_table(
 
 
 def describe_estimate(table: pd.DataFrame, cores: int) -> str:
-    """The sum and what makes most of it, over a few lines."""
+    """The sum and its largest parts as text, over a few lines."""
     whole, parts = table.iloc[-1], table.iloc[:-1]
     hours = [whole[name] / cores / 3600 for name in ("core_seconds", "low", "high")]
     lines = [
@@ -351,12 +332,12 @@ def describe_estimate(table: pd.DataFrame, cores: int) -> str:
 
 
 def write_estimate(folder: str | Path, table: pd.DataFrame) -> None:
-    """Keep an estimate beside the results of its sweep."""
+    """Write an estimate into the folder of its sweep."""
     pq.write_table(pa.Table.from_pandas(table, preserve_index=False), Path(folder) / ESTIMATE)
 
 
 def read_estimate(folder: str | Path) -> pd.DataFrame | None:
-    """The estimate in the folder of a sweep; None if none was made."""
+    """The estimate in the folder of a sweep, or None."""
     path = Path(folder) / ESTIMATE
     return pq.read_table(path).to_pandas() if path.exists() else None
 

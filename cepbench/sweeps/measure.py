@@ -28,10 +28,10 @@ from cepbench.sweeps.cells import (
     LATENCY,
     LIMIT,
     METRICS,
-    NO_OPTIONS,
     NO_PLAN,
     OK,
     REFUSED,
+    RESULT_SCHEMA,
     Cell,
     cell_of,
     provenance,
@@ -40,13 +40,17 @@ from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.profiler import expected_last
 from cepbench.sweeps.workload import PatternSpec
 
-#: Events of the stream that each evaluator sees before anything is timed.
+#: Events of the untimed run with which each evaluator is warmed up.
 WARM_UP_EVENTS = 5_000
+
+
+#: Columns of a row that are fields of the grid.
+_OF_GRID = ("seed", "time_selectivity", "output", "partial_match_limit")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A generator's plan for the pattern, or why there is none; no plan where none is needed."""
+    """The outcome of planning; OK without a plan for an evaluator that needs none."""
 
     plan_kind: str
     plan: Any
@@ -84,7 +88,7 @@ def measure_pattern(
     grid : Grid
     columns : mapping of str to str
         For the results rows: ``dataset`` and ``stream``, names of the data and within the sweep,
-        and ``configuration``, all that the run depends on as JSON.
+        and ``configuration``, everything that a run depends on as JSON.
     finished : collection of Cell
         Cells that need not be measured again.
     beside : iterable of mapping
@@ -111,7 +115,7 @@ def measure_pattern(
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
         (row["repetition"], alike.key(cell_of(row), row["plan"])): (
             row["measured_with"] or row["generator"],
-            {name: row[name] for name in ("status", "reason", "details", *METRICS) if name in row},
+            {name: row.get(name) for name in ("status", "reason", "details", *METRICS)},
         )
         for row in beside
         if row["plan"] is not None
@@ -119,25 +123,16 @@ def measure_pattern(
     for cell in itertools.chain(missing, alike.further(grid.repetitions, grid.seconds)):
         entry = plans.of(cell)
         row: dict[str, Any] = {
+            **dict.fromkeys(RESULT_SCHEMA.names),
             "pattern_set": spec.pattern_set,
             "size": spec.size,
             "pattern_id": spec.pattern_id,
             "pattern": plans.specs[cell.strategy, cell.window].text,
             **cell._asdict(),
-            "plan_kind": entry.plan_kind,
-            "seed": grid.seed,
-            "time_selectivity": grid.time_selectivity,
-            "dataset": "",
-            "stream": "",
-            "configuration": "",
+            **dict.fromkeys(("dataset", "stream", "configuration"), ""),
             **columns,
-            "output": grid.output,
-            "partial_match_limit": grid.partial_match_limit,
-            "plan": None,
-            "plan_cost": None,
-            "plan_log_cost": None,
-            "measured_with": None,
-            "details": None,
+            **{name: getattr(grid, name) for name in _OF_GRID},
+            "plan_kind": entry.plan_kind,
             "plan_seconds": entry.seconds,
             "status": entry.status,
             "reason": entry.reason,
@@ -165,7 +160,7 @@ def measure_pattern(
 
 
 class _Alike:
-    """Cells that are one measurement, since their plans are equal, and how long each was run."""
+    """Groups of cells that share one measurement because their plans are equal; their run times."""
 
     def __init__(self, share: bool) -> None:
         self._share = share
@@ -173,22 +168,22 @@ class _Alike:
         self._spent: dict[tuple[Any, ...], float] = {}
 
     def key(self, cell: Cell, plan: str | None) -> tuple[Any, ...]:
-        """Equal for two cells of one measurement."""
+        """The key of a cell's group."""
         if not self._share:
             return cell._replace(repetition=0)
         return (cell.evaluator, cell.strategy, cell.window, cell.options, plan)
 
     def ran(self, cell: Cell, key: tuple[Any, ...], seconds: float, status: str) -> None:
-        """A cell was run for so long; one that did not come to its end needs no further run."""
+        """Add the time of a run; an unsuccessful one needs no further run."""
         self._spent[key] = self._spent.get(key, 0.0) + (seconds if status == OK else math.inf)
         self.joined(cell, key)
 
     def joined(self, cell: Cell, key: tuple[Any, ...]) -> None:
-        """A cell has the outcome of another one's run."""
+        """Add a cell that takes over the outcome of its group's run."""
         self._cells.setdefault(key, {})[cell._replace(repetition=0)] = None
 
     def further(self, repetitions: int, seconds: float) -> Iterator[Cell]:
-        """Cells to be run besides the repetitions, until each was run for so many seconds."""
+        """Cells to run after the repetitions, until each group was run for so many seconds."""
         runs = dict.fromkeys(self._spent, repetitions)
         while runs and self._spent[last := min(runs, key=self._spent.__getitem__)] < seconds:
             for cell in self._cells[last]:
@@ -227,14 +222,9 @@ class Plans:
         generators = grid.plan_generators()
         last: dict[str, Any] = {}
         if any(cell.alpha for cell in cells):
-            last = {
-                window: expected_last(
-                    self.specs[grid.strategies[0], window].pattern,
-                    stream,
-                    _under(window, statistics),
-                )
-                for window in grid.windows
-            }
+            for window in grid.windows:
+                pattern = self.specs[grid.strategies[0], window].pattern
+                last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._found: dict[tuple[str, str, float, str], Planned] = {}
         for cell in cells:
             if self._purpose(cell) not in self._found:
@@ -254,7 +244,7 @@ class Plans:
 
     @staticmethod
     def _purpose(cell: Cell) -> tuple[str, str, float, str]:
-        """What a plan is made for."""
+        """The part of a cell that its plan depends on."""
         return cell.generator, cell.strategy, cell.alpha, cell.window
 
 
@@ -279,7 +269,7 @@ def _planned(
 
 @lru_cache(maxsize=256)
 def load_kernels(generator: PlanGenerator) -> None:
-    """Plan something small, once, so that loading compiled code is not part of planning time."""
+    """Plan a small pattern, once, so that planning times exclude the loading of compiled code."""
     # Connected without a cycle: some generators take no other pattern.
     pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 1 units")
     statistics = Statistics(
@@ -305,12 +295,12 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
-    """What :func:`cepbench.evaluators.evaluate.evaluate` is given for a cell."""
+    """Keyword arguments of :func:`cepbench.evaluators.evaluate.evaluate` for a cell."""
     return {
         "evaluator": cell.evaluator,
         "output": grid.output,
         "partial_match_limit": grid.partial_match_limit,
-        **({"options": json.loads(cell.options)} if cell.options != NO_OPTIONS else {}),
+        "options": json.loads(cell.options),
     }
 
 
@@ -320,23 +310,19 @@ def _run(
     how = run_arguments(cell, grid)
     try:
         result = evaluate(pattern, stream, plan, **how)
-        measured = _known(result.metrics.to_dict()) | dict.fromkeys(LATENCY)
+        measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
         if grid.latency and evaluator_for(cell.evaluator).latency:
-            timed = evaluate(pattern, stream, plan, latency=True, **how)
-            latencies = _known(timed.metrics.to_dict())
-            measured |= {k: latencies[k] for k in LATENCY}
+            timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
+            measured |= {name: timed[name] for name in LATENCY}
     except PartialMatchLimitError as error:
         return {"status": LIMIT, "reason": _reason(error)}
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
     its = result.metrics.details
     details = json.dumps(dict(its), sort_keys=True) if its else None
-    return {"status": OK, "reason": None, "details": details, **measured}
-
-
-def _known(metrics: dict[str, float]) -> dict[str, float | None]:
-    """What rows have columns for; None for NaN, which an evaluator does not count, and no JSON."""
-    return {k: v if (v := metrics[k]) == v else None for k in METRICS}
+    # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
+    known = {name: v if (v := measured[name]) == v else None for name in METRICS}
+    return {"status": OK, "reason": None, "details": details, **known}
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What a reader has to know of a sweep's workload before its figures, in sentences."""
+"""Restrictions of a sweep's workload, in sentences for its readers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from cepbench.sweeps.configuration import SweepConfig
 
 
-def restrictions(config: SweepConfig, own: Sequence[str] = ()) -> list[str]:
-    """What a reader has to know of a sweep's workload, a sentence each.
+def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[str]:
+    """Restrictions of a sweep's workload, a sentence each.
 
     Parameters
     ----------
     config : SweepConfig
-    own : sequence of str
-        Users' plan generators that were measured beside those of the configuration.
+    user_defined : sequence of str
+        User-defined plan generators that were measured beside those of the configuration.
     """
     found = []
     if config.max_partial_matches is not None:
@@ -42,13 +42,13 @@ def restrictions(config: SweepConfig, own: Sequence[str] = ()) -> list[str]:
             "Where several generators find the same plan for a pattern, it runs once and counts "
             "for each of them."
         )
-    if own:
-        them = "It was" if len(own) == 1 else "They were"
+    if user_defined:
+        were = "was" if len(user_defined) == 1 else "were"
         found.append(
-            f"{' and '.join(own)} came to the sweep from a user's file or notebook. {them} measured "
-            "on the same patterns and statistics, but not in turns with the others, so that the "
-            "others need not be measured again: where the machine was faster or slower meanwhile, "
-            "so are all of their runs. Ratios of partial matches know no clock."
+            f"{' and '.join(user_defined)}, user-defined, {were} measured on the same patterns and "
+            "statistics but not interleaved with the others, which need not be measured again: "
+            "a machine that ran faster or slower meanwhile shifts all of their times. Ratios of "
+            "partial matches do not depend on time."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
     if config.pattern_sets:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
-from cepbench.files import sync_folder, whole_file
+from cepbench.files import sync_folder, whole_file, write_json
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
     RESULT_SCHEMA,
@@ -42,21 +42,21 @@ _PROCESS = "sweep.pid"
 #: The file that a folder of results has once every cell has a row.
 COMPLETE = "results.parquet"
 
-#: Names of columns and of keys of a configuration in earlier versions -> their names today.
+#: Names of columns and of keys of a configuration in earlier versions -> current names.
 _RENAMED = {"algorithm": "generator", "plans": "plan_kind"}
 _RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
-#: Columns that earlier versions did not write, and what stands for them in their tables.
+#: Columns that earlier versions did not write -> values for their tables.
 _ADDED = {
     **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
     "options": NO_OPTIONS, "stream": "", "window": "", "details": None,
 }  # fmt: skip
 
 
-class Journal:
-    """The finished rows of one pattern on one stream, appended one by one; a context manager.
+class Journal(ExitStack):
+    """The finished rows of one pattern on one stream, locked until it is closed.
 
     Opening waits until no other process has the journal open: a task of a killed sweep may live
-    on for a moment. It then cuts off a line that the end of a process left unfinished.
+    on for a moment. It then truncates a last line that a killed process left unfinished.
 
     Parameters
     ----------
@@ -75,6 +75,7 @@ class Journal:
     """
 
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self.path = Path(path)
         with ExitStack() as opened:
             # Not of the file itself: where locks are mandatory, nobody could read it meanwhile.
@@ -87,7 +88,7 @@ class Journal:
                 os.fsync(self._file.fileno())
             self.finished: set[Cell] = {cell_of(row) for row in _rows_in(whole, self.path)}
             sync_folder(self.path.parent)
-            self._opened = opened.pop_all()
+            self.push(opened.pop_all())
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row and return when it is on the disk.
@@ -106,19 +107,9 @@ class Journal:
         os.fsync(self._file.fileno())
         self.finished.add(cell)
 
-    def close(self) -> None:
-        """Let others open the journal."""
-        self._opened.close()
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class ResultsStore:
-    """The folder of one sweep, held by one process at a time; use it as a context manager.
+class ResultsStore(ExitStack):
+    """The folder of one sweep, locked until it is closed.
 
     Parameters
     ----------
@@ -135,6 +126,7 @@ class ResultsStore:
     """
 
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
+        super().__init__()
         self.path = Path(path)
         (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
@@ -147,7 +139,7 @@ class ResultsStore:
                 ) from None
             (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
             _check_or_write_configuration(self.path / _CONFIGURATION, configuration)
-            self._opened = opened.pop_all()
+            self.push(opened.pop_all())
 
     @property
     def is_complete(self) -> bool:
@@ -161,11 +153,11 @@ class ResultsStore:
     def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The JSON object in ``<name>.json``, made and written if it is not there yet.
 
-        For what is expensive and must be the same when the sweep is resumed.
+        For values that are expensive and must not change when the sweep is resumed.
         """
         path = self.path / f"{name}.json"
         if not path.exists():
-            _write_json(path, make())
+            write_json(path, make())
         return read_kept(self.path, name)
 
     def compact(self) -> None:
@@ -173,21 +165,11 @@ class ResultsStore:
         with whole_file(self.path / COMPLETE) as unfinished:
             pq.write_table(results_table(_all_rows(self.path)), unfinished, compression="zstd")
 
-    def close(self) -> None:
-        """Let another process run the sweep."""
-        self._opened.close()
-
     def _holder(self) -> str:
         try:
             return (self.path / _PROCESS).read_text(encoding="utf-8").strip() or "unknown"
         except OSError:
             return "unknown"
-
-    def __enter__(self) -> ResultsStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def journal_path(folder: str | Path, pattern_id: str, stream: str = "") -> Path:
@@ -207,7 +189,7 @@ def rows_of(folder: str | Path, pattern_id: str, stream: str = "") -> list[dict[
 
 
 def read_kept(folder: str | Path, name: str) -> dict[str, Any]:
-    """What :meth:`ResultsStore.kept` has written into the folder of a sweep."""
+    """Read a JSON object that :meth:`ResultsStore.kept` has written."""
     return _read_json(Path(folder) / f"{name}.json")
 
 
@@ -219,8 +201,7 @@ def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None
     path : path
         The folder of the sweep.
     known : dict, optional
-        Handed in again from call to call, it keeps the size and rows of each journal, so that
-        only those that have grown are read.
+        Sizes and rows of journals, updated; passed again, only journals that have grown are read.
     """
     known = {} if known is None else known
     for journal in (Path(path) / _JOURNALS).glob("*.jsonl"):
@@ -260,7 +241,7 @@ def read_results(path: str | Path) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pa.Table:
-    """A results table from Parquet, whichever version of cepbench wrote it.
+    """Read a results table from Parquet, written by any version of cepbench.
 
     Raises
     ------
@@ -289,7 +270,7 @@ def read_table(path: Path) -> pa.Table:
 
 
 def _todays_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a journal, whichever version of cepbench wrote it."""
+    """A row of a journal of any version of cepbench, with the columns of this one."""
     if not row.keys().isdisjoint(_RENAMED):
         row = {_RENAMED.get(name, name): value for name, value in row.items()}
         row["configuration"] = _todays_configuration(row.get("configuration"))
@@ -298,7 +279,7 @@ def _todays_row(row: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache
 def _todays_configuration(text: str | None) -> str | None:
-    """The column ``configuration`` with the keys of today."""
+    """The column ``configuration`` with current keys."""
     try:
         content = json.loads(text or "")
     except ValueError:
@@ -320,36 +301,38 @@ def _read_journal(path: Path) -> list[dict[str, Any]]:
 
 
 def _whole_lines(text: bytes) -> bytes:
-    """Without a last line that has no newline yet, or that a crash of the machine left damaged."""
+    """The text without a last line that lacks its newline or was damaged by a crash."""
     end = text.rfind(b"\n") + 1
     start = text.rfind(b"\n", 0, max(0, end - 1)) + 1
-    if end and not _is_row(text[start:end]):
+    if end and _row(text[start:end]) is None:
         return text[:start]
     return text[:end]
 
 
-def _is_row(line: bytes) -> bool:
+def _row(line: bytes) -> dict[str, Any] | None:
     try:
-        return isinstance(json.loads(line), dict)
+        row = json.loads(line)
     except ValueError:
-        return False
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines.splitlines(), start=1):
-        if not _is_row(line):
+        row = _row(line)
+        if row is None:
             raise ExperimentError(
                 f"{path}, line {number}: not a results row; delete the file, and the sweep "
                 "measures this pattern again"
             )
-        rows.append(_todays_row(json.loads(line)))
+        rows.append(_todays_row(row))
     return rows
 
 
 @contextmanager
 def _lock(path: Path, timeout: float = -1) -> Iterator[None]:
-    """Hold a lock, which is the operating system's; its file goes with it, where nobody waits."""
+    """Hold a lock of the operating system; its file is removed if no process waits for it."""
     lock = FileLock(path, timeout=timeout, thread_local=False)
     with lock:
         try:
@@ -362,7 +345,7 @@ def _lock(path: Path, timeout: float = -1) -> Iterator[None]:
 def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:
     wanted = json.loads(json.dumps(dict(configuration)))  # tuples are lists there
     if not path.exists():
-        _write_json(path, wanted)
+        write_json(path, wanted)
         return
     found = _with_todays_keys(_read_json(path))
     differences = [
@@ -388,8 +371,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ExperimentError(f"{path} is no table of a sweep; delete it and run the sweep again")
     return content
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with whole_file(path) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

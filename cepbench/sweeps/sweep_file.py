@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cepbench.datasets.opening import open_dataset
-from cepbench.errors import CepbenchError, DatasetError, ExperimentError, did_you_mean
+from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.planners.registry import default_generators
 from cepbench.streams.nasdaq_files import KIND
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.cells import Cell
-from cepbench.sweeps.configuration import SEVERAL, SweepConfig
+from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
 from cepbench.sweeps.user_patterns import library_patterns
 
 #: Study -> folder of its sweep files. Those of the package are found by where they lie, so that
@@ -35,17 +37,14 @@ DEFAULT_PROFILE = "quick"
 #: Keys that a file has beside the fields of SweepConfig.
 _ABOUT = ("title", "description")
 
-#: The keys of a sweep, in a file's usual order; a profile and a change may set all of them.
-KEYS = (
-    *_ABOUT,
-    *(field.name for field in fields(SweepConfig)),
-)  # fmt: skip
+#: The keys of a sweep file; a profile and a change may set each.
+KEYS = (*_ABOUT, *(field.name for field in fields(SweepConfig)))
 
-#: Keys of how patterns are drawn, without any meaning where none are.
+#: Keys that have no meaning where no patterns are drawn.
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
                "max_kleene_events")  # fmt: skip
 
-#: Parameters of a stream that is generated for the sweep, the first two of which it must have.
+#: Parameters of a generated stream; the first two are required.
 _STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "drift", "segment_minutes")
 
 
@@ -197,69 +196,66 @@ def read_sweep(
     (0.0, 0.5, 1.0)
     """
     path = find_sweep(source)
+    changes = changes or {}
+    check_keys(changes, KEYS)
+    text, content = _read(path)
+    with _located(path, text):
+        profiles = content.pop("profile", {})
+        if not (isinstance(profiles, dict) and all(isinstance(p, dict) for p in profiles.values())):
+            raise ExperimentError("profiles are tables, such as [profile.quick]", ("profile",))
+        check_keys(content, (*KEYS, "profile"))
+        for name, keys in profiles.items():
+            with at_key("profile"), at_key(name):
+                check_keys(keys, KEYS)
+    chosen = _chosen_profile(profile, profiles, path)
+    of_profile = profiles[chosen] if chosen else {}
+    values: dict[str, Any] = {}
+    for layer in (content, of_profile, changes):
+        for several, single in SEVERAL.items():  # either takes the place of the other
+            if layer.keys() & {several, single}:
+                values = {key: values[key] for key in values.keys() - {several, single}}
+        values |= layer
+    tables = dict.fromkeys(of_profile, ("profile", str(chosen)))
+    with _located(path, text, tables | dict.fromkeys(changes)):
+        described = {key: values.pop(key, "") for key in _ABOUT}
+        for key, about in described.items():
+            if not isinstance(about, str):
+                raise ExperimentError(f"{key} must be a text, not {about!r}", (key,))
+        data = _data_of(values)
+        if data and isinstance(values.get("user_patterns"), list):
+            with at_key("user_patterns"):
+                first = next(iter(data.values()))
+                values["user_patterns"] = library_patterns(values["user_patterns"], first)
+        config = SweepConfig.from_dict(values)
+        for key in _OF_DRAWING:
+            if key in values and not config.pattern_sets:
+                raise ExperimentError(
+                    f"{key} is about patterns that are drawn, and this sweep draws none: name "
+                    "pattern_sets as well, or leave it out",
+                    (key,),
+                )
+    return Sweep(
+        name=path.stem,
+        path=path,
+        title=described["title"].strip() or path.stem,
+        description=described["description"].strip(),
+        profile=chosen,
+        profiles=tuple(profiles),
+        data=data,
+        values={key: value for key, value in values.items() if key not in ("data", "streams")},
+    )
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
+        return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ExperimentError(
             f"{path} is no text in UTF-8, as TOML must be: {error}; save it in that encoding"
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ExperimentError(f"{path} is no TOML: {error}") from error
-    file = _File(path, text)
-    profiles = content.pop("profile", {})
-    if not (isinstance(profiles, dict) and all(isinstance(p, dict) for p in profiles.values())):
-        raise file.error("profile", "", "profiles are tables, such as [profile.quick]")
-    for table, keys in {"": content, **{f"profile.{n}": p for n, p in profiles.items()}}.items():
-        for key in keys:
-            if key not in KEYS:
-                known = KEYS if table else (*KEYS, "profile")
-                raise file.error(key, table, _unknown(key, known))
-    for key in changes or {}:
-        if key not in KEYS:
-            raise ExperimentError(_unknown(key, KEYS))
-    chosen = _chosen_profile(profile, profiles, path)
-    of_profile = profiles[chosen] if chosen else {}
-    values: dict[str, Any] = {}
-    for layer in (content, of_profile, changes or {}):
-        for several, single in SEVERAL.items():  # either takes the place of the other
-            if layer.keys() & {several, single}:
-                values = {key: values[key] for key in values.keys() - {several, single}}
-        values |= layer
-    # Where each value stands: the caller's own stand nowhere in the file.
-    tables = {key: f"profile.{chosen}" if key in of_profile else "" for key in values}
-    places = {key: table for key, table in tables.items() if key not in (changes or {})}
-    if not values.keys() & {"data", "streams"}:
-        raise ExperimentError(
-            f"{path} names no data: write the name of a data set, a path, or such as "
-            "data = {identifiers = 120, days = 10} for a stream that is generated"
-        )
-    data = _checked_data(file, values, places)
-    if isinstance(values.get("user_patterns"), list):
-        try:
-            named = next(iter(data.values()))
-            values["user_patterns"] = library_patterns(values["user_patterns"], named)
-        except ExperimentError as error:
-            raise file.error_at("user_patterns", places, str(error)) from error
-    _check(file, values, data, places)
-    drawn = values.get("pattern_sets") or not values.get("user_patterns")
-    for key in _OF_DRAWING:
-        if not drawn and key in values:
-            raise file.error_at(
-                key, places, f"{key} is about patterns that are drawn, and this sweep draws none: "
-                "name pattern_sets as well, or leave it out",
-            )  # fmt: skip
-    described = {key: str(values.pop(key, "")).strip() for key in _ABOUT}
-    return Sweep(
-        name=path.stem,
-        path=path,
-        title=described["title"] or path.stem,
-        description=described["description"],
-        profile=chosen,
-        profiles=tuple(profiles),
-        data=data,
-        values=dict(values),
-    )
 
 
 def find_sweep(source: str | Path) -> Path:
@@ -284,10 +280,9 @@ def find_sweep(source: str | Path) -> Path:
     if path.suffix == ".toml":
         raise ExperimentError(f"there is no file {path}; is the path right?")
     short = [name.partition("/")[2] for name in named]
-    hint = did_you_mean(str(source), [*short, *named], cutoff=0.5) or ";"
     raise ExperimentError(
-        f"unknown sweep {str(source)!r}: it is neither a file nor a name{hint} "
-        f"Names are {', '.join(named)}"
+        f"unknown sweep {str(source)!r}: it is neither a file nor a name; names are "
+        f"{', '.join(named)}{did_you_mean(str(source), [*short, *named], cutoff=0.5)}"
     )
 
 
@@ -318,111 +313,85 @@ def change_of(text: str) -> tuple[str, Any]:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A sweep file, for errors that say where in it something is wrong."""
+@contextmanager
+def _located(
+    path: Path, text: str, tables: Mapping[str, tuple[str, ...] | None] = MappingProxyType({})
+) -> Iterator[None]:
+    """Prefix errors with the file and the line of the key at fault.
 
-    path: Path
-    text: str
-
-    def error(self, key: str, table: str, message: str) -> ExperimentError:
-        """An error about a key of a table; the table of all that stands in none is ``""``."""
-        line = self._line_of(key, table)
-        return ExperimentError(f"{self.path}{f', line {line}' if line else ''}: {message}")
-
-    def error_at(self, key: str, places: Mapping[str, str], message: str) -> ExperimentError:
-        """An error about a key that stands in one of these tables, or was set by the caller."""
-        if key not in places:
-            return ExperimentError(message)
-        # What a pattern, a stream or an evaluator is called is a key of a table of its own.
-        inner = re.match(r"(?:pattern|stream|options of) '([^']+)'", message)
-        table = f"{places[key]}.{key}".lstrip(".")
-        if inner and self._line_of(inner[1], table):
-            return self.error(inner[1], table, message)
-        return self.error(key, places[key], message)
-
-    def _line_of(self, key: str, table: str) -> int | None:
-        here = ""
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            header = re.match(r"\s*\[\[?([^\[\]]+)\]?\]\s*(#.*)?$", line)
-            if header:
-                here = re.sub(r"[\s\"']", "", header[1])
-                if not table and here.partition(".")[0] == key:
-                    return number
-                if table and here == f"{table}.{key}":
-                    return number
-            elif here == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", line):
-                return number
-        return None
-
-
-def _check(
-    file: _File, values: Mapping[str, Any], data: Mapping[str, Any], places: Mapping[str, str]
-) -> None:
-    """Refuse values that make no sense, naming the key and where it stands."""
-    for key in _ABOUT:
-        if not isinstance(values.get(key, ""), str):
-            raise file.error_at(key, places, f"{key} is {values[key]!r}; it must be a text")
-    of_config = {key: value for key, value in values.items() if key not in _ABOUT}
-    streams = {"streams": dict.fromkeys(data, "x")} if "" not in data else {}
+    ``tables`` has the table that a key is in, by default none; None for a key set by the caller,
+    whose errors are not about the file.
+    """
     try:
-        _config_of({**of_config, **streams})
-    except ExperimentError as whole:
-        for key, value in {**of_config, **streams}.items():
-            try:
-                _config_of({key: value})
-            except ExperimentError as error:
-                raise file.error_at(key, places, str(error)) from error
-        # No value is wrong by itself: they do not go together.
-        raise ExperimentError(f"{file.path}: {whole}") from whole
+        yield
+    except ExperimentError as error:
+        table = tables.get(error.keys[0], ()) if error.keys else ()
+        if table is None:
+            raise
+        line = _line_of((*table, *error.keys), text)
+        raise ExperimentError(f"{path}{f', line {line}' if line else ''}: {error}") from error
 
 
-def _config_of(values: Mapping[str, Any]) -> SweepConfig:
-    return SweepConfig.from_dict({"data": "", **values})
+_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_LINE = re.compile(rf"\s*(\[\[?)?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*(?(1)\]|=)")
 
 
-def _checked_data(
-    file: _File, values: dict[str, Any], places: Mapping[str, str]
-) -> dict[str, str | Mapping[str, Any]]:
-    """Each stream's data by its name, taken out of the values; a single one's under ``""``."""
-    key = "streams" if "streams" in values else "data"
-    given = values.pop(key)
-    if "data" in values:
-        raise file.error_at(key, places, "a sweep has data or streams, not both")
-    if key == "streams" and not (isinstance(given, Mapping) and given):
-        raise file.error_at(
-            key, places, f"streams is {given!r}; it must be tables of data sets, such as "
-            "[streams.small] with identifiers = 12 and days = 1",
-        )  # fmt: skip
+def _line_of(keys: tuple[str, ...], text: str) -> int | None:
+    """The line of a key, or of the innermost table around it that has a line of its own."""
+    lines = []
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _LINE.match(line):
+            named = tuple(key.strip("\"'") for key in re.findall(_KEY, found[2]))
+            lines.append((number, named if found[1] else table + named))
+            table = named if found[1] else table
+    for depth in range(len(keys), 0, -1):
+        for number, path in lines:
+            if path[:depth] == keys[:depth]:
+                return number
+    return None
+
+
+def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
+    """Each stream's data by its name, ``""`` for a single one; leaves a path for each in values."""
     found: dict[str, str | Mapping[str, Any]] = {}
-    for name, data in given.items() if key == "streams" else [("", given)]:
-        wrong = _wrong_data(data)
-        if wrong:
-            raise file.error_at(key, places, f"stream {name!r}: {wrong}" if name else wrong)
-        found[name] = data if isinstance(data, Mapping) else str(data)
+    if "data" in values:
+        with at_key("data"):
+            found[""] = _checked_data(values["data"], "data")
+        values["data"] = "x"
+    if "streams" in values:
+        streams = values["streams"]
+        with at_key("streams"):
+            if not (isinstance(streams, Mapping) and streams):
+                raise ExperimentError(
+                    f"streams must be tables of data sets, such as [streams.small] with "
+                    f"identifiers = 12 and days = 1, not {streams!r}"
+                )
+            for name, data in streams.items():
+                with at_key(name):
+                    found[name] = _checked_data(data, f"stream {name!r}")
+        values["streams"] = dict.fromkeys(streams, "x")
     return found
 
 
-def _wrong_data(value: Any) -> str | None:
-    """What is wrong with the data that a sweep names; None if nothing is."""
+def _checked_data(value: Any, name: str) -> str | Mapping[str, Any]:
+    """The name or path of a data set, or the parameters of a stream to generate."""
     if isinstance(value, str | Path) and str(value):
-        return None
+        return str(value)
     if not isinstance(value, Mapping):
-        return (
-            f"data is {value!r}; it must be the name of a data set, a path, or such as "
-            "{identifiers = 120, days = 10}"
+        raise ExperimentError(
+            f"{name} must be the name of a data set, a path, or such as "
+            f"{{identifiers = 120, days = 10}}, not {value!r}"
         )
-    for name in value:
-        if name not in _STREAM:
-            return f"data: {_unknown(name, _STREAM)}"
-    for name in _STREAM[:2]:
-        if name not in value:
-            return f"data: {name} is missing; it must be a whole number from 1 on"
+    check_keys(value, _STREAM)
+    for key in _STREAM[:2]:
+        if key not in value:
+            raise ExperimentError(f"{name}: {key} is missing; it must be a whole number from 1 on")
     try:
         NasdaqStyle(**value)
     except DatasetError as error:
-        return f"data: {error}"
-    return None
+        raise ExperimentError(f"{name}: {error}") from error
+    return value
 
 
 def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) -> str | None:
@@ -436,11 +405,6 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
         f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
         f"{did_you_mean(asked, profiles, cutoff=0.0)}"
     )
-
-
-def _unknown(key: Any, known: tuple[str, ...]) -> str:
-    hint = did_you_mean(str(key), known, cutoff=0.0)
-    return f"unknown key {key!r}{hint} Keys are {', '.join(known)}"
 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:

@@ -1,6 +1,6 @@
-"""What user-defined plan generators measured beside a sweep, each in a folder within its folder.
+"""Rows of user-defined plan generators beside a sweep, each generator in a folder of its own.
 
-So a generator that is added, or edited, is measured by itself, and the rows of all others stay.
+Adding or editing a generator measures it alone; the rows of all others are kept.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cepbench.planners.registry import find_generator, own_generators
 from cepbench.sweeps.configuration import hash_of_code
 from cepbench.sweeps.store import COMPLETE, read_results
 
-#: The folder within that of a sweep in which such parts lie.
+#: Name of the folder of these folders, within that of the sweep.
 _USER = "user"
 
 
-def own_folder(sweep: str | Path, name: str) -> Path:
-    """Where the rows of a user-defined generator lie; edited code has another folder.
+def user_folder(sweep: str | Path, name: str) -> Path:
+    """The folder of a user-defined generator's rows; edited code has another folder.
 
     Parameters
     ----------
@@ -39,44 +39,46 @@ def own_folder(sweep: str | Path, name: str) -> Path:
     return Path(sweep) / _USER / f"{plain}-{hash_of_code(generator)}"
 
 
-def is_finished(sweep: str | Path, own: Sequence[str] | None = None) -> bool:
-    """Whether there is nothing left to measure, of the sweep and of user-defined generators.
+def is_finished(sweep: str | Path, user_defined: Sequence[str] | None = None) -> bool:
+    """Whether the sweep and its user-defined generators are completely measured.
 
     Parameters
     ----------
     sweep : path
         Folder of the sweep.
-    own : sequence of str, optional
+    user_defined : sequence of str, optional
         Names of user-defined generators; all that are registered by default.
     """
-    return all((folder / COMPLETE).exists() for folder in _folders(sweep, own))
+    return all((folder / COMPLETE).exists() for folder in _folders(sweep, user_defined))
 
 
-def read_with_own(sweep: str | Path, own: Sequence[str] | None = None) -> pd.DataFrame:
+def read_with_user_parts(
+    sweep: str | Path, user_defined: Sequence[str] | None = None
+) -> pd.DataFrame:
     """All finished rows of a sweep and of user-defined generators beside it, pattern by pattern.
 
     Parameters
     ----------
-    sweep, own
-        As :func:`is_finished` takes them.
+    sweep, user_defined
+        See :func:`is_finished`.
 
     Returns
     -------
     DataFrame
-        As :func:`cepbench.sweeps.store.read_results` returns it.
+        See :func:`cepbench.sweeps.store.read_results`.
 
     Raises
     ------
     ExperimentError
         If one of the folders holds no sweep.
     """
-    tables = [read_results(folder) for folder in _folders(sweep, own)]
+    tables = [read_results(folder) for folder in _folders(sweep, user_defined)]
     if len(tables) == 1:
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
     return together.sort_values("pattern_id", kind="stable", ignore_index=True)
 
 
-def _folders(sweep: str | Path, own: Sequence[str] | None) -> list[Path]:
-    names = own_generators() if own is None else own
-    return [Path(sweep), *(own_folder(sweep, name) for name in names)]
+def _folders(sweep: str | Path, user_defined: Sequence[str] | None) -> list[Path]:
+    names = own_generators() if user_defined is None else user_defined
+    return [Path(sweep), *(user_folder(sweep, name) for name in names)]

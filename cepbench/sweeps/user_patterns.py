@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
-from cepbench.errors import DatasetError, ExperimentError, PatternError, did_you_mean
-from cepbench.patterns.model import ANY
-from cepbench.patterns.parse import parse
+from cepbench.errors import DatasetError, ExperimentError, did_you_mean
 from cepbench.streams.nasdaq_files import KIND
 from cepbench.sweeps.workload import PatternSpec
 
 #: The pattern set of such patterns in results.
 USER = "user"
-
-#: Names become names of files.
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def checked_patterns(patterns: Any) -> tuple[tuple[str, str], ...]:
-    """Names and texts of patterns, the texts in normal form.
-
-    Parameters
-    ----------
-    patterns : mapping of str to str, or sequence of pairs
-        Name -> pattern in the pattern language, without STRATEGY.
-
-    Raises
-    ------
-    ExperimentError
-        Naming the first pattern that is at fault; for an error in its text, with the line, column
-        and text.
-    """
-    if not isinstance(patterns, Mapping | Sequence) or isinstance(patterns, str):
-        raise ExperimentError(
-            f"user_patterns is {patterns!r}; it must be a table of names and pattern texts"
-        )
-    pairs = list(patterns.items() if isinstance(patterns, Mapping) else patterns)
-    return tuple((_name(name), _normal_form(name, text)) for name, text in pairs)
 
 
 def library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
@@ -80,7 +52,7 @@ def user_specs(
     Parameters
     ----------
     patterns : sequence of (str, str)
-        As :func:`checked_patterns` returns them.
+        As :class:`~cepbench.sweeps.configuration.SweepConfig` stores them.
     known_types : collection of str
         Event types that the data has events of.
     seed : int
@@ -104,29 +76,3 @@ def user_specs(
         size = max(len(branch.variables) for branch in pattern.branches())
         specs.append(PatternSpec(spec.pattern_id, USER, size, text, seed))
     return specs
-
-
-def _name(name: Any) -> str:
-    if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise ExperimentError(
-            f"pattern {name!r}: a pattern's name has only letters, digits, - and _"
-        )
-    return name
-
-
-def _normal_form(name: str, text: Any) -> str:
-    if not isinstance(text, str):
-        raise ExperimentError(
-            f"pattern {name!r} is {text!r}; it must be a text, PATTERN … WITHIN …"
-        )
-    try:
-        # A text block begins with a line break; the lines of an error are those of the pattern.
-        pattern = parse(text.strip())
-    except PatternError as error:
-        raise ExperimentError(f"pattern {name!r}: {error}") from error
-    if pattern.strategy != ANY:
-        raise ExperimentError(
-            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
-            "which every pattern of the sweep runs under"
-        )
-    return str(pattern)

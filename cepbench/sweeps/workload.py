@@ -6,28 +6,29 @@ pattern 7 of a set is the same whether ten or a hundred are drawn.
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 
+from cepbench.arguments import choice, whole
 from cepbench.errors import ExperimentError, UnsatisfiablePatternError
 from cepbench.patterns.model import Pattern, quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
 
-#: Most expected events per window of an identifier under KL, unless a workload says otherwise. Of N
-#: events in a window there are 2^N sets to list; with N from a Poisson law of mean m that is e^m on
-#: average, and now and then very much more.
+#: Default bound on the expected events per window of an identifier under KL. N events in a window
+#: have 2^N sets; with N from a Poisson distribution of mean m that is e^m on average, at times far
+#: more.
 MAX_KLEENE_EVENTS = 5.0
 
 #: How many sequences a disjunction has.
 BRANCHES = 3
 
-#: Identifier tuples drawn at a time, and in all, before a bound on the work is called hopeless.
+#: Identifier tuples drawn at a time, and in total before a bound is reported as too low.
 _DRAWS_AT_ONCE = 256
 _MOST_DRAWS = 200_000
 
@@ -68,23 +69,16 @@ class PatternSpec:
         return _parsed(self.text)
 
     def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
-        """The same pattern under a selection strategy and a window, both as the language has them.
-
-        Without a window, under its own.
-        """
+        """The same pattern under a selection strategy and a window, its own by default."""
         before, _, own = self.text.rpartition(" WITHIN ")
         if strategy != "any":
             before += f" STRATEGY {strategy}"
         return replace(self, text=f"{before} WITHIN {window or own}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a pattern set draws one pattern from.
+    """The input of drawing one pattern.
 
     Attributes
     ----------
@@ -96,9 +90,8 @@ class Draw:
         Of this one pattern.
     attribute, window : str
         What predicates compare, and the text after WITHIN.
-    max_partial_matches : float or None
-    max_kleene_events : float
-        See :func:`draw_workload`.
+    max_partial_matches, max_kleene_events : float
+        See :func:`draw_workload`; infinity for no bound.
     """
 
     identifiers: tuple[str, ...]
@@ -107,24 +100,15 @@ class Draw:
     rng: np.random.Generator
     attribute: str
     window: str
-    max_partial_matches: float | None
+    max_partial_matches: float
     max_kleene_events: float
 
 
-def _sequence(draw: Draw) -> str:
-    return _flat_pattern(draw, "SEQ")
-
-
-def _negation(draw: Draw) -> str:
-    return _flat_pattern(draw, "SEQ", negated=int(draw.rng.integers(draw.size)))
-
-
-def _conjunction(draw: Draw) -> str:
-    return _flat_pattern(draw, "AND")
-
-
-def _kleene(draw: Draw) -> str:
-    return _flat_pattern(draw, "SEQ", kleene=int(draw.rng.integers(draw.size)))
+def _flat(draw: Draw, operator: str, wrapper: str = "") -> str:
+    """An operator over variables a, b, c, …; with a wrapper, NOT or KL, on one of the items."""
+    place = int(draw.rng.integers(draw.size)) if wrapper else None
+    items, conditions = _branch(draw, operator, _variable_names(draw.size), wrapper, place)
+    return _text(draw, f"{operator}({items})", conditions)
 
 
 def _disjunction(draw: Draw) -> str:
@@ -139,10 +123,10 @@ def _disjunction(draw: Draw) -> str:
 
 #: Pattern set -> the function that draws one pattern's text, in the order of [kolchinsky2018]_'s figures.
 PATTERN_SETS: dict[str, Callable[[Draw], str]] = {
-    "sequence": _sequence,
-    "negation": _negation,
-    "conjunction": _conjunction,
-    "kleene": _kleene,
+    "sequence": partial(_flat, operator="SEQ"),
+    "negation": partial(_flat, operator="SEQ", wrapper="NOT"),
+    "conjunction": partial(_flat, operator="AND"),
+    "kleene": partial(_flat, operator="SEQ", wrapper="KL"),
     "disjunction": _disjunction,
 }
 
@@ -176,8 +160,8 @@ def draw_workload(
     Differs from the paper: the identifier under KL has no more than ``max_kleene_events`` expected
     events per window, since every set of its events is a match of its own; the paper does not say
     how it kept the number of sets down. If ``max_partial_matches`` is given, identifiers are drawn
-    again until :func:`most_partial_matches` of every branch is no more than that, so patterns over
-    many frequent identifiers are missing. Results must state both. And a pattern whose predicates
+    again until :func:`most_partial_matches` of every branch is within it, so patterns over
+    many frequent identifiers are missing. Results must state both. A pattern whose predicates
     contradict each other, as ``a < b``, ``b < c`` and ``a > c`` do, is drawn again.
 
     Parameters
@@ -214,12 +198,8 @@ def draw_workload(
     Source: [kolchinsky2018]_, section 6.2.
     """
     for name in pattern_sets:
-        if name not in PATTERN_SETS:
-            raise ExperimentError(
-                f"unknown pattern set {name!r}; there are {', '.join(PATTERN_SETS)}"
-            )
-    if patterns < 1:
-        raise ExperimentError(f"{patterns} patterns per size: a workload needs at least one")
+        choice(name, "each of pattern_sets", PATTERN_SETS, ExperimentError)
+    whole(patterns, "patterns", ExperimentError, least=1)
     identifiers = tuple(sorted(cardinalities))
     for size in sizes:
         if not 2 <= size <= len(identifiers):
@@ -234,20 +214,14 @@ def draw_workload(
             f"identifier {identifiers[at]!r} has {expected[at]} events per window; "
             "leave out identifiers that have none"
         )
+    bound = math.inf if max_partial_matches is None else max_partial_matches
     specs = []
     for name in pattern_sets:
         for size in sizes:
             for number in range(patterns):
                 rng = rng_for(seed, name, size, number)
                 draw = Draw(
-                    identifiers,
-                    expected,
-                    size,
-                    rng,
-                    attribute,
-                    window,
-                    max_partial_matches,
-                    max_kleene_events,
+                    identifiers, expected, size, rng, attribute, window, bound, max_kleene_events
                 )
                 text = _satisfiable(draw, PATTERN_SETS[name])
                 specs.append(PatternSpec(f"{name}-{size}-{number:04d}", name, size, text, seed))
@@ -255,7 +229,7 @@ def draw_workload(
 
 
 def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndarray:
-    """The most partial matches that one state of any plan is expected to hold, per window.
+    """Upper bound on the expected partial matches per window in one state of any plan.
 
     A state binds some subset of the variables: the product of their cardinalities, divided by the
     factorial of their number if their events must come in one order. Predicates are left out, so
@@ -292,15 +266,6 @@ def _satisfiable(draw: Draw, draw_text: Callable[[Draw], str]) -> str:
             pass  # a few of a hundred patterns of seven events; almost none twice
 
 
-def _flat_pattern(
-    draw: Draw, operator: str, *, negated: int | None = None, kleene: int | None = None
-) -> str:
-    """An operator over variables a, b, c, …; the items of these numbers are under NOT or KL."""
-    names = _variable_names(draw.size)
-    items, conditions = _branch(draw, operator, names, negated=negated, kleene=kleene)
-    return _text(draw, f"{operator}({items})", conditions)
-
-
 def _text(draw: Draw, structure: str, conditions: Sequence[str]) -> str:
     return f"PATTERN {structure} WHERE {' AND '.join(conditions)} WITHIN {draw.window}"
 
@@ -309,19 +274,17 @@ def _branch(
     draw: Draw,
     operator: str,
     names: Sequence[str],
-    *,
-    negated: int | None = None,
-    kleene: int | None = None,
+    wrapper: str = "",
+    place: int | None = None,
 ) -> tuple[str, list[str]]:
     """Items for these variables, as text, and predicates over random pairs of them."""
-    chosen = _identifiers_within_bounds(
-        draw, ordered=operator == "SEQ", negated=negated, kleene=kleene
-    )
-    items = []
-    for place, (which, name) in enumerate(zip(chosen, names, strict=True)):
-        item = f"{quoted_unless_plain(draw.identifiers[which])} {name}"
-        wrapper = "NOT" if place == negated else "KL" if place == kleene else ""
-        items.append(f"{wrapper}({item})" if wrapper else item)
+    chosen = _identifiers_within_bounds(draw, operator == "SEQ", wrapper, place)
+    items = [
+        f"{quoted_unless_plain(draw.identifiers[which])} {name}"
+        for which, name in zip(chosen, names, strict=True)
+    ]
+    if place is not None:
+        items[place] = f"{wrapper}({items[place]})"
     pairs = [(first, second) for second in range(draw.size) for first in range(second)]
     picked = sorted(draw.rng.choice(len(pairs), size=draw.size // 2, replace=False).tolist())
     conditions = []
@@ -335,30 +298,29 @@ def _branch(
 
 
 def _identifiers_within_bounds(
-    draw: Draw, *, ordered: bool, negated: int | None, kleene: int | None
+    draw: Draw, ordered: bool, wrapper: str, place: int | None
 ) -> np.ndarray:
     """Indices of different identifiers in random order; drawn again until within the bounds."""
-    if draw.max_partial_matches is None and kleene is None:
+    bound, is_kleene = draw.max_partial_matches, wrapper == "KL"
+    if bound == math.inf and not is_kleene:
         return draw.rng.choice(len(draw.identifiers), size=draw.size, replace=False)
-    bound = np.inf if draw.max_partial_matches is None else draw.max_partial_matches
     for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE):
         # Keeping only tuples without a repetition makes this a draw without replacement.
         shape = (_DRAWS_AT_ONCE, draw.size)
         tuples = draw.rng.integers(len(draw.identifiers), size=shape)
         fits = (np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1)
         events = draw.cardinalities[tuples]
-        if kleene is not None:
-            fits &= events[:, kleene] <= draw.max_kleene_events
+        if is_kleene:
+            fits &= events[:, place] <= draw.max_kleene_events
             with np.errstate(over="ignore"):  # infinitely many sets are above any bound
-                events[:, kleene] = np.exp2(events[:, kleene])
-        if negated is not None:
-            events = np.delete(events, negated, axis=1)
+                events[:, place] = np.exp2(events[:, place])
+        elif place is not None:
+            events = np.delete(events, place, axis=1)
         fitting = np.flatnonzero(fits & (most_partial_matches(events, ordered=ordered) <= bound))
         if len(fitting):
             return tuples[fitting[0]]
-    limits = [f"max_partial_matches={bound:g}"] if np.isfinite(bound) else []
-    if kleene is not None:
-        limits.append(f"max_kleene_events={draw.max_kleene_events:g}")
+    limits = [f"max_partial_matches={bound:g}"] if bound < math.inf else []
+    limits += [f"max_kleene_events={draw.max_kleene_events:g}"] if is_kleene else []
     raise ExperimentError(
         f"none of {_MOST_DRAWS:,} draws of {draw.size} identifiers stays below "
         f"{' and '.join(limits)}; raise it, use smaller patterns, or "

@@ -42,7 +42,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     def spread(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
         sample = sample_of(check, logs)
         return estimated(
-            sample, lambda rows: float(np.exp(np.ptp(sample.columns[rows]))), resampling
+            sample, lambda rows: np.exp(np.ptp(sample.columns[rows], axis=(1, 2))), resampling
         )
 
 

@@ -97,13 +97,15 @@ def test_neighbours_are_those_among_all_events(shell) -> None:
     ("line", "cell", "message"),
     [
         ("--data events", CELL.replace("b.x", "q.x"), "line 1, column"),
-        ("--data evnts", CELL, "no such variable; did you mean events?"),
+        ("--data evnts", CELL, "no such variable; did you mean 'events'?"),
         ("--data nowhere/quick", CELL, "nowhere"),
         ("--data CELL", CELL, "that variable is str"),
         ("--data events --genrator X", CELL, "unrecognized arguments: --genrator X"),
         ("--data events --generator GREDY", CELL, "did you mean GREEDY"),
+        ("--data events --option rows", CELL, "--option rows: write NAME=VALUE"),
+        ("--data events --option rows=3", CELL, "rows"),
         ("--data events --count --plan", CELL, "not allowed with"),
-        ("--data events --into 1a", CELL, "--into '1a' is no name"),
+        ("--data events --into 1a", CELL, "--into '1a' is not a name"),
         ("--data 'events", CELL, "No closing quotation"),
     ],
 )
@@ -118,9 +120,9 @@ def test_a_mistake_is_one_message(shell, capsys, line: str, cell: str, message: 
 def test_without_data_it_says_what_to_give(shell, capsys) -> None:
     shell.user_ns.pop("_cep_data", None)
     shell.run_cell(f"%%cep\n{CELL}", store_history=False)
-    assert "give --data a variable" in capsys.readouterr().err
+    assert "give --data the name of a variable" in capsys.readouterr().err
     shell.run_cell("%cep --count", store_history=False)
-    assert "begin the cell with %%cep" in capsys.readouterr().err
+    assert "cell magic `%%cep` exists" in capsys.readouterr().err
 
 
 def test_its_help_says_what_it_takes(shell) -> None:
@@ -129,6 +131,7 @@ def test_its_help_says_what_it_takes(shell) -> None:
         "data",
         "generator",
         "evaluator",
+        "option",
         "into",
         "count",
         "explain",

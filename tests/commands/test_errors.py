@@ -145,7 +145,7 @@ def test_ctrl_c(run, data, monkeypatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cepbench.commands.plan.read_statistics", interrupted)
+    monkeypatch.setattr("cepbench.commands.inputs.Inputs.read_statistics", interrupted)
     assert run(["plan", GOOD, "--data", data], code=130).stderr == "interrupted\n"
 
 
@@ -202,9 +202,12 @@ def test_progress_is_for_terminals_alone(capsys) -> None:
 
 
 def test_tables_in_a_terminal_are_cut_to_its_width(capsys, monkeypatch) -> None:
-    rows = [["one", 1_000, "x" * 60, None], ["two", 2.5, "y", True]]
-    heads = ["name", "number", "long", "flag"]
-    write_table(rows, heads, shrink=2)
+    rows = [
+        {"name": "one", "count": 1_000, "long": "x" * 60, "flag": None},
+        {"name": "two", "count": 2.5, "long": "y", "flag": True},
+    ]
+    columns = {"name": "name", "number": "count", "long": "long", "flag": "flag"}
+    write_table(rows, columns, shrink="long")
     assert capsys.readouterr().out.splitlines() == [
         "name  number" + "  long" + " " * 56 + "  flag",
         "one    1,000  " + "x" * 60,
@@ -212,10 +215,10 @@ def test_tables_in_a_terminal_are_cut_to_its_width(capsys, monkeypatch) -> None:
     ]
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    wide = [["n" * 20, "m" * 30, "x" * 60, "s" * 25]]
-    write_table(wide, heads, shrink=2)
+    wide = [{"name": "n" * 20, "count": "m" * 30, "long": "x" * 60, "flag": "s" * 25}]
+    write_table(wide, columns, shrink="long")
     assert len(capsys.readouterr().out.splitlines()[1]) == 20 + 30 + 8 + 25 + 6  # no narrower
-    write_table(wide, heads, shrink=2, less=("flag",))
+    write_table(wide, columns, shrink="long", less=("flag",))
     line = capsys.readouterr().out.splitlines()[1]
     assert "s" not in line
     assert len(line) == 80

@@ -354,7 +354,7 @@ def test_lists_have_what_is_registered(run, told) -> None:
     shown = run("generators").stdout
     assert all(name in shown for name in cep.PLAN_GENERATORS)
     assert [row["name"] for row in told(["evaluators"])] == list(cep.EVALUATORS)
-    assert "Kolchinsky and Schuster 2018, section 2.2" in run("evaluators").stdout
+    assert "Kolchinsky & Schuster 2018, section 2.2" in run("evaluators").stdout
 
 
 def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
@@ -398,8 +398,8 @@ def test_an_evaluator_of_ones_own_runs(
     if limit is None:
         assert told([*words, "--count"])["metrics"]["matches"] == len(expected)
         assert "memory" not in run(words).stdout
-        names = [row["name"] for row in told(["evaluators", "--plugin", str(plugin)]) if row["own"]]
-        assert names == ["my-engine"]
+        listed = told(["evaluators", "--plugin", str(plugin)])
+        assert [row["name"] for row in listed if row["user_defined"]] == ["my-engine"]
         compared = ["compare", *words[1:], "--evaluator", "tree", "--repetitions", "1"]
         shown = run([*compared, "-g", "DP-B"]).stdout
         assert "my-engine" in shown
@@ -538,7 +538,7 @@ def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
     from tests.analysis.test_summary import MOST, made_up_results
 
     results = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
-    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}, "own_results": {}}
+    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}, "user_defined_results": {}}
     _show({**told, "summary": _summary(results[results["size"] == 3], 0)})
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (greedy,) = (line for line in lines if line[:2] == ["sequence", "GREEDY"])

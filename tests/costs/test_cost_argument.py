@@ -155,7 +155,9 @@ def test_a_cost_of_joins() -> None:
 
 
 def test_costs_that_are_none() -> None:
-    with pytest.raises(PlanGeneratorError, match="no cost 'troughput'; did you mean 'throughput'"):
+    with pytest.raises(
+        PlanGeneratorError, match=r"no cost model 'troughput'.*did you mean 'throughput'"
+    ):
         cep.plan(PATTERN, STATISTICS, cost="troughput")
     with pytest.raises(StatisticsError, match="comparisons takes no such weight"):
         cep.plan(PATTERN, STATISTICS, cost="comparisons", alpha=1)
@@ -176,7 +178,7 @@ def test_costs_that_are_none() -> None:
 
 
 def test_searches_by_joins_refuse_what_takes_too_long() -> None:
-    for name, most in (("DP-LD", 16), ("DP-B", 14), ("ZSTREAM", 62), ("GREEDY", 62)):
+    for name, most in (("DP-LD", 16), ("DP-B", 14)):
         problem = CostedProblem(
             tuple(f"v{i}" for i in range(most + 1)),
             np.zeros(most + 1),
@@ -185,6 +187,15 @@ def test_searches_by_joins_refuse_what_takes_too_long() -> None:
         )
         with pytest.raises(PlanningRefusedError, match=f"at most {most} variables"):
             plan_problem(problem, name)
+
+
+@pytest.mark.parametrize("name", ["ZSTREAM", "GREEDY", "II-RANDOM", "QUICKPICK"])
+def test_costs_of_joins_have_no_limit_of_size(name: str) -> None:
+    n = 65
+    problem = CostedProblem(
+        tuple(f"v{i}" for i in range(n)), np.ones(n), np.zeros((n, n)), cost=ByJoins()
+    )
+    assert len(plan_problem(problem, name, budget=Budget(steps=3)).names) == n
 
 
 def test_whole_plans_are_searched_from_the_written_order() -> None:

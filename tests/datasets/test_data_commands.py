@@ -98,7 +98,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["make", "nasdaq-style/mine", "--days", "2"], 2, "needs --identifiers and --days"),
         (["make", "ten-symbols/mine"], 2, "needs --events"),
         (["make", "nasdaq-style/quick", "--seed", "1"], 2, "such as nasdaq-style/mine"),
-        (["ingest", "bars", "x.txt", "--name", "x"], 2, "unknown kind 'bars'"),
+        (["ingest", "bars", "x.txt", "--name", "x"], 2, "'bars' is not one of 'minute-bars', 'lobster'"),
         (["ingest", "lobster", "x.csv"], 2, "give one of --name and --output"),
         (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),

@@ -177,7 +177,7 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
     assert len(own) == len(alone) + len(mine)
     (page,) = (tmp_path / "own").rglob(f"{stem}.html")
     text = page.read_text(encoding="utf-8")
-    assert "BACKWARDS" in text and "BACKWARDS came to the sweep" in text
+    assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text
 
 
 def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:

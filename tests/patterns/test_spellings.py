@@ -349,7 +349,7 @@ def test_windows(within: str, parameters: dict, meant: str) -> None:
         ("W", {}, "parameter W has no value"),
         ("W", {"W": "20 minuets"}, "did you mean 'minutes'"),
         ("W", {"W": "minutes"}, "a text must be a number and a unit"),
-        ("W", {"W": "1.2.3 s"}, "'1.2.3' is not a number"),
+        ("W", {"W": "1.2.3 s"}, "not the text '1.2.3 s'; a text must be a number and a unit"),
         ("W", {"W": "99999999999 days"}, "longer than"),
         ("W s", {"W": "20 s"}, "a window is a number"),
     ],

@@ -141,7 +141,10 @@ def test_a_generator_needs_a_name(name) -> None:
 
 
 def test_a_generator_says_what_it_plans() -> None:
-    with pytest.raises(PlanGeneratorError, match='MINE: kind must be "order" or "tree"'):
+    with pytest.raises(
+        PlanGeneratorError,
+        match="MINE: kind is one of order, tree, not 'orders'; did you mean 'order'",
+    ):
         plan_generator("MINE", kind="orders")
 
 
@@ -154,7 +157,7 @@ def test_a_generator_can_be_called() -> None:
             return range(problem.n)[::-1]
 
     assert made_by(Reversed()).order == ["v2", "v1", "v0"]
-    registry._GENERATORS.pop("MINE")
+    registry.PLAN_GENERATORS.remove("MINE")
     assert made_by(partial(lambda order, problem, rng: order, [1, 0, 2])).order == [
         "v1",
         "v0",
@@ -163,12 +166,14 @@ def test_a_generator_can_be_called() -> None:
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:
-    with pytest.raises(PlanGeneratorError, match=r"did you mean DP-LD\?") as caught:
+    with pytest.raises(PlanGeneratorError, match=r"did you mean 'DP-LD'\?") as caught:
         plan(CASE.pattern, CASE.statistics, "dpld")
     assert "ZSTREAM-ORD" in str(caught.value)
-    with pytest.raises(PlanGeneratorError, match=r"did you mean GREEDY\?"):
+    with pytest.raises(PlanGeneratorError, match=r"did you mean 'GREEDY'\?"):
         find_generator("gredy")
-    with pytest.raises(PlanGeneratorError, match=r"no plan generator 'qqqq'\. Known are TRIVIAL"):
+    with pytest.raises(
+        PlanGeneratorError, match=r"no plan generator 'qqqq'; there are TRIVIAL.*FLIPS$"
+    ):
         find_generator("qqqq")
     with pytest.raises(PlanGeneratorError, match="no plan generator None"):
         plan(CASE.pattern, CASE.statistics, None)
@@ -284,7 +289,7 @@ def test_whoever_wrote_the_generator_is_told_of_the_check() -> None:
             "cep.check_generator('MINE') tries it on planning problems of every kind and tells "
             "what is wrong"
         ]
-        registry._GENERATORS.pop("MINE")
+        registry.PLAN_GENERATORS.remove("MINE")
 
 
 def test_an_exception_between_two_yielded_indices_is_named_too() -> None:
@@ -331,7 +336,7 @@ def test_a_generator_may_refuse() -> None:
 
     with pytest.raises(PlanningRefusedError, match="MINE wants four"):
         made_by(refusing)
-    registry._GENERATORS.pop("MINE")
+    registry.PLAN_GENERATORS.remove("MINE")
     with pytest.raises(PlanningRefusedError, match=r"MINE takes at most 2 .* the pattern has 3"):
         made_by(lambda problem, rng: [0, 1, 2], max_size=2)
 

@@ -18,7 +18,7 @@ from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.evaluators.constructs import Family, branch_plans, construct_cases
+from tests.evaluators.constructs import Family, able, branch_plans, construct_cases
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.plans import all_trees
 from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
@@ -55,7 +55,7 @@ def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, An
 @examples(30)
 def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
     case = data.draw(cases(nested=True))
-    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
 
 
@@ -64,7 +64,7 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 @examples(20)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
-    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
 
 

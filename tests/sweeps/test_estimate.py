@@ -30,6 +30,7 @@ from cepbench.sweeps.estimate import (
     time_pattern,
     write_estimate,
 )
+from cepbench.sweeps.measure import Plans
 from cepbench.sweeps.workload import PatternSpec, draw_workload
 
 CARDINALITIES = {f"S{k:02d}": 1.0 + 44 * (k / 29) ** 3 for k in range(30)}
@@ -118,17 +119,17 @@ def test_times_are_extrapolated_from_a_part(
     )
     config = SweepConfig(data="", repetitions=3, latency=True, share_equal_plans=share)
     statistics = measure_statistics(spec(text).pattern, stream)
-    timing = time_pattern(
-        spec(text), stream, statistics, config.grid(NAMES), reading=1.5, long_enough=0.02
-    )
-    assert (timing.events, timing.reading, timing.limited) == (8_000, 1.5, 0)
-    assert 1 < timing.different_plans < 4
+    grid = config.grid(NAMES)
+    timing = time_pattern(spec(text), stream, statistics, grid, reading=1.5, long_enough=0.02)
+    plans = Plans(spec(text), stream, statistics, grid, grid.cells())
+    different = len({(cell.evaluator, plans.of(cell).plan.text) for cell in grid.cells()})
+    assert (timing.reading, timing.limited) == (1.5, 0)
+    assert 1 < different < 4
     assert max(seen) < 8_000
     # 80 ms a run, three repetitions, each with a run for latency; 5,000 events of warm-up.
     warm_up = 2 * 0.05
-    assert timing.unshared == pytest.approx(4 * 6 * 0.08 + warm_up, rel=0.25)
-    shared = timing.different_plans * 6 * 0.08 + warm_up
-    assert timing.running == pytest.approx(shared if share else timing.unshared, rel=0.25)
+    runs = different if share else 4
+    assert timing.running == pytest.approx(runs * 6 * 0.08 + warm_up, rel=0.25)
     assert timing.seconds == timing.reading + timing.planning + timing.running
 
 
@@ -145,7 +146,7 @@ def test_a_run_at_the_limit_is_not_extrapolated(
     statistics = measure_statistics(spec(text).pattern, stream)
     config = SweepConfig(data="", repetitions=1)
     timing = time_pattern(spec(text), stream, statistics, config.grid(["EFREQ", "DP-B"]))
-    assert timing.limited == timing.different_plans == 2
+    assert timing.limited == 2
     assert timing.running < 0.1
 
 
@@ -154,10 +155,7 @@ def made_up(seconds: Callable[[Sampled], float]) -> tuple[list[Sampled], list[Ti
         CARDINALITIES, pattern_sets=["sequence", "kleene"], sizes=[3, 5], patterns=100
     )
     sample = choose_sample(specs, CARDINALITIES)
-    timings = [
-        Timing(each.spec.pattern_id, 10, 1.0, 0.5, seconds(each), 3 * seconds(each), 4, 0)
-        for each in sample
-    ]
+    timings = [Timing(each.spec.pattern_id, 1.0, 0.5, seconds(each), 0) for each in sample]
     return sample, timings
 
 
@@ -177,7 +175,6 @@ def test_sums_over_strata() -> None:
     # All alike: no spread.
     np.testing.assert_allclose(table["low"], table["core_seconds"])
     np.testing.assert_allclose(table["high"], table["core_seconds"])
-    np.testing.assert_allclose(table["unshared"], [750, 750, 750, 750, 50, 3050])
     np.testing.assert_allclose(table["running"].iloc[:4], 2 / 3.5)
     assert table["patterns"].tolist() == [100] * 4 + [0, 400]
 

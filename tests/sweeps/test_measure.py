@@ -319,7 +319,7 @@ def test_windows_and_options_are_handed_on(
     assert seen == {
         (seconds, *how)
         for seconds in (30, 60)
-        for how in (("lazy-nfa", "null"), ("blocks", '{"block": 1}'), ("blocks", '{"block": 2}'))
+        for how in (("lazy-nfa", "{}"), ("blocks", '{"block": 1}'), ("blocks", '{"block": 2}'))
     }
     assert {cell_of(row) for row in rows.to_dict("records")} == set(grid.cells())
     assert rows["measured_with"].isna().all()  # options are runs of their own
@@ -491,7 +491,9 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
     for place, found in enumerate((5 + difference,) * 2, start=1):
         other = rows.copy()
         other.loc[place, "matches"] = found
-        with pytest.raises(ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} by"):
+        with pytest.raises(
+            ExperimentError, match=rf"has 5 matches by GREEDY .* but {found} matches by"
+        ):
             check_agreement(other)
         other.loc[place, "status"] = LIMIT  # what did not end has no number to compare
         check_agreement(other)

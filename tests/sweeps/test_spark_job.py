@@ -27,7 +27,7 @@ from cepbench.evaluators.protocol import Option
 from cepbench.evaluators.registry import plan_evaluator
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
-    _GENERATORS,
+    PLAN_GENERATORS,
     default_generators,
     find_generator,
     plan_generator,
@@ -41,7 +41,7 @@ from cepbench.sweeps.on_spark import job as sweep
 from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
 from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
-from cepbench.sweeps.user_parts import is_finished, read_with_own
+from cepbench.sweeps.user_parts import is_finished, read_with_user_parts
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 
@@ -436,11 +436,11 @@ def test_an_edited_generator_or_configuration_needs_another_folder(
         return range(problem.n)
 
     plan_generator("IDEA", kind="order")(idea)
-    with ResultsStore(tmp_path, sweep.identity_of(config, [_GENERATORS["IDEA"]])):
+    with ResultsStore(tmp_path, sweep.identity_of(config, [PLAN_GENERATORS["IDEA"]])):
         pass
     with pytest.raises(ExperimentError, match="another configuration: seed is 0 there and 1 here"):
         run_sweep(spark, replace(config, seed=1), tmp_path, progress=False)
-    del _GENERATORS["IDEA"]
+    PLAN_GENERATORS.remove("IDEA")
 
     def idea(problem: Any, rng: Any) -> Any:  # type: ignore[no-redef]
         return range(problem.n)[::-1]
@@ -496,5 +496,5 @@ def test_a_generator_of_ones_own_is_measured_without_measuring_the_others_again(
     pd.testing.assert_series_equal(own["seconds"], efreq["seconds"].loc[own.index])
     assert own["measured_with"].notna().all()
     # Read again without Spark, and the whole of it pattern by pattern.
-    assert len(read_with_own(folder)) == len(results)
+    assert len(read_with_user_parts(folder)) == len(results)
     assert len(read_results(folder)) == len(alone)

@@ -91,7 +91,10 @@ def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_
     results = read_results(json.loads(done.stdout)[0]["results"])
     assert (results["status"] == OK).all()
     told = json.loads(done.stdout)[0]
-    assert told["page"] == str(tmp_path / "site" / "sweep_tiny.html") and told["own_results"] == {}
+    assert (
+        told["page"] == str(tmp_path / "site" / "sweep_tiny.html")
+        and told["user_defined_results"] == {}
+    )
     page = read_page(Path(told["page"]).read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     assert "Your pages Tiny" in text and "BACKWARDS" in text and "user-defined" in text

@@ -206,43 +206,43 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
 @pytest.mark.parametrize(
     ("there", "instead", "message"),
     [
-        ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; did you mean 'sizes'"),
+        ("sizes = [3", "size = [3", r"line 6: unknown key 'size'; .*did you mean 'sizes'"),
         (
             "generators", "generator",
-            r"line 13: unknown key 'generator'; did you mean 'generators'",
+            r"line 13: unknown key 'generator'; .*did you mean 'generators'",
         ),
         ("[profile.quick]", "[profil.quick]", "line 31: .*did you mean 'profile'"),
         (
             "patterns = 1\n", "paterns = 1\n",
-            "line 32: unknown key 'paterns'; did you mean 'patterns'",
+            "line 32: unknown key 'paterns'; .*did you mean 'patterns'",
         ),
-        ("seed = 7", "seed = -7", "line 20: seed is -7; it must be at least 0"),
-        ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators is 'GREEDY'; it must"),
-        ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns is '1'"),
-        ('"consuming"', '"next"', "line 15: unknown strategy 'next'"),
-        ('"kleene"', '"loops"', "line 5: unknown pattern set 'loops'"),
-        ('"5 minutes"', '"soon"', "line 8: window is 'soon'"),
+        ("seed = 7", "seed = -7", "line 20: seed must not be negative, not -7"),
+        ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators must be a list"),
+        ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns must be a whole number, not '1'"),
+        ('"consuming"', '"next"', "line 15: each of strategies is one of any, .*, not 'next'"),
+        ('"kleene"', '"loops"', "line 5: each of pattern_sets is one of .*, not 'loops'"),
+        ('"5 minutes"', '"soon"', "line 8: window must be a time such as .*, not 'soon'"),
         (
             "WHERE a.price <", "WHERE c.price <",
             r"line 25: pattern 'rising': line 2, column 7: .*\n  WHERE c.price",
         ),
         ("seed = 7", "seed = ", r"is no TOML: .*line 20"),
-        ('title = "All keys"', "title = 3", "line 1: title is 3; it must be a text"),
-        ('"nasdaq-style/quick"', "3", "line 33: data is 3; it must be the name"),
-        ('"nasdaq-style/quick"', "{day = 3}", "line 33: data: .*did you mean 'days'"),
+        ('title = "All keys"', "title = 3", "line 1: title must be a text, not 3"),
+        ('"nasdaq-style/quick"', "3", "line 33: data must be the name of .*, not 3"),
+        ('"nasdaq-style/quick"', "{day = 3}", "line 33: unknown key 'day'; .*did you mean 'days'"),
         ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: identifiers is missing"),
         ('["sequence", "kleene"]', "[]", "line 6: sizes is about patterns that are"),
         (FULL, 'title = "T"', "names no data"),
         (FULL, 'data = "x"\nstreams = {a = "y"}', "line 2: a sweep has data or streams, not both"),
-        (FULL, "streams = {}", "line 1: streams is {}; it must be tables"),
-        (FULL, '[streams]\na = "x"\nb = 3', "line 3: stream 'b': data is 3"),
+        (FULL, "streams = {}", "line 1: streams must be tables .*, not {}"),
+        (FULL, '[streams]\na = "x"\nb = 3', "line 3: stream 'b' must be the name of .*, not 3"),
         (FULL, '[streams]\n"a b" = "x"', "line 2: stream 'a b': a stream's name has only"),
         (
             FULL, "[streams.a]\nidentifiers = 1\ndays = 1\n[streams.b]\nidentifiers = 1\nday = 1",
-            "line 4: stream 'b': data: unknown key 'day'; did you mean 'days'",
+            "line 6: unknown key 'day'; .*did you mean 'days'",
         ),
         (FULL, "data = {identifiers = 3, days = 1, drift = 0.5}", "line 1: data: drift must be"),
-        (FULL, 'data = "x"\nwindows = ["soon"]', "line 2: windows is 'soon'; it must be a time"),
+        (FULL, 'data = "x"\nwindows = ["soon"]', "line 2: each of windows must be a time"),
         (
             FULL, 'data = "x"\nwindow = "1 hours"\nwindows = ["2 hours"]',
             "a sweep has window or windows, not both",
@@ -272,9 +272,9 @@ def test_mistakes_are_told_with_their_place(
 def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     for changes, message in (
-        ({"seed": "x"}, "seed is 'x'"),
-        ({"pattern": 3}, "unknown key 'pattern'; did you mean 'patterns'"),
-        ({"data": ""}, "data is ''"),
+        ({"seed": "x"}, "seed must be a whole number, not 'x'"),
+        ({"pattern": 3}, "unknown key 'pattern'; .*did you mean 'patterns'"),
+        ({"data": ""}, "data must be the name of .*, not ''"),
     ):
         with pytest.raises(ExperimentError, match=message) as told:
             read_sweep(path, changes=changes)
@@ -288,7 +288,7 @@ def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
 def test_generators_and_evaluators_are_looked_up_when_they_are_needed(tmp_path: Path) -> None:
     path = write(tmp_path, FULL.replace("dp-b", "DP-C"))
     sweep = read_sweep(path)  # it may be one of the reader's own, not registered here
-    with pytest.raises(ExperimentError, match=r"mine\.toml: there is no plan generator 'DP-C'"):
+    with pytest.raises(ExperimentError, match=r"mine\.toml: no plan generator 'DP-C'"):
         sweep.cells()
     path = write(tmp_path, FULL.replace('"lazy-nfa", "tree"', '"lazy-nfa"'))
     with pytest.raises(ExperimentError, match=r"mine\.toml: .*none of the evaluators"):

@@ -6,7 +6,8 @@ import pytest
 
 from cepbench.errors import ExperimentError
 from cepbench.patterns.parse import parse
-from cepbench.sweeps.user_patterns import USER, checked_patterns, user_specs
+from cepbench.sweeps.configuration import SweepConfig
+from cepbench.sweeps.user_patterns import USER, user_specs
 
 TEXTS = {
     "rising": "PATTERN SEQ(A a, NOT(B b), C c)\nWHERE a.x < c.x\nWITHIN 5 minutes",
@@ -15,7 +16,8 @@ TEXTS = {
 
 
 def test_a_specification_each() -> None:
-    specs = user_specs(checked_patterns(TEXTS), {"A", "B", "C"}, seed=4)
+    config = SweepConfig.from_dict({"data": "x", "user_patterns": TEXTS})
+    specs = user_specs(config.user_patterns, {"A", "B", "C"}, seed=4)
     assert [spec.pattern_id for spec in specs] == ["user-rising", "user-either"]
     # As in the drawn sets: what is negated takes part, and a disjunction has its branches' size.
     assert [spec.size for spec in specs] == [3, 3]
@@ -28,4 +30,4 @@ def test_a_specification_each() -> None:
 
 def test_a_type_that_the_data_has_not_is_told() -> None:
     with pytest.raises(ExperimentError, match=r"'rising'.*'A' \(variable 'a'\); did you mean 'A1'"):
-        user_specs(checked_patterns(TEXTS), {"A1", "B", "C"}, seed=0)
+        user_specs(tuple(TEXTS.items()), {"A1", "B", "C"}, seed=0)

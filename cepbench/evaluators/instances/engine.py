@@ -13,6 +13,7 @@ from cepbench.evaluators.instances.node_table import InstanceCounts
 from cepbench.evaluators.instances.snapshot import pack, unpack
 from cepbench.evaluators.joins.node_table import Work
 from cepbench.evaluators.joins.nodes import Tree
+from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.instances import tables
@@ -51,7 +52,7 @@ class InstanceEngine:
     """
 
     #: Contiguity alone compares ranks within partitions, and is not run.
-    ranks = None
+    ranks: PartitionRanks | None = None
 
     def __init__(
         self,

@@ -97,14 +97,13 @@ class _Columns:
 
     def number(self, leaf: int, variable: Variable, expression: Expression) -> int:
         """The column of an expression over one variable's event."""
-        # Of an event that two variables take, an attribute is stored once.
-        plain = isinstance(expression, Attribute)
-        key = expression.name if isinstance(expression, Attribute) else (leaf, expression)
+        key: object = (leaf, expression)
+        if isinstance(expression, Attribute):
+            # Stored once for all variables of a type.
+            key = expression.name
         columns = self._of_type.setdefault(variable.type, {})
         column = columns.setdefault(key, len(columns))
-        # Which of a set's events an attribute is read from makes no difference to what is stored.
-        stored = Attribute(variable.name, expression.name) if plain else expression
-        self.of_leaf.setdefault(leaf, {})[column] = stored
+        self.of_leaf.setdefault(leaf, {})[column] = expression
         return column
 
     @property

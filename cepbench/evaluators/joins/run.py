@@ -27,6 +27,7 @@ _NO_TIMES = np.empty(0, np.int64)
 class BranchEngine(Protocol):
     """What finds the matches of one branch, or of several that consume each other's events."""
 
+    #: Of events within partitions, where contiguity asks for them.
     ranks: PartitionRanks | None
 
     @property

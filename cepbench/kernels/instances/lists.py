@@ -112,7 +112,7 @@ def append(node, first, last, passes, plan, state, scratch):
     mask = len(state.events) - 1
     if not waits_longer(node, plan):
         state.expiring[first & mask, node] += 1
-    if plan.nodes[node, IS_ROOT] == 0:
+    if passes == 1 and plan.nodes[node, IS_ROOT] == 0:
         state.counts[node, CREATED] += 1
         span = state.events[last & mask, TIME] - state.events[first & mask, TIME]
         state.counts[node, LIFETIME] += plan.window - span

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from cepbench.sweeps.sweep_file import Sweep, data_paths
 def sweep_data(
     spark: SparkSession, sweep: Sweep, root: str | Path, *, progress: bool = True
 ) -> dict[str, Path]:
-    """Where the data of each stream of a sweep lies, generated first if it is not there.
+    """The path of each stream of a sweep; streams that are missing are generated first.
 
     Parameters
     ----------
@@ -22,16 +23,14 @@ def sweep_data(
     root : path
         Folder for generated streams, which all sweeps share.
     progress : bool
-        Whether to show a bar if it takes longer than a few seconds.
+        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
     dict of str to Path
-        As :func:`cepbench.sweeps.sweep_file.data_paths`, with the errors that it raises.
+        See :func:`cepbench.sweeps.sweep_file.data_paths`, also for errors.
     """
     found = data_paths(sweep, root)
-    for name, data in sweep.data.items():
-        if not isinstance(data, str):
-            parameters = {"seed": sweep.seed, **data}
-            generate_nasdaq_style(spark, found[name], progress=progress, **parameters)
+    for name, style in sweep.generated.items():
+        generate_nasdaq_style(spark, found[name], progress=progress, **asdict(style))
     return found

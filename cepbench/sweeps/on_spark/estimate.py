@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from cepbench.files import whole_file
+from cepbench.files import write_json
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import GROUP
 from cepbench.sweeps.configuration import SweepConfig, identity_of
@@ -27,12 +27,12 @@ from cepbench.sweeps.estimate import (
 from cepbench.sweeps.on_spark.job import (
     SweepJob,
     Task,
-    cardinalities_of,
-    measured_statistics,
+    cardinalities_by_stream,
     most_of,
     own_stream,
     pickled,
     resolved,
+    tasks_of,
     workload_of,
 )
 from cepbench.sweeps.store import ResultsStore, of_stream
@@ -42,12 +42,11 @@ from cepbench.sweeps.warm_up import compile_kernels
 def estimate_sweep(
     spark: SparkSession, config: SweepConfig, path: str | Path, *, progress: bool = True
 ) -> pd.DataFrame:
-    """How long :func:`cepbench.sweeps.on_spark.job.run_sweep` of the same arguments will take.
+    """Estimate the duration of :func:`cepbench.sweeps.on_spark.job.run_sweep`.
 
-    A sample of the patterns is read, planned, and run on parts of its events, as many patterns at
-    a time as there are cores. The result is kept in the folder of the sweep; if there is one
-    already it is returned. User-defined generators, if the configuration names none, are measured
-    beside the sweep and are not in its estimate.
+    A sample of the patterns is read, planned, and run on parts of its events, one pattern a core.
+    The estimate is stored in the folder of the sweep and reused. User-defined generators that are
+    measured beside the sweep are not included.
 
     Parameters
     ----------
@@ -74,20 +73,13 @@ def estimate_sweep(
         found = read_estimate(store.path)
         if found is not None:
             return found
-        cardinalities = {
-            stream: store.kept(
-                of_stream("cardinalities", stream), partial(cardinalities_of, spark, config, data)
-            )
-            for stream, data in config.data_of.items()
-        }
+        cardinalities = cardinalities_by_stream(spark, config, store.kept)
         specs = workload_of(config, cardinalities)
         sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
-        sampled = [each.spec for each in sample]
         began = time.perf_counter()
-        tasks = []
-        for stream, data in config.data_of.items():
-            statistics = measured_statistics(spark, config, data, sampled, progress=progress)
-            tasks += [Task.of(config, spec, stream, statistics) for spec in sampled]
+        tasks = tasks_of(
+            spark, config, [each.spec for each in sample], lambda _, make: make(), progress=progress
+        )
         groups = math.ceil(len(specs) / GROUP) / math.ceil(len(sample) / GROUP)
         measuring = cores * (time.perf_counter() - began) * groups
         compile_kernels()
@@ -116,15 +108,15 @@ def estimate_sweep(
 
 
 def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
-    """Time one sampled pattern, unless a killed estimate did; in a Spark worker."""
+    """Time one sampled pattern in a Spark worker, unless a killed estimate already has."""
     spec = task.spec
     path = kept / f"{of_stream(spec.pattern_id, task.stream)}.json"
     if path.exists():
-        return Timing(**json.loads(path.read_text(encoding="utf-8")))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Timing(**{field.name: stored[field.name] for field in fields(Timing)})
     began = time.process_time()
     stream = own_stream(job.config.data_of[task.stream], spec.pattern)
     reading = time.process_time() - began
     timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
-    with whole_file(path) as unfinished:
-        unfinished.write_text(json.dumps(asdict(timing)), encoding="utf-8")
+    write_json(path, asdict(timing))
     return timing

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 from pyspark import cloudpickle
@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from cepbench.costs.models import UserCost, cost_from
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.registry import add_evaluator
+from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.registry import (
@@ -49,7 +49,7 @@ from cepbench.sweeps.store import (
     read_kept,
     rows_of,
 )
-from cepbench.sweeps.user_parts import own_folder, read_with_own
+from cepbench.sweeps.user_parts import read_with_user_parts, user_folder
 from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.sweeps.workload import PatternSpec, draw_workload
@@ -57,7 +57,7 @@ from cepbench.sweeps.workload import PatternSpec, draw_workload
 
 @dataclass(frozen=True, slots=True)
 class SweepJob:
-    """What every task of a sweep needs; travels to the workers."""
+    """The input that all tasks of a sweep share; sent to the workers."""
 
     config: SweepConfig
     configuration: str
@@ -69,25 +69,17 @@ class SweepJob:
         """In a worker: the cells of each pattern; registers user-defined evaluators."""
         generators, evaluators, cost = cloudpickle.loads(self.parts)
         for entry in evaluators:
-            add_evaluator(entry)
+            EVALUATORS.add(entry)
         return replace(self.config.grid(generators), cost=cost)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One pattern on one stream, and its statistics by window as they are kept."""
+    """One pattern on one stream, and its statistics by window, as JSON objects."""
 
     spec: PatternSpec
     stream: str
     statistics: Mapping[str, Mapping[str, Any]]
-
-    @classmethod
-    def of(
-        cls, config: SweepConfig, spec: PatternSpec, stream: str, statistics: Mapping[str, Any]
-    ) -> Self:
-        """With what :func:`measured_statistics` has of the pattern."""
-        windows = config.windows or ("",)
-        return cls(spec, stream, {w: statistics[_measured_name(spec, w)] for w in windows})
 
     def measured(self) -> dict[str, Statistics]:
         """Statistics of the stream that the pattern runs on: the events of its own types."""
@@ -102,27 +94,27 @@ def run_sweep(
     config: SweepConfig,
     path: str | Path,
     *,
-    own: Sequence[str] | None = None,
+    user_defined: Sequence[str] | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Measure a workload, or resume an earlier, killed run of the same sweep.
 
     Draws the patterns, measures their statistics, then measures all plan generators on each
-    pattern. Every finished row is on the disk at once, so a killed sweep loses none of them and
-    repeats none. A generator that refuses and a run that needs too much memory are rows.
+    pattern. Every finished row is on the disk at once: a killed sweep loses no row and repeats
+    none. Refusals of generators and runs at the partial-match limit are rows.
 
     Parameters
     ----------
     spark : SparkSession
-        With any master. A core measures one pattern at a time; more cores than the machine has
-        spoil the times.
+        With any master. A core measures one pattern at a time; times are invalid with more cores
+        than the machine has.
     config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
-    own : sequence of str, optional
-        User-defined plan generators that are measured on the same patterns beside those of the
-        configuration, each in a folder within that of the sweep: what has been measured stays.
-        By default all that are registered if the configuration names no generators, else none.
+    user_defined : sequence of str, optional
+        Names of user-defined plan generators to measure on the same patterns, each in a folder
+        within that of the sweep, so that finished rows of the others are kept. By default all
+        that are registered if the configuration names no generators, else none.
     progress : bool
         Whether to show a bar with finished patterns and the time that is left.
 
@@ -135,7 +127,7 @@ def run_sweep(
     Raises
     ------
     ExperimentError
-        If the configuration makes no sense, the folder belongs to another sweep or is in use, a
+        If the configuration is invalid, the folder belongs to another sweep or is in use, a
         pattern could not be measured at all, or two plans of a pattern found different numbers
         of matches.
 
@@ -145,24 +137,24 @@ def run_sweep(
     its own types, and throughput counts those; reading and sorting out the others is no part of
     the times.
     """
-    if own is None:
-        own = own_generators() if config.generators is None else ()
+    if user_defined is None:
+        user_defined = own_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
-    for name in own:
+    for name in user_defined:
         part = replace(config, generators=(name,))
-        _measured(spark, part, own_folder(path, name), beside=Path(path), progress=progress)
-    return finished_results(config, path, own)
+        _measured(spark, part, user_folder(path, name), beside=Path(path), progress=progress)
+    return finished_results(config, path, user_defined)
 
 
 def finished_results(
-    config: SweepConfig, path: str | Path, own: Sequence[str] | None = None
+    config: SweepConfig, path: str | Path, user_defined: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """The rows of a finished sweep as :func:`run_sweep` returns them; nothing is run.
 
     Parameters
     ----------
-    config, path, own
-        As :func:`run_sweep` takes them.
+    config, path, user_defined
+        See :func:`run_sweep`.
 
     Raises
     ------
@@ -170,17 +162,13 @@ def finished_results(
         If the folder holds no sweep, or two plans of a pattern found different numbers of
         matches.
     """
-    results = read_with_own(path, own)
+    results = read_with_user_parts(path, user_defined)
     check_agreement(results)
-    results = _in_order(results, "stream", list(config.data_of))
-    return _in_order(results, "pattern_set", [*config.pattern_sets, USER])
-
-
-def _in_order(results: pd.DataFrame, name: str, order: Sequence[str]) -> pd.DataFrame:
-    """Rows sorted by the place of a column's value in this order."""
-    ranks = {value: rank for rank, value in enumerate(order)}
+    orders = {"pattern_set": [*config.pattern_sets, USER], "stream": list(config.data_of)}
     return results.sort_values(
-        name, key=lambda values: values.map(ranks), kind="stable", ignore_index=True
+        list(orders),
+        key=lambda column: pd.Categorical(column, orders[str(column.name)], ordered=True),
+        ignore_index=True,
     )
 
 
@@ -200,32 +188,17 @@ def _measured(
         if store.is_complete:
             return
 
-        def kept(name: str, make: Callable[[], Any]) -> Any:
+        def keep(name: str, make: Callable[[], Any]) -> Any:
             return store.kept(name, make if beside is None else partial(read_kept, beside, name))
 
-        specs = workload_of(
-            config,
-            {
-                stream: kept(
-                    of_stream("cardinalities", stream),
-                    partial(cardinalities_of, spark, config, data),
-                )
-                for stream, data in config.data_of.items()
-            },
-        )
-        tasks = []
-        for stream, data in config.data_of.items():
-            statistics = kept(
-                of_stream("statistics", stream),
-                partial(measured_statistics, spark, config, data, specs, progress=progress),
-            )
-            tasks += [Task.of(config, spec, stream, statistics) for spec in specs]
+        specs = workload_of(config, cardinalities_by_stream(spark, config, keep))
+        tasks = tasks_of(spark, config, specs, keep, progress=progress)
         pending = [
             task
             for task in tasks
             if not set(cells) <= store.finished(task.spec.pattern_id, task.stream)
         ]
-        # Shuffled, so that the finished part tells the duration of the rest.
+        # Shuffled, so that the finished part predicts the duration of the rest.
         random.Random(config.seed).shuffle(pending)
         # Compiled here once if need be; the workers then only load from the disk cache.
         compile_kernels()
@@ -240,15 +213,15 @@ def _measured(
         if failures:
             raise ExperimentError(
                 f"{len(failures)} of {len(tasks)} patterns could not be measured; the first: "
-                f"{failures[0]}. What is finished is kept: repair this and run the sweep again"
+                f"{failures[0]}. Finished rows are kept: repair this and run the sweep again"
             )
         store.compact()
 
 
 def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
-    """The configuration with the names of its plan generators, and those themselves.
+    """The configuration with the names of its plan generators, and the generators.
 
-    Where it names none they are cepbench's default ones; user-defined ones are measured beside
+    If it names none, they are the built-in default ones; user-defined ones are measured beside
     them.
     """
     names = default_generators(own=False) if config.generators is None else config.generators
@@ -265,8 +238,8 @@ def workload_of(
     ----------
     config : SweepConfig
     cardinalities : mapping of str to mapping of str to float
-        Of each stream, as :func:`cardinalities_of` returns them. With several, patterns are over
-        the identifiers that all of them have, and the bounds on their work hold on all.
+        See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
+        that all of them have, and the bounds on their work hold on all.
     """
     largest = most_of(cardinalities)
     user = user_specs(config.user_patterns, largest.keys(), config.seed)
@@ -293,37 +266,66 @@ def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float
     return {name: max(of[name] for of in streams) for name in streams[0] if name in everywhere}
 
 
-def cardinalities_of(spark: SparkSession, config: SweepConfig, data: str) -> dict[str, float]:
-    """Events of each identifier in the largest window, on average over the time with any."""
+#: (name, function) → the JSON object of this name in a sweep's folder, or else the function's.
+Keep = Callable[[str, Callable[[], Any]], Any]
+
+
+def cardinalities_by_stream(
+    spark: SparkSession, config: SweepConfig, keep: Keep
+) -> dict[str, dict[str, float]]:
+    """Events of each identifier in the largest window, on average over the time with any.
+
+    Raises
+    ------
+    ExperimentError
+        If a stream has no events.
+    """
     windows = config.windows or (config.window,)
     seconds = max(parse(f"PATTERN SEQ(A a) WITHIN {each}").window.seconds for each in windows)
-    rates = arrival_rates(spark, data, progress=False)
-    rates = rates[rates["events"] > 0]
-    if rates.empty:
-        raise ExperimentError(f"{data} holds no events")
-    return {str(symbol): float(rate * seconds) for symbol, rate in rates["rate"].items()}
+
+    def measured(data: str) -> dict[str, float]:
+        rates = arrival_rates(spark, data, progress=False)
+        rates = rates[rates["events"] > 0]
+        if rates.empty:
+            raise ExperimentError(f"{data} holds no events")
+        return {str(symbol): float(rate * seconds) for symbol, rate in rates["rate"].items()}
+
+    return {
+        stream: keep(of_stream("cardinalities", stream), partial(measured, data))
+        for stream, data in config.data_of.items()
+    }
 
 
-def measured_statistics(
+def tasks_of(
     spark: SparkSession,
     config: SweepConfig,
-    data: str,
     specs: Sequence[PatternSpec],
+    keep: Keep,
     *,
     progress: bool,
-) -> dict[str, Any]:
-    """What the plans of the patterns are made from, on one stream and under each window."""
-    patterns = {
-        _measured_name(spec, window): spec.under(window=window).pattern
+) -> list[Task]:
+    """Each pattern on each stream, with its statistics there under each window."""
+    windows = config.windows or ("",)
+    # Name of the statistics -> the pattern under that window.
+    named = {
+        (spec, window): f"{spec.pattern_id} within {window}" if window else spec.pattern_id
         for spec in specs
-        for window in config.windows or ("",)
+        for window in windows
     }
-    measured = measure_statistics(spark, data, patterns, seed=config.seed, progress=progress)
-    return {name: found.to_dict() for name, found in measured.items()}
+    patterns = {name: spec.under(window=window).pattern for (spec, window), name in named.items()}
 
+    def measured(data: str) -> dict[str, Any]:
+        found = measure_statistics(spark, data, patterns, seed=config.seed, progress=progress)
+        return {name: each.to_dict() for name, each in found.items()}
 
-def _measured_name(spec: PatternSpec, window: str) -> str:
-    return f"{spec.pattern_id} within {window}" if window else spec.pattern_id
+    tasks = []
+    for stream, data in config.data_of.items():
+        statistics = keep(of_stream("statistics", stream), partial(measured, data))
+        tasks += [
+            Task(spec, stream, {window: statistics[named[spec, window]] for window in windows})
+            for spec in specs
+        ]
+    return tasks
 
 
 def pickled(config: SweepConfig, generators: Sequence[PlanGenerator]) -> bytes:
@@ -334,7 +336,7 @@ def pickled(config: SweepConfig, generators: Sequence[PlanGenerator]) -> bytes:
     functions += [cost.function] if isinstance(cost, UserCost) else []
     with ExitStack() as by_value:
         for name in {function.__module__ for function in functions}:
-            # Workers cannot import a user's module; what stands in a notebook goes by value anyway.
+            # Workers cannot import a user's module; a notebook's objects go by value anyway.
             if name != "__main__" and name in sys.modules:
                 module = sys.modules[name]
                 cloudpickle.register_pickle_by_value(module)
@@ -347,7 +349,7 @@ def pickled(config: SweepConfig, generators: Sequence[PlanGenerator]) -> bytes:
 def _run(
     spark: SparkSession, job: SweepJob, pending: Sequence[Task], cells: int, *, progress: bool
 ) -> list[str]:
-    """Measure the pending patterns, a task each; why any of them failed."""
+    """Measure the pending patterns, a task each; returns the reasons of failures."""
     known: dict[str, tuple[int, int]] = {}
     before = count_rows(job.folder, known)
     try:
@@ -363,13 +365,13 @@ def _run(
         )
     except DatasetError as error:
         raise ExperimentError(
-            f"{error}. What is finished is kept: run the sweep again to resume it"
+            f"{error}. Finished rows are kept: run the sweep again to resume it"
         ) from error
     return [failure for failure in outcome if failure is not None]
 
 
 def _measure_one(job: SweepJob, task: Task) -> str | None:
-    """Measure what is missing of one pattern; in a Spark worker. None, or what went wrong."""
+    """Measure the missing cells of one pattern, in a Spark worker; None, or why it failed."""
     spec, data = task.spec, job.config.data_of[task.stream]
     try:
         with Journal(journal_path(job.folder, spec.pattern_id, task.stream)) as journal:
@@ -393,7 +395,7 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
 
 
 def own_stream(data: str, pattern: Pattern) -> EventStream:
-    """What a pattern runs on: the events of its own types, with what its conditions read."""
+    """The events of a pattern's types, with the attributes that its conditions read."""
     names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
     types = [variable.type for variable in pattern.variables]
     return EventStream.from_parquet(data, types=types, attributes=sorted(names))

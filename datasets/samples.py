@@ -1,4 +1,4 @@
-"""Regenerates the committed samples: ``python -m cepbench.datasets.samples``.
+"""Regenerates the committed samples: ``python datasets/samples.py``.
 
 All are synthetic and drawn from a seed; none contains third-party data.
 """
@@ -118,4 +118,4 @@ def write_samples(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_samples(Path("datasets"))
+    write_samples(Path(__file__).parent)
