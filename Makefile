@@ -13,7 +13,7 @@ SWEEP_ARGS ?=
 # The Spark master of sweeps and reports; empty: all cores of this machine.
 MASTER ?=
 # How long `make soak` searches (ten minutes), or how often it goes over the files; its first seed;
-# how many examples a property gets that has 60 in `make test`; and where.
+# how many examples a property gets that has 30 in `make test`; and where.
 SECONDS ?=
 ROUNDS ?=
 SEED ?=
@@ -31,6 +31,9 @@ NBSTRIPOUT = $(BIN)/nbstripout \
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$python; break; fi; done)
+
+# Compiled modules are kept for the next process, which tests and notebooks start many of.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help env test soak report report-check docs sweep lint format lab bench clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -32,7 +33,7 @@ settings.register_profile("usual", max_examples=USUAL, derandomize=True, **_COMM
 # Shrinking takes minutes here; the same test compiled gives the small example.
 settings.register_profile(
     "interpreted",
-    max_examples=15,
+    max_examples=10,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
     **_COMMON,
@@ -45,6 +46,9 @@ _INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if _INTERPRETED else "usual")
 )
+
+# A short-lived Java starts faster so, also one that a notebook or a command starts.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 #: The tests of a built report are for `make report-check`, which says where it is.
 collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]
@@ -64,6 +68,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(_ONE_WORKER.get(folder, "spark")))
         if "seeds" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.seeded)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported is no garbage: looking through it again and again takes a tenth."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -101,10 +111,6 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-#: Options that make a short-lived Java start faster.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from cepbench.spark.session import spark_session
@@ -112,7 +118,6 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session(
         "local[2]",
         memory="1g",
-        java_options=QUICK_JAVA,
         settings={"spark.sql.shuffle.partitions": "2"},
     )
     yield session

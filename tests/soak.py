@@ -100,7 +100,9 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, help="no file begins afterwards; ten minutes")
     parser.add_argument("--rounds", type=int, help="over all files; by default until time is over")
     parser.add_argument("--seed", type=int, help="of the first round; by default a random one")
-    parser.add_argument("--examples", type=int, default=500, help="of a property that asks for 60")
+    parser.add_argument(
+        "--examples", type=int, default=500, help="of a property that asks for no number"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("files", nargs="*", default=["tests"])
     sys.exit(soak(parser.parse_args()))

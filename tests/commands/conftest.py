@@ -47,7 +47,7 @@ def told(run: Run) -> Callable[..., Any]:
     return told
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(5)
     count = 90

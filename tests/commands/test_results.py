@@ -31,12 +31,12 @@ from tests.naive.matcher import naive_matches
 PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 units"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stream(frame: pd.DataFrame) -> cep.EventStream:
     return cep.EventStream.from_pandas(frame, type="symbol", time="ts")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(frame: pd.DataFrame) -> set[tuple]:
     found = naive_matches(
         cep.parse(PATTERN), frame.rename(columns={"symbol": "type", "ts": "time"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def costed(seed: int, n: int, cost: CostModel, reading: tuple[str, str]) -> Cost
 
 @pytest.mark.parametrize("reading", READINGS, ids="-".join)
 @pytest.mark.parametrize("name", ["throughput", "latency", "comparisons"])
-@pytest.mark.parametrize("n", [1, 2, 4, 5])
+@pytest.mark.parametrize("n", [1, 2, 5])
 def test_exact_searches_find_the_least_cost_of_all(
     name: str, n: int, reading: tuple[str, str]
 ) -> None:
@@ -66,11 +67,11 @@ def test_exact_searches_find_the_least_cost_of_all(
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
 @pytest.mark.parametrize("reading", READINGS, ids="-".join)
 def test_searches_by_joins_find_what_compiled_ones_find(
-    alpha: float, reading: tuple[str, str]
+    alpha: float, reading: tuple[str, str], seeds: Callable[[int], Sequence[int]]
 ) -> None:
-    for seed in range(4):
-        compiled = costed(seed, 7, Throughput(alpha), reading)
-        generic = costed(seed, 7, ByJoins(alpha), reading)
+    for seed in seeds(3):
+        compiled = costed(seed, 6, Throughput(alpha), reading)
+        generic = costed(seed, 6, ByJoins(alpha), reading)
         for name in ("GREEDY", "DP-LD", "DP-B", "ZSTREAM", "ZSTREAM-ORD", "FLIPS", "LINDP"):
             wanted, found = plan_problem(compiled, name), plan_problem(generic, name)
             assert found.log_cost == pytest.approx(wanted.log_cost, abs=1e-9), name

@@ -53,7 +53,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
     """However small the chunks in which the kernels find them."""
     case = data.draw(construct_cases(FAMILIES[family]))

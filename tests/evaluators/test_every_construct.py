@@ -22,7 +22,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 @each_family
 @given(data=st.data())
-@examples(20)
+@examples(10)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -32,7 +32,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 
 @each_family
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
@@ -45,7 +45,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("generator", affordable(UNIVERSAL))
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_generated_plan(generator: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["everything"]))
     chosen = plan(

@@ -44,7 +44,7 @@ def joins_partial_matches(tree: Any) -> bool:
 @pytest.mark.parametrize("generator", UNIVERSAL)
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @given(data=st.data())
-@examples(10)
+@examples(5)
 def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> None:
     case = data.draw(cases())
     chosen = plan(

@@ -59,7 +59,7 @@ WAITING = {
 @pytest.mark.kernel
 @pytest.mark.parametrize("shape", WAITING)
 @given(data=st.data())
-@examples(30)
+@examples(15)
 def test_twins_that_wait(shape: str, data: st.DataObject) -> None:
     """What is held back, reported before, cut off by a batch's end, put away and taken up again."""
     window = data.draw(st.sampled_from([3, 1, 2, 8]))
@@ -93,7 +93,7 @@ CONSUMING = {
 @pytest.mark.kernel
 @pytest.mark.parametrize("shape", CONSUMING)
 @given(data=st.data())
-@examples(30)
+@examples(15)
 def test_branches_that_consume_run_as_one_plan(shape: str, data: st.DataObject) -> None:
     pattern = parse(f"PATTERN {CONSUMING[shape]} STRATEGY consuming WITHIN 5 units")
     case = Case(pattern, data.draw(event_frames(("A", "B", "C"), most=12)))

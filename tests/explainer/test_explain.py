@@ -60,7 +60,7 @@ def variables(row: Mapping[Hashable, Any]) -> list[str]:
 @readings
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 5), alpha=st.sampled_from([0, 1, 100]))
-@examples(15)
+@examples(8)
 def test_estimates_are_the_papers(operator, time_selectivity, strategy, seed, n, alpha) -> None:
     case = modelled(random_case(seed, n, operator, time_selectivity), strategy, Fraction(alpha))
     rng = np.random.default_rng(seed)
@@ -215,7 +215,7 @@ def lives(case: Case, names: list[str]) -> tuple[int, float]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("evaluator", cep.EVALUATORS)
 @given(data=st.data())
-@examples(30)
+@examples(15)
 def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases(sizes=(1, 4)))
     chosen = data.draw(plans_for(evaluator, case.pattern.names))
@@ -287,7 +287,7 @@ def test_every_construct(family: str, data: st.DataObject) -> None:
 
 @pytest.mark.kernel
 @given(data=st.data())
-@examples(20)
+@examples(10)
 def test_sets_of_events_against_counting(data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["nested Kleene"], sizes=(2, 4)))
     evaluator = data.draw(st.sampled_from(able(case.pattern)))

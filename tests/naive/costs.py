@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 
 def members_of(structure):
@@ -18,6 +19,7 @@ def members_of(structure):
     return [index for item in structure[1:] for index in members_of(item)]
 
 
+@cache
 def arrival_orders(structure):
     """All orders in time that a structure allows, by looking at every permutation."""
 

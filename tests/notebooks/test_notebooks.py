@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pandas as pd
 import papermill
 import pytest
+from jupyter_client.provisioning import LocalProvisioner
 from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
@@ -18,14 +18,8 @@ from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planners.registry import default_generators
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.site import build_report
+from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_plugin
 from tests.reporting.offline import read_page
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")])
-TINY = {
-    "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
-    "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
-}  # fmt: skip
 
 
 def test_notebooks_are_without_outputs() -> None:
@@ -49,6 +43,20 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None
     with pytest.raises(ReportError, match=r"own.ipynb, cell \d+: ZeroDivisionError"):
         run_notebook(path, executed, {"n": 5})
     assert "so far 5" in executed.read_text(encoding="utf-8")
+
+
+def test_a_kernel_that_shuts_down_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would log the interrupt as an error now and then."""
+    sent: list[int] = []
+
+    async def send_signal(self: LocalProvisioner, signum: int) -> None:
+        sent.append(signum)
+
+    monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
+    run_notebook(write_notebook(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
+    assert sent == []
 
 
 def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
@@ -80,37 +88,29 @@ def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-def write_plugin(folder: Path) -> Path:
-    path = folder / "my_generators.py"
-    path.write_text(
-        "import cepbench as cep\n"
-        "@cep.plan_generator('BACKWARDS', kind='order')\n"
-        "def backwards(problem, rng):\n"
-        "    return range(problem.n)[::-1]\n",
-        encoding="utf-8",
-    )
-    return path
-
-
 def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
     """With what it asks for: its folder in the report, profile and seed, plug-ins."""
     sources = (
         'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
         "from cepbench.reporting.opening import open_notebook\n"
         "folder = open_notebook(output, plugin)\n"
-        "from cepbench.planners.registry import own_generators\n"
-        "(folder / 'told.txt').write_text(f'{own_generators()} {data} {seed}')",
+        "from cepbench.planners.registry import user_defined_generators\n"
+        "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
     path = write_notebook(tmp_path, *sources)
     report = tmp_path / "report"
     build_report(
-        report, only=[str(path)], seed=7, plugins=[write_plugin(tmp_path)], say=lambda line: None
+        report,
+        only=[str(path)],
+        seed=7,
+        plugins=[write_plugin(tmp_path)],
+        on_progress=lambda what, state: None,
     )
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
     text = read_page((report / "own.html").read_text("utf-8")).text
     assert "Your pages" in text and "own · cepbench" in text
-    other = path.rename(tmp_path / "second.ipynb")
-    build_report(report, only=[str(other)], say=lambda line: None)
+    other = write_notebook(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
+    build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
         links = [
             a["href"]
@@ -151,35 +151,6 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
 
 
-def tiny_for(stem: str) -> dict[str, Any]:
-    """Those of the tiny parameters that a notebook has."""
-    known = parameters_of(next(path for path in PATHS if path.stem == stem))
-    return {name: value for name, value in TINY.items() if name in known}
-
-
-def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again(
-    tmp_path: Path,
-) -> None:
-    stem = "figure_8"
-    found = {}
-    for name, plugins in (("alone", []), ("own", [write_plugin(tmp_path)])):
-        build_report(
-            tmp_path / name, notebooks=NOTEBOOKS, only=[stem], seed=3, parameters=tiny_for(stem),
-            data=tmp_path / "data", plugins=plugins, say=lambda line: None,
-        )  # fmt: skip
-        (results,) = (tmp_path / name).rglob(f"{stem}/results.parquet")
-        (sweep,) = tmp_path.glob("data/sweeps/*/results.parquet")
-        found[name] = pd.read_parquet(results), sweep.read_bytes()
-    (alone, before), (own, after) = found["alone"], found["own"]
-    assert before == after
-    mine = own[own["generator"] == "BACKWARDS"]
-    assert len(mine) and set(own["generator"]) == {*alone["generator"], "BACKWARDS"}
-    assert len(own) == len(alone) + len(mine)
-    (page,) = (tmp_path / "own").rglob(f"{stem}.html")
-    text = page.read_text(encoding="utf-8")
-    assert "BACKWARDS" in text and "BACKWARDS, user-defined, was measured" in text
-
-
 def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     """Its function, in a cell of its own, is all that a reader replaces."""
     path = NOTEBOOKS / "own_generator.ipynb"
@@ -199,13 +170,13 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     build_report(
-        tmp_path / "r", only=[str(copy)], plugins=[plugin], say=lambda line: None,
+        tmp_path / "r", only=[str(copy)], plugins=[plugin], on_progress=lambda what, state: None,
         parameters=tiny_for("own_generator") | {"identifiers": 40},
     )  # fmt: skip
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["generator"]) == {*default_generators(own=False), "BALANCED"}
+    assert set(table["generator"]) == {*default_generators(user_defined=False), "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text

@@ -302,7 +302,7 @@ def test_a_plan_does_not_depend_on_names_or_on_the_order_of_the_statistics(name)
     "name", ["EFREQ", "GREEDY", "DP-LD", "IDP", "ZSTREAM-ORD", "DP-B", "GOO", "LINDP"]
 )
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 7), data=st.data())
-@examples(20)
+@examples(10)
 def test_the_written_order_of_a_conjunction_does_not_matter(name, seed, n, data) -> None:
     case = random_case(seed, n)
     shuffle = data.draw(st.permutations(range(n)))
@@ -336,7 +336,7 @@ def test_a_plentiful_variable_without_conditions_comes_last(
 
 @pytest.mark.parametrize("name", ["DP-LD", "DP-B", "ZSTREAM"])
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 6))
-@examples(20)
+@examples(10)
 def test_a_variable_of_one_event_and_no_conditions_costs_little(name, seed, n) -> None:
     case = random_case(seed, n)
     rows = [[*row, Fraction(1)] for row in case.selectivities] + [[Fraction(1)] * (n + 1)]
@@ -351,7 +351,7 @@ def test_a_variable_of_one_event_and_no_conditions_costs_little(name, seed, n) -
 
 @every_generator
 @given(seed=st.integers(0, 10_000), factor=st.integers(2, 1000))
-@examples(10)
+@examples(5)
 def test_with_cardinalities_the_length_of_the_window_changes_nothing(name, seed, factor) -> None:
     case = random_case(seed, 5, "SEQ")
     wider = dataclasses.replace(case, window=case.window * factor)

@@ -1,10 +1,8 @@
-"""What the README shows works as it stands there."""
+"""What the README says; that its example runs is tested from a wheel, in ``test_wheel.py``."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,18 +18,6 @@ DOCUMENTS = {
         "docs/language.md", "docs/own_data.md",
     )
 }  # fmt: skip
-
-
-def test_the_example_runs_and_shows_its_own_generator_among_all() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-W", "error", "-c", code],
-        capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
-        assert name in done.stdout
 
 
 def test_the_first_example_is_one_on_which_plans_differ() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
-CODE = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+(CODE,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 
 #: Where the parts of the catalogue are found and made.
 WHERE = """
@@ -61,19 +61,19 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def run(code: str, installed: Path, folder: Path) -> list[str]:
-    """What code prints in an empty folder, with the user's data below it."""
+def run(code: str, installed: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in an empty folder, with the user's data below it."""
     (folder / "work").mkdir()
     environment = {k: v for k, v in os.environ.items() if k != "CEPBENCH_DATASETS"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-X", "utf8", "-W", "error", "-c", code],
         cwd=folder / "work",
         env=environment | {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(folder / "share")},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return done
 
 
 def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
@@ -97,7 +97,7 @@ def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
 def test_samples_are_opened_and_others_made_where_the_user_may_write(
     installed: Path, tmp_path: Path
 ) -> None:
-    module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path))
+    module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path).stdout.splitlines())
     assert module.is_relative_to(installed)
     assert sample == module.parent / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
     assert lobster.parent.parent == sample.parent.parent
@@ -107,8 +107,11 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
     assert not list(installed.rglob("data"))
 
 
-def test_the_example_of_readme_runs(installed: Path, tmp_path: Path) -> None:
-    assert CODE is not None
-    shown = run(CODE[1], installed, tmp_path)
-    assert any("MY-IDEA" in line for line in shown)
+def test_the_example_of_readme_runs_and_shows_its_generator_among_all(
+    installed: Path, tmp_path: Path
+) -> None:
+    done = run(CODE, installed, tmp_path)
+    assert done.stderr == ""
+    for name in ("MY-IDEA", "TRIVIAL", "DP-LD", "DP-B", "ZSTREAM-ORD"):
+        assert name in done.stdout
     assert not list((tmp_path / "work").iterdir())

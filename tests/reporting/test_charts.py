@@ -102,10 +102,11 @@ def test_a_saved_chart_is_drawn_without_a_network(
 
 
 def test_a_notebook_shows_its_charts_to_whatever_draws_no_vega(charts: dict[str, Any]) -> None:
+    exporter = HTMLExporter(template_name="classic")
     for name, chart in charts.items():
         output = shown(chart)
         assert {VEGALITE_MIME, "image/svg+xml", "text/plain"} == set(output.data), name
-        html, _ = HTMLExporter(template_name="classic").from_notebook_node(notebook_of(output))
+        html, _ = exporter.from_notebook_node(notebook_of(output))
         assert "data:image/svg+xml;base64" in html and "an altair chart" not in html, name
 
 

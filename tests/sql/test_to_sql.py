@@ -52,7 +52,7 @@ def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, An
 
 
 @given(data=st.data())
-@examples(30)
+@examples(15)
 def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
     case = data.draw(cases(nested=True))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
@@ -61,7 +61,7 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@examples(20)
+@examples(10)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}

@@ -9,9 +9,8 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.instances.layout import InstanceLayout, instance_layout
-from cepbench.evaluators.instances.node_table import InstanceCounts
 from cepbench.evaluators.instances.snapshot import pack, unpack
-from cepbench.evaluators.joins.node_table import Work
+from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
@@ -20,7 +19,7 @@ from cepbench.kernels.instances import tables
 from cepbench.kernels.instances.arrive import advance
 from cepbench.kernels.instances.conditions import SLOT_COLUMNS
 from cepbench.kernels.instances.room import empty_state
-from cepbench.kernels.programs import STACK
+from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Kind, Pattern
 from cepbench.patterns.parse import parse
@@ -81,35 +80,27 @@ class InstanceEngine:
         """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
         return self._scratch.latencies
 
-    def work(self) -> Work:
-        """What the engine took so far; matches are not among its instances."""
-        plan, counts, totals = self.layout.plan, self.state.counts, self.state.totals
-        inner = counts[plan.leaves :][plan.nodes[plan.leaves :, tables.IS_ROOT] == 0]
-        return Work(
-            created=int(inner[:, tables.CREATED].sum()),
-            lifetime=int(inner[:, tables.LIFETIME].sum()),
-            comparisons=int(counts[:, tables.COMPARED].sum()),
-            peak_partial_matches=int(totals[tables.PEAK_INSTANCES]),
-            peak_events=int(totals[tables.PEAK_BUFFERED]),
-            peak_bytes=int(totals[tables.PEAK_BYTES]),
-        )
-
-    def node_counts(self) -> list[InstanceCounts]:
-        """What has been counted at the nodes of each branch's plan."""
-        counts = self.state.counts.copy()
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts at the nodes of each branch's plan."""
+        plan = self.layout.plan
         return [
-            InstanceCounts(
-                names=[self.layout.nodes[node] for node in nodes],
-                counts=counts[list(nodes)],
-                leaves=sum(node < self.layout.plan.leaves for node in nodes),
-                window=self.layout.plan.window,
+            NodeCounts(
+                variables=[self.layout.nodes[node] for node in nodes],
+                leaves=sum(node < plan.leaves for node in nodes),
+                window=plan.window,
+                counts=self.state.counts[list(nodes)],
             )
             for nodes in self.layout.branches
         ]
 
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self.state.peaks
+
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""
-        return pack(self.layout.plan, self.state)
+        return pack(self.state)
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.

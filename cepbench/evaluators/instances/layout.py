@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.evaluators.joins.nodes import Check, Node, PlannedNodes, Tree
+from cepbench.evaluators.joins.nodes import Check, Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.joins.programs import (
     COMPARISONS,
     Derived,
     ProgramWriter,
+    RowPrograms,
     Rule,
     separated_sides,
 )
-from cepbench.evaluators.joins.row_programs import RowPrograms
 from cepbench.kernels.instances import tables
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 
@@ -228,7 +228,7 @@ class _BranchWriter:
                 variable = self.by_name[node.variables[0]]
                 whole.variables.append(variable)
                 row[tables.IS_NEGATED] = variable.kind is Kind.NEGATED
-                row[tables.RETAINED] = 1
+                row[tables.RETAINED], row[tables.WIDTH] = 1, 0
                 continue
             is_root = node is planned.nodes[-1]
             row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
@@ -313,9 +313,12 @@ class _BranchWriter:
 
     def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
         places = {name: (self.leaf_of[name], 0) for name in sets}
-        return [
-            rule for clause in clauses for rule in self.programs.clause(clause, places, self._value)
-        ]
+        rules: list[Rule] = []
+        for clause in clauses:
+            plain = [value for value in raw_values(clause) if value[0] not in sets]
+            own: dict[Derived, int] = {value: self._value(value) for value in plain}
+            rules += self.programs.clause(clause, places, own)
+        return rules
 
     def _value(self, derived: Derived) -> int:
         """A value of a plain variable's event, as one number."""

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from cepbench.evaluators.instances.engine import InstanceEngine
 from cepbench.evaluators.joins.lazy_nfa import chain
-from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.joins.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 
 
-def open_lazy_nfa(task: Task) -> JoinRun:
+def open_lazy_nfa(task: Task) -> PlanRun:
     """Run the chains of states that the plan's parts are, if they are chains."""
     assert task.plan is not None
-    return JoinRun(task, [chain(part) for part in task.plan.parts], InstanceEngine)
+    return PlanRun(task, [chain(part) for part in task.plan.parts], InstanceEngine)
 
 
 LAZY_NFA_INSTANCES = Evaluator(

@@ -8,21 +8,20 @@ import numpy as np
 
 from cepbench.errors import SnapshotError
 from cepbench.kernels.instances.room import empty_state
-from cepbench.kernels.instances.tables import Plan, State
+from cepbench.kernels.instances.tables import CAPACITY, WIDTH, Plan, State
 
-#: Arrays of a state that are written as they are; the others hold nothing between two batches.
-_KEPT = ("events", "values", "expiring", "buffers", "arena", "cells", "lists", "counts", "totals")
+#: Working space, which holds nothing between two batches.
+_SCRATCH = "chosen"
 
 
-def pack(plan: Plan, state: State) -> dict[str, np.ndarray]:
+def pack(state: State) -> dict[str, np.ndarray]:
     """The arrays of a state.
 
     Parameters
     ----------
-    plan : Plan
     state : State
     """
-    return {name: getattr(state, name).copy() for name in _KEPT}
+    return {name: a.copy() for name, a in state._asdict().items() if name != _SCRATCH}
 
 
 def unpack(snapshot: Mapping[str, np.ndarray], plan: Plan, columns: int) -> State:
@@ -38,13 +37,32 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: Plan, columns: int) -> Stat
     Raises
     ------
     SnapshotError
-        If an array is missing, or is not of the kind that it must be.
+        If an array is missing, or is not of the type and shape that it must be.
     """
-    empty = empty_state(plan, columns)
+    empty = empty_state(plan, columns)._asdict()
+    del empty[_SCRATCH]
     found = {}
-    for name in _KEPT:
-        array, like = np.asarray(snapshot.get(name)), getattr(empty, name)
+    for name, like in empty.items():
+        array = np.asarray(snapshot.get(name))
         if array.dtype != like.dtype or array.ndim != like.ndim:
             raise SnapshotError(f"the snapshot is damaged: it has no usable {name!r}")
         found[name] = np.ascontiguousarray(array).copy()
-    return State(chosen=np.zeros((2, len(found["events"])), np.int64), **found)
+    events, cells = len(found["events"]), len(found["cells"])
+    shapes = {name: like.shape for name, like in empty.items()}
+    for name in ("events", "values", "expiring"):
+        shapes[name] = (events, shapes[name][1])
+    shapes["buffers"] = (plan.leaves, events)
+    shapes["cells"] = (cells, shapes["cells"][1])
+    if found["lists"].shape == shapes["lists"]:
+        shapes["arena"] = (int(found["lists"][:, CAPACITY] @ plan.nodes[:, WIDTH]),)
+    for name, array in found.items():
+        if array.shape != shapes[name]:
+            raise SnapshotError(
+                f"the snapshot is damaged: {name!r} has the shape {array.shape}, where "
+                f"{shapes[name]} is due"
+            )
+    for name, size in (("events", events), ("cells", cells)):
+        # Rings are read by a mask.
+        if size == 0 or size & (size - 1):
+            raise SnapshotError(f"the snapshot is damaged: {name!r} has {size} rows")
+    return State(**found, chosen=np.zeros((2, events), np.int64))

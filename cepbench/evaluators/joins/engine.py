@@ -1,4 +1,4 @@
-"""Plans at work on the batches of a stream: the kernels, their state, and what they find."""
+"""Runs plans over the batches of a stream: the kernels, their state, and the matches found."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import pandas as pd
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
-from cepbench.evaluators.joins.node_table import NodeCounts, Work
+from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.programs import new_stack
 from cepbench.evaluators.joins.snapshot import pack, unpack
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
+from cepbench.kernels.counts import COMPARED
+from cepbench.kernels.instructions import STACK
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.advance import advance
 from cepbench.kernels.joins.buffers import empty_state
 from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.joins.clauses import SLOT_COLUMNS
 from cepbench.kernels.joins.equality import INDEXED
-from cepbench.kernels.joins.filters import BLOCK, STACK
+from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.pairs import MOST_PAIRS
 from cepbench.kernels.joins.sets import MOST_STORED, MOST_VISITED
 from cepbench.kernels.joins.steps import NEVER
@@ -35,21 +36,21 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Moments in a window, at which what can still be extended is counted; see `kernels.steps`.
+#: Moments in a window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
 
-#: The same where an event may be in one match only: the sooner it is known, the less is joined.
+#: The same under the consuming strategy: the sooner events are consumed, the less is joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: And events in a step there, however many share a timestamp.
+#: Events in a step under the consuming strategy, however many share a timestamp.
 CONSUMING_EVENTS_PER_STEP = 16
 
-#: Moments are put together up to so many events, but no more than so many moments.
+#: A step takes moments up to so many events, but no more than so many moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
 
-#: Events in a step where rows of some inner node do not come into being in the order of time: all
-#: of them are looked at, so that the fewer there are the better.
+#: Events in a step if rows of an inner node are not created in the order of time: all of them are
+#: tested, so fewer are better.
 UNSORTED_EVENTS_PER_STEP = 64
 
 
@@ -65,15 +66,15 @@ class Engine:
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
-        Gives texts their codes; may be shared.
+        Assigns codes to texts; may be shared.
     reports : bool
-        Whether matches are given, or only counted.
+        Whether matches are returned, or only counted.
     limit : int
         How many partial matches may be stored.
     timed : bool
-        Whether to measure latencies; events are then taken one timestamp after the other.
+        Whether to measure latencies; events are then processed one timestamp after the other.
     watched : bool
-        Whether to measure the time that goes into each node.
+        Whether to measure the time spent in each node.
     """
 
     def __init__(
@@ -107,32 +108,23 @@ class Engine:
         warm_up()
 
     def node_counts(self) -> list[NodeCounts]:
-        """What has been counted at the nodes of each branch's plan."""
-        if len(self._layouts) == 1:
-            return [NodeCounts(self.layout, self.state.counts.copy())]
-        return [
-            NodeCounts(layout, self.state.counts[place])
-            for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)
-        ]
+        """Counts at the nodes of each branch's plan."""
+        found = []
+        for layout, place in zip(self._layouts, places_of(self._layouts), strict=True):
+            leaves, inner = len(layout.leaves), layout.plan.inner
+            counts = self.state.counts[place]
+            # Comparisons of a check count at the node whose rows it tests.
+            tested = layout.plan.nodes[leaves:inner, tables.LEFT]
+            np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
+            shown = np.r_[:leaves, inner : len(counts)]
+            variables = [layout.nodes[node] for node in shown]
+            found.append(NodeCounts(variables, leaves, layout.plan.window, counts[shown]))
+        return found
 
     @property
-    def latencies(self) -> np.ndarray:
-        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
-        return self._scratch.latencies
-
-    def work(self) -> Work:
-        """What the engine took so far; matches are not among its rows."""
-        counts, plan = self.state.counts, self.layout.plan
-        is_inner = np.arange(len(plan.nodes)) >= plan.inner
-        inner = counts[is_inner & (plan.nodes[:, tables.IS_ROOT] == 0)]
-        return Work(
-            created=int(inner[:, tables.CREATED].sum()),
-            lifetime=int(inner[:, tables.LIFETIME].sum()),
-            comparisons=int(counts[:, tables.COMPARED].sum()),
-            peak_partial_matches=int(self.state.peaks[tables.PEAK_PARTIAL_MATCHES]),
-            peak_events=int(self.state.peaks[tables.PEAK_EVENTS]),
-            peak_bytes=int(self.state.peaks[tables.PEAK_BYTES]),
-        )
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self.state.peaks
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""
@@ -148,8 +140,13 @@ class Engine:
         """
         self.state = unpack(snapshot, self.layout.plan)
 
+    @property
+    def latencies(self) -> np.ndarray:
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
+        return self._scratch.latencies
+
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Take in a batch of events.
+        """Process a batch of events.
 
         Parameters
         ----------
@@ -338,7 +335,7 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
     return tables.Scratch(
         mask=np.empty(BLOCK, np.uint8),
         chosen=np.empty(BLOCK, np.int64),
-        stack=new_stack(),
+        stack=np.empty((STACK, BLOCK)),
         low=np.empty((columns, OUTER_BLOCK), np.int64),
         high=np.empty((columns, OUTER_BLOCK), np.int64),
         starts=np.empty(OUTER_BLOCK, np.int64),

@@ -1,112 +1,87 @@
-"""What happened at each node of a plan, as a table that is made when somebody looks at it."""
+"""Counts at the nodes of a plan, as a table that is made on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.joins.layout import JoinLayout
-from cepbench.kernels.joins import tables
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an engine took so far.
-
-    Attributes
-    ----------
-    created : int
-        Partial matches; matches are not among them.
-    lifetime : int
-        Sum over them of the time for which they could be extended.
-    comparisons : int
-    peak_partial_matches, peak_events, peak_bytes : int
-    """
-
-    created: int
-    lifetime: int
-    comparisons: int
-    peak_partial_matches: int
-    peak_events: int
-    peak_bytes: int
-
-
-class BranchCounts(Protocol):
-    """What was counted at the nodes of one branch's plan."""
-
-    def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
-        """One row a node, see :meth:`NodeCounts.frame`."""
-        ...
+from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PEAK
 
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """What was counted at the nodes of one branch's plan.
+    """Counts at the nodes of one branch's plan.
 
     Attributes
     ----------
-    layout : JoinLayout
+    variables : sequence of tuple of str
+        Those of each node; leaves first, the root last.
+    leaves : int
+        How many leaves there are.
+    window : int
+        In the unit of the timestamps.
     counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
+        See :mod:`cepbench.kernels.counts`.
     """
 
-    layout: JoinLayout
+    variables: Sequence[tuple[str, ...]]
+    leaves: int
+    window: int
     counts: np.ndarray
 
+    @property
+    def partial_matches(self) -> np.ndarray:
+        """The counts of those nodes whose rows are partial matches."""
+        return self.counts[self.leaves : -1]
+
     def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
-        """One row a node, leaves first; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`.
+        """One row a node.
 
         Parameters
         ----------
         span : int
             The time from the first event to the last, in the unit of the timestamps.
         timed : bool
-            Whether the time that went into each node was measured.
+            Whether the time spent in each node was measured.
         """
-        counts, leaves, inner = self.counts, len(self.layout.leaves), self.layout.plan.inner
-        compared = counts[:, tables.COMPARED].copy()
-        # What checks compare is counted where their rows come into being.
-        np.add.at(
-            compared, self.layout.plan.nodes[leaves:inner, tables.LEFT], compared[leaves:inner]
-        )
-        lifetime = counts[:, tables.LIFETIME].astype(float)
-        lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(self.layout.plan.window)
+        counts = self.counts
+        lifetime = counts[:, LIFETIME].astype(float)
+        lifetime[: self.leaves] = counts[: self.leaves, CREATED] * float(self.window)
         lifetime[-1] = np.nan
-        shown = np.r_[:leaves, inner : len(counts)]
         return pd.DataFrame(
             {
-                "variables": [", ".join(self.layout.nodes[node]) for node in shown],
-                "created": counts[shown, tables.CREATED],
-                "comparisons": compared[shown],
-                "peak_stored": counts[shown, tables.PEAK],
-                "mean_stored": lifetime[shown] / span if span else np.nan,
-                "seconds": counts[shown, tables.NANOSECONDS] / 1e9 if timed else np.nan,
+                "variables": [", ".join(names) for names in self.variables],
+                "created": counts[:, CREATED],
+                "comparisons": counts[:, COMPARED],
+                "peak_stored": counts[:, PEAK],
+                "mean_stored": lifetime / span if span else np.nan,
+                "seconds": counts[:, NANOSECONDS] / 1e9 if timed else np.nan,
             }
         )
 
 
 @dataclass(frozen=True)
-class JoinNodeTable:
-    """What was counted at the nodes of all branches' plans.
+class PlanNodeTable:
+    """Counts at the nodes of all branches' plans.
 
     Attributes
     ----------
-    branches : sequence of BranchCounts
+    branches : sequence of NodeCounts
     span : int
         The time from the first event to the last, in the unit of the timestamps.
     timed : bool
-        Whether the time that went into each node was measured.
+        Whether the time spent in each node was measured.
     """
 
-    branches: Sequence[BranchCounts]
+    branches: Sequence[NodeCounts]
     span: int
     timed: bool
 
     def frame(self) -> pd.DataFrame:
-        """All of them; with several branches the first column tells which."""
+        """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
         frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
         if len(frames) == 1:
             return frames[0]

@@ -1,4 +1,4 @@
-"""A pattern run along trees: its branches' engines, their matches each once, the state."""
+"""Runs along plans: one engine a branch, matches without duplicates, metrics, state."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 
 from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.evaluators.joins.engine import Engine
-from cepbench.evaluators.joins.node_table import BranchCounts, JoinNodeTable, Work
+from cepbench.evaluators.joins.node_table import NodeCounts, PlanNodeTable
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.joins.snapshot import stored_array
 from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.snapshot import arrays_under
+from cepbench.kernels import counts
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -25,26 +28,27 @@ _NO_TIMES = np.empty(0, np.int64)
 
 
 class BranchEngine(Protocol):
-    """What finds the matches of one branch, or of several that consume each other's events."""
+    """An engine that finds the matches of one branch, or of several that consume jointly."""
 
     #: Of events within partitions, where contiguity asks for them.
     ranks: PartitionRanks | None
 
     @property
     def latencies(self) -> np.ndarray:
-        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
+        ...
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
         ...
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Take in a batch of events, see :meth:`Engine.run`."""
+        """Process a batch of events; see :meth:`Engine.run`."""
         ...
 
-    def work(self) -> Work:
-        """What the engine took so far."""
-        ...
-
-    def node_counts(self) -> Sequence[BranchCounts]:
-        """What has been counted at the nodes of each branch's plan."""
+    def node_counts(self) -> Sequence[NodeCounts]:
+        """Counts at the nodes of each branch's plan."""
         ...
 
     def packed(self) -> dict[str, np.ndarray]:
@@ -56,7 +60,7 @@ class BranchEngine(Protocol):
         ...
 
 
-class JoinRun:
+class PlanRun:
     """An engine on one task, along a tree for each branch.
 
     Parameters
@@ -65,7 +69,7 @@ class JoinRun:
     trees : sequence of nested pairs of names
         One a branch of the pattern.
     engine : callable
-        As :class:`Engine`, the join engine.
+        With the parameters of :class:`cepbench.evaluators.joins.engine.Engine`.
 
     Raises
     ------
@@ -74,10 +78,7 @@ class JoinRun:
     """
 
     def __init__(
-        self,
-        task: Task,
-        trees: Sequence[Tree],
-        engine: Callable[..., BranchEngine] = Engine,
+        self, task: Task, trees: Sequence[Tree], engine: Callable[..., BranchEngine] = Engine
     ) -> None:
         branches = task.pattern.branches()
         # Branches that consume each other's events run together.
@@ -129,19 +130,21 @@ class JoinRun:
         return self._union.of(found, times, self._position, ended=ended)
 
     def metrics(self) -> Metrics:
-        """What the run took so far; of several branches, all of them together."""
+        """Metrics of the run so far, summed over branches."""
         span = self._span()
-        work = [engine.work() for engine in self._engines]
+        branches = [branch for engine in self._engines for branch in engine.node_counts()]
+        partial = np.sum([branch.partial_matches.sum(axis=0) for branch in branches], axis=0)
+        peaks = np.sum([engine.peaks for engine in self._engines], axis=0)
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
         return Metrics(
-            partial_matches_created=sum(one.created for one in work),
-            mean_partial_matches=sum(one.lifetime for one in work) / span if span else 0.0,
-            peak_partial_matches=sum(one.peak_partial_matches for one in work),
-            peak_buffered_events=sum(one.peak_events for one in work),
-            peak_bytes=sum(one.peak_bytes for one in work),
-            comparisons=sum(one.comparisons for one in work),
+            partial_matches_created=int(partial[counts.CREATED]),
+            mean_partial_matches=int(partial[counts.LIFETIME]) / span if span else 0.0,
+            peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(peaks[counts.PEAK_EVENTS]),
+            peak_bytes=int(peaks[counts.PEAK_BYTES]),
+            comparisons=sum(int(branch.counts[:, counts.COMPARED].sum()) for branch in branches),
             latency=latency,
         )
 
@@ -149,10 +152,10 @@ class JoinRun:
         """The time from the first event to the last, in the unit of the timestamps."""
         return 0 if self._first is None or self._last is None else self._last - self._first
 
-    def node_table(self) -> JoinNodeTable:
+    def node_table(self) -> PlanNodeTable:
         """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
-        branches = [counts for engine in self._engines for counts in engine.node_counts()]
-        return JoinNodeTable(branches, self._span(), self._task.node_times)
+        branches = [branch for engine in self._engines for branch in engine.node_counts()]
+        return PlanNodeTable(branches, self._span(), self._task.node_times)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""
@@ -178,29 +181,19 @@ class JoinRun:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """See :meth:`cepbench.evaluators.protocol.Resumable.restore`."""
         known = _read(state)
-        for number, (engine, counts) in enumerate(
+        for number, (engine, ranks) in enumerate(
             zip(self._engines, known["partitions"], strict=True)
         ):
-            own = {
-                name.removeprefix(f"{number}/"): array
-                for name, array in state.items()
-                if name.startswith(f"{number}/")
-            }
+            own = arrays_under(f"{number}/", state)
             engine.restore(own)
-            _restore_latencies(engine.latencies, own)
+            latencies = engine.latencies
+            latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
             if engine.ranks is not None:
-                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
+                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(ranks))
         self._union.restore(state)
         self._first, self._last = known["first"], known["last"]
         for text in known["texts"]:
             self._reader.code(text)
-
-
-def _restore_latencies(latencies: np.ndarray, snapshot: Mapping[str, np.ndarray]) -> None:
-    found = np.asarray(snapshot.get("latencies"))
-    if found.shape != latencies.shape or found.dtype != latencies.dtype:
-        raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
-    latencies[:] = found
 
 
 def _read(state: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -5,6 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.clock import now as now_ns
+from cepbench.kernels.counts import (
+    CREATED,
+    NANOSECONDS,
+    PEAK,
+    PEAK_BYTES,
+    PEAK_EVENTS,
+    PEAK_PARTIAL_MATCHES,
+)
 from cepbench.kernels.instances.grow import combine
 from cepbench.kernels.instances.lists import expire
 from cepbench.kernels.instances.matches import consume_best, decide, has_room
@@ -17,7 +25,6 @@ from cepbench.kernels.instances.tables import (
     BUFFERED,
     CELL_COLUMNS,
     CELLS,
-    CREATED,
     END,
     EVENT_COLUMNS,
     FIRST_CELL,
@@ -27,7 +34,6 @@ from cepbench.kernels.instances.tables import (
     INSTANCES,
     LIVE,
     MEMBERS,
-    NANOSECONDS,
     NEVER,
     NEXT_CELL,
     NEXT_EVENT,
@@ -38,10 +44,6 @@ from cepbench.kernels.instances.tables import (
     NOW,
     OK,
     OUTER,
-    PEAK,
-    PEAK_BUFFERED,
-    PEAK_BYTES,
-    PEAK_INSTANCES,
     POSITION,
     REPORTED,
     START,
@@ -230,6 +232,7 @@ def _count(plan, state):
         state.counts[node, PEAK] = max(state.counts[node, PEAK], lists[node, LIVE])
         if node >= plan.leaves:
             total += (lists[node, END] - lists[node, START]) * plan.nodes[node, WIDTH]
-    totals[PEAK_INSTANCES] = max(totals[PEAK_INSTANCES], totals[INSTANCES])
-    totals[PEAK_BUFFERED] = max(totals[PEAK_BUFFERED], totals[BUFFERED])
-    totals[PEAK_BYTES] = max(totals[PEAK_BYTES], 8 * total)
+    peaks = state.peaks
+    peaks[PEAK_PARTIAL_MATCHES] = max(peaks[PEAK_PARTIAL_MATCHES], totals[INSTANCES])
+    peaks[PEAK_EVENTS] = max(peaks[PEAK_EVENTS], totals[BUFFERED])
+    peaks[PEAK_BYTES] = max(peaks[PEAK_BYTES], 8 * total)

@@ -22,8 +22,7 @@ from cepbench.kernels.instances.tables import (
     TIME,
     VALUE,
 )
-from cepbench.kernels.jit import njit, njit_in_place
-from cepbench.kernels.programs import (
+from cepbench.kernels.instructions import (
     AGGREGATE,
     AVERAGE,
     COUNT,
@@ -42,6 +41,7 @@ from cepbench.kernels.programs import (
     calculated,
     compares,
 )
+from cepbench.kernels.jit import njit, njit_in_place
 
 # What is known of a set that a clause looks into: SLOTS[slot, ...].
 _SIZE, _LOOPS, _AT = range(3)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.counts import COMPARED
 from cepbench.kernels.instances.conditions import clauses_hold, fits
 from cepbench.kernels.instances.lists import append, bind, event_at, place_of
 from cepbench.kernels.instances.matches import accept, has_room
@@ -19,7 +20,6 @@ from cepbench.kernels.instances.negation import is_negated
 from cepbench.kernels.instances.tables import (
     BEFORE,
     CAPACITY,
-    COMPARED,
     END,
     FIRST,
     FIRST_CELL,

@@ -7,11 +7,11 @@ from an arena once they outnumber those within it.
 
 from __future__ import annotations
 
+from cepbench.kernels.counts import CREATED, LIFETIME
 from cepbench.kernels.instances.tables import (
     BEFORE,
     BUFFERED,
     CELLS,
-    CREATED,
     END,
     FIRST,
     FIRST_CELL,
@@ -21,7 +21,6 @@ from cepbench.kernels.instances.tables import (
     IS_NEGATED,
     IS_ROOT,
     LAST,
-    LIFETIME,
     LIVE,
     MEMBER,
     NEXT_CELL,

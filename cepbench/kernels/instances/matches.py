@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.clock import record
+from cepbench.kernels.counts import CREATED
 from cepbench.kernels.instances.conditions import list_members
 from cepbench.kernels.instances.lists import (
     bind,
@@ -25,7 +26,6 @@ from cepbench.kernels.instances.tables import (
     BEFORE,
     BEST,
     BRANCH,
-    CREATED,
     END,
     FIRST,
     FIRST_EVENT,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.counts import COMPARED
 from cepbench.kernels.instances.conditions import clauses_hold, fits
 from cepbench.kernels.instances.lists import event_at
-from cepbench.kernels.instances.tables import COMPARED, END, ROW, SLOTS, START, TIME
+from cepbench.kernels.instances.tables import (
+    END,
+    ROW,
+    SLOTS,
+    START,
+    TIME,
+)
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Literals would make Numba compile what is called with them once more.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.counts import COUNT_COLUMNS, PEAKS
 from cepbench.kernels.instances.tables import (
     CAPACITY,
     CELL_COLUMNS,
-    COUNT_COLUMNS,
     END,
     EVENT_COLUMNS,
     FIRST_CELL,
@@ -58,6 +58,7 @@ def empty_state(plan: Plan, columns: int) -> State:
         cells=np.zeros((_CELLS, CELL_COLUMNS), np.int64),
         lists=lists,
         counts=np.zeros((nodes, COUNT_COLUMNS), np.int64),
+        peaks=np.zeros(PEAKS, np.int64),
         totals=totals,
     )
 

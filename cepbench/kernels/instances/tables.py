@@ -48,7 +48,8 @@ class State(NamedTuple):
     arena: np.ndarray  #: int64 (size,), the records of all inner nodes
     cells: np.ndarray  #: int64 (capacity, CELL_COLUMNS), a ring by ordinal
     lists: np.ndarray  #: int64 (nodes, LIST_COLUMNS), where the rows of each node are
-    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS)
+    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`
+    peaks: np.ndarray  #: int64 (PEAKS,); see the same
     totals: np.ndarray  #: int64 (TOTALS,)
 
 
@@ -134,14 +135,6 @@ LIVE = 5  # how many have their first event within the window
 SOONEST = 6  # of matches that wait: the smallest ordinal of any first event
 LIST_COLUMNS = 7
 
-# What is counted: COUNTS[node, ...].
-CREATED = 0
-COMPARED = 1  # pairs whose conditions were tested
-PEAK = 2  # the most that were within the window
-LIFETIME = 3  # sum of the time that each is within the window
-NANOSECONDS = 4  # time that went into the node, if that is measured
-COUNT_COLUMNS = 5
-
 # TOTALS[...].
 NOW = 0  # the timestamp of the latest event
 FIRST_EVENT = 1  # ordinals FIRST_EVENT..NEXT_EVENT are stored
@@ -151,10 +144,7 @@ FIRST_CELL = 4
 NEXT_CELL = 5
 INSTANCES = 6  # within the window, of all inner nodes
 BUFFERED = 7  # events in all buffers
-PEAK_INSTANCES = 8
-PEAK_BUFFERED = 9
-PEAK_BYTES = 10
-TOTALS = 11
+TOTALS = 8
 
 # How far a batch has come: PROGRESS[...].
 AT_EVENT = 0  # the next one, or the one at work

@@ -1,7 +1,7 @@
-"""Conditions as programs of a stack machine: the instructions, and single comparisons.
+"""Instructions of the stack machines that test conditions, and what they do to single numbers.
 
-An instruction is four numbers, ``(opcode, argument, slot, more)``. Truth values are 0 and 1; a
-missing value is NaN, which no comparison holds for.
+An instruction is four numbers, ``(opcode, argument, slot, more)``. Truth values are 0 and 1; no
+comparison with a NaN, a missing value, is true.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
 
-# Operators of a comparison, the first opcodes.
+# Operators of a comparison.
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
-# Loads, arithmetic, disjunction.
 LOAD_LEFT, LOAD_RIGHT, LOAD_CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, EITHER = range(6, 15)
-KEEP_IF_TRUE = 15  # ends a clause
+KEEP_IF_TRUE = 15  # ends a clause, which is not true if the truth value is 0
 
-# A clause that looks into sets: (CLAUSE, slots, -, rules), then for each set a SLOT.
+# A clause that reads sets begins with (CLAUSE, slots, -, rules), and with a SLOT for each set.
 CLAUSE, SLOT = 0, 1
 # How it ranges over a set: not at all, over all members, over those from the second on.
 ONCE, EACH, FROM_SECOND = range(3)
 LOAD_MEMBER, LOAD_PREVIOUS, LOAD_FIRST, LOAD_LAST = range(16, 20)  # (column, slot): of a member
 AGGREGATE = 20  # (column, slot, function + 8 for the members before this one only)
+LOAD_INTEGER, LOAD_OTHER_INTEGER = 21, 22  # (integer column) of the row, of the other row
+LOAD_MEMBER_INTEGER = 23  # (integer column, slot)
+BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # whether integers are consecutive:
+# (), (integer column), (integer column of the leaf, slot), ()
 
 # Functions of an aggregate. All but COUNT are missing if the value of any member is.
 SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
@@ -55,7 +58,7 @@ def compares(operator, left, right):
 
 @njit_in_place
 def calculated(opcode, left, right):
-    """The result of an arithmetic or logical instruction on two numbers.
+    """The result of an arithmetic or logical instruction.
 
     Parameters
     ----------

@@ -1,0 +1,33 @@
+"""The notebooks, parameters with which they take seconds, and a file with a plan generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cepbench.reporting.notebooks import parameters_of
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")])
+TINY = {
+    "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
+    "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
+}  # fmt: skip
+
+
+def tiny_for(stem: str) -> dict[str, Any]:
+    """Those of the tiny parameters that a notebook has."""
+    known = parameters_of(next(path for path in PATHS if path.stem == stem))
+    return {name: value for name, value in TINY.items() if name in known}
+
+
+def write_plugin(folder: Path) -> Path:
+    path = folder / "my_generators.py"
+    path.write_text(
+        "import cepbench as cep\n"
+        "@cep.plan_generator('BACKWARDS', kind='order')\n"
+        "def backwards(problem, rng):\n"
+        "    return range(problem.n)[::-1]\n",
+        encoding="utf-8",
+    )
+    return path
