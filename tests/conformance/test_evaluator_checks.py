@@ -42,7 +42,7 @@ def test_the_projects_own_evaluators_pass(name: str) -> None:
     report = check_evaluator(name, seed=3)
     assert report.passed, report.describe()
     strategies = {
-        key: cep.parse(f"PATTERN {text} WITHIN 1 units").strategy.name
+        key: cep.parse(f"PATTERN {text} WITHIN 30 units").strategy.name
         for key, text in PATTERNS.items()
     }
     runs = report.table["pattern"].map(strategies).isin(cep.EVALUATORS[name].strategies)

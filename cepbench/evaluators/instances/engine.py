@@ -1,4 +1,4 @@
-"""Plans at work on the batches of a stream, one event after the other."""
+"""Processing of batches by the instance-based engine, one event after the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.instances import tables
-from cepbench.kernels.instances.arrive import advance
+from cepbench.kernels.instances.advance import advance
 from cepbench.kernels.instances.conditions import SLOT_COLUMNS
 from cepbench.kernels.instances.room import empty_state
 from cepbench.kernels.instructions import STACK
@@ -39,18 +39,18 @@ class InstanceEngine:
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
-        Gives texts their codes; may be shared.
+        Assigns codes to texts; may be shared.
     reports : bool
-        Whether matches are given, or only counted.
+        Whether matches are returned, or only counted.
     limit : int
         How many partial matches may be stored.
     timed : bool
         Whether to measure latencies.
     watched : bool
-        Whether to measure the time that goes into each node.
+        Whether to measure the time spent in each node.
     """
 
-    #: Contiguity alone compares ranks within partitions, and is not run.
+    #: Ranks are for contiguity, which is not supported.
     ranks: PartitionRanks | None = None
 
     def __init__(
@@ -77,7 +77,7 @@ class InstanceEngine:
 
     @property
     def latencies(self) -> np.ndarray:
-        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
         return self._scratch.latencies
 
     def node_counts(self) -> list[NodeCounts]:
@@ -113,7 +113,7 @@ class InstanceEngine:
         self.state = unpack(snapshot, self.layout.plan, self.layout.width)
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Take in a batch of events.
+        """Process a batch of events.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class InstanceEngine:
         )
 
     def _taken(self, batch: EventStream, first_position: int) -> tables.Batch:
-        """The events that leaves take, one after the other, as the kernels read them."""
+        """The events that are bound to leaves, in order, as the kernels read them."""
         names = batch.type_names
         chosen: list[np.ndarray] = []
         for variable, filters in zip(self.layout.leaves, self.layout.filters, strict=True):

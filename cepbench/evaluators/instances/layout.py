@@ -1,7 +1,7 @@
 """Patterns and plans as the tables that the kernels of the instance-based engines read.
 
-Which node tests which condition is decided in :mod:`cepbench.evaluators.joins.nodes`, as for the
-join engine; here that is written for instances, which refer to their events.
+Conditions are assigned to nodes by :mod:`cepbench.evaluators.joins.nodes`, as for the join engine.
+Here they read the events of an instance, which is a record of references to events.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class InstanceLayout:
     filters : tuple of tuple of Clause
         Conditions on each leaf alone.
     values : tuple of tuple of (int, Expression)
-        The columns of an event that each leaf fills, and what they hold.
+        The columns of an event that each leaf fills, with their expressions.
     width : int
         How many columns an event has.
     nodes : tuple of tuple of str
@@ -68,12 +68,12 @@ def instance_layout(
     written: Sequence[str],
     code: Callable[[str], float],
 ) -> InstanceLayout:
-    """Lay out branches for evaluation along their trees.
+    """Compile branches and their trees to tables.
 
     Parameters
     ----------
     branches : sequence of Pattern
-        Without OR; several consume each other's events.
+        Without OR; several share consumed events.
     trees : sequence of nested pairs of names
         Over exactly the positive variables of each branch.
     written : sequence of str

@@ -1,7 +1,7 @@
-"""Conditions on what the variables are bound to: one candidate at a time, as an automaton tests them.
+"""Conditions on the bound variables, tested one candidate at a time.
 
-``scratch.bound`` holds the ordinal of an event for each plain variable, and the ordinal of a cell
-for each Kleene variable but the one whose set is about to grow, which is bound to the new event.
+``scratch.bound`` has the ordinal of an event for each plain variable and the ordinal of a cell for
+each Kleene variable; the variable whose set is being extended is bound to the new event.
 """
 
 from __future__ import annotations
@@ -10,18 +10,7 @@ import math
 
 import numpy as np
 
-from cepbench.kernels.instances.tables import (
-    BEFORE,
-    CLAUSES,
-    COMPARE,
-    DISTINCT,
-    MEMBER,
-    OLDEST,
-    ORDER,
-    SIZE,
-    TIME,
-    VALUE,
-)
+from cepbench.kernels.instances import tables
 from cepbench.kernels.instructions import (
     AGGREGATE,
     AVERAGE,
@@ -43,7 +32,7 @@ from cepbench.kernels.instructions import (
 )
 from cepbench.kernels.jit import njit, njit_in_place
 
-# What is known of a set that a clause looks into: SLOTS[slot, ...].
+# A set that a clause reads: SLOTS[slot, ...].
 _SIZE, _LOOPS, _AT = range(3)
 SLOT_COLUMNS = 3
 
@@ -53,7 +42,7 @@ _ALL = np.int64(0)
 
 @njit_in_place
 def fits(owner, plan, state, scratch):
-    """Whether the events that are bound satisfy a node's or a check's conditions on single events.
+    """Whether the bound events satisfy the conditions of a node or a check on single events.
 
     Parameters
     ----------
@@ -64,52 +53,54 @@ def fits(owner, plan, state, scratch):
     rules, spans, bound = plan.rules, plan.spans, scratch.bound
     events, cells = state.events, state.cells
     mask, cell_mask = len(events) - 1, len(cells) - 1
-    for rule in range(spans[owner, ORDER], spans[owner, ORDER + 1]):
+    for rule in range(spans[owner, tables.ORDER], spans[owner, tables.ORDER + 1]):
         x, y = bound[rules[rule, 0]], bound[rules[rule, 2]]
         if rules[rule, 1] == 1:
-            x = cells[x & cell_mask, MEMBER]
+            x = cells[x & cell_mask, tables.MEMBER]
         if rules[rule, 3] == 1:
-            y = cells[y & cell_mask, OLDEST]
-        if events[x & mask, TIME] >= events[y & mask, TIME]:
+            y = cells[y & cell_mask, tables.OLDEST]
+        if events[x & mask, tables.TIME] >= events[y & mask, tables.TIME]:
             return False
-    for rule in range(spans[owner, DISTINCT], spans[owner, DISTINCT + 1]):
+    for rule in range(spans[owner, tables.DISTINCT], spans[owner, tables.DISTINCT + 1]):
         x, y = bound[rules[rule, 0]], bound[rules[rule, 2]]
         if _share_an_event(x, rules[rule, 1] == 1, y, rules[rule, 3] == 1, state):
             return False
-    for rule in range(spans[owner, COMPARE], spans[owner, COMPARE + 1]):
+    for rule in range(spans[owner, tables.COMPARE], spans[owner, tables.COMPARE + 1]):
         left, right = rules[rule, 0], rules[rule, 1]
-        x, y = bound[left // VALUE] & mask, bound[right // VALUE] & mask
+        x, y = bound[left // tables.VALUE] & mask, bound[right // tables.VALUE] & mask
         if not compares(
-            rules[rule, 2], state.values[x, left % VALUE], state.values[y, right % VALUE]
+            rules[rule, 2],
+            state.values[x, left % tables.VALUE],
+            state.values[y, right % tables.VALUE],
         ):
             return False
     return clauses_hold(
-        spans[owner, CLAUSES], spans[owner, CLAUSES + 1], _ALL, plan, state, scratch
+        spans[owner, tables.CLAUSES], spans[owner, tables.CLAUSES + 1], _ALL, plan, state, scratch
     )
 
 
 @njit_in_place
 def _share_an_event(x, x_is_set, y, y_is_set, state):
-    """Whether two variables are bound to the same event, or their sets have one in common."""
+    """Whether two variables have an event in common."""
     cells, mask = state.cells, len(state.cells) - 1
     if not x_is_set and not y_is_set:
         return x == y
     # From the newest members to the oldest.
     while True:
-        one = cells[x & mask, MEMBER] if x_is_set else x
-        other = cells[y & mask, MEMBER] if y_is_set else y
+        one = cells[x & mask, tables.MEMBER] if x_is_set else x
+        other = cells[y & mask, tables.MEMBER] if y_is_set else y
         if one == other:
             return True
         if one > other:
             if not x_is_set:
                 return False
-            x = cells[x & mask, BEFORE]
+            x = cells[x & mask, tables.BEFORE]
             if x < 0:
                 return False
         else:
             if not y_is_set:
                 return False
-            y = cells[y & mask, BEFORE]
+            y = cells[y & mask, tables.BEFORE]
             if y < 0:
                 return False
 
@@ -122,7 +113,7 @@ def clauses_hold(first, last, newest, plan, state, scratch):
     ----------
     first, last : int
     newest : int
-        1 to test the newest member of a set only, else 0.
+        1 to test only the newest member of a set, else 0.
     plan, state, scratch : Plan, State, Scratch
     """
     return first == last or _all_hold(first, last, newest, plan, state, scratch)
@@ -157,7 +148,7 @@ def _all_hold(first, last, newest, plan, state, scratch):
 
 @njit_in_place
 def list_members(cell, members, state):
-    """Write the ordinals of a set's events to ``members``, ascending; gives how many there are.
+    """Write the ordinals of a set's events to ``members``, ascending, and return their number.
 
     Parameters
     ----------
@@ -168,10 +159,10 @@ def list_members(cell, members, state):
     state : State
     """
     cells, mask = state.cells, len(state.cells) - 1
-    size = cells[cell & mask, SIZE]
+    size = cells[cell & mask, tables.SIZE]
     for place in range(size - 1, -1, -1):
-        members[place] = cells[cell & mask, MEMBER]
-        cell = cells[cell & mask, BEFORE]
+        members[place] = cells[cell & mask, tables.MEMBER]
+        cell = cells[cell & mask, tables.BEFORE]
     return size
 
 
@@ -187,7 +178,7 @@ def _members_met(slots, slot, newest):
 
 @njit_in_place
 def _is_true(first, last, plan, state, scratch):
-    """Run one clause's instructions for the present members."""
+    """Run one clause's instructions for the current members."""
     stack, slots, rules = scratch.stack, scratch.slots, plan.rules
     mask = len(state.events) - 1
     top = 0
@@ -198,8 +189,8 @@ def _is_true(first, last, plan, state, scratch):
             top -= 1
             stack[top - 1] = compares(opcode, stack[top - 1], stack[top])
         elif opcode == LOAD_LEFT:
-            event = scratch.bound[argument // VALUE] & mask
-            stack[top] = state.values[event, argument % VALUE]
+            event = scratch.bound[argument // tables.VALUE] & mask
+            stack[top] = state.values[event, argument % tables.VALUE]
             top += 1
         elif opcode == LOAD_CONSTANT:
             stack[top] = plan.constants[argument]

@@ -1,16 +1,15 @@
-"""Columns of the integer tables that the kernels of the instance-based engines share.
+"""Columns of the integer tables of the instance-based engines.
 
 A plan is a tree of nodes, or for branches that consume each other's events several trees. Leaves
-come first, one a variable; leaf ``v`` is variable ``v``. Inner nodes follow, children before
-parents; then checks, which hold nothing but say how an instance is tested against the events of a
-negated variable.
+come first, one per variable; leaf ``v`` is variable ``v``. Inner nodes follow, children before
+parents. Behind the nodes, checks say how an instance is tested against the events of a negated
+variable.
 
-An event is stored once, in a ring, and known by its ordinal: ``ordinal & (capacity - 1)`` is its
-row. Ordinals grow with positions, so that of two events the one with the smaller ordinal is the
-earlier one. Each leaf has a ring of the ordinals of its events: its buffer. An instance is a record
-of an inner node: the ordinals of its first and last event, then for each variable of the node the
-ordinal of its event. For a Kleene variable it is the ordinal of a cell: a member and the cell of
-the set before that member was added, so that sets share what they have in common.
+An event is stored once, in a ring, and referred to by its ordinal: ``ordinal & (capacity - 1)`` is
+its row. Ordinals ascend with positions. Each leaf has a ring of the ordinals of its events, its
+buffer. An instance is a record of an inner node: the ordinals of its first and last event, then for
+each variable of the node the ordinal of its event. For a Kleene variable it is the ordinal of a
+cell: a member, and the cell of the set without that member, so that sets share their prefixes.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ class Plan(NamedTuple):
     window: int  #: in the unit of the timestamps
     leaves: int  #: how many leaves there are; the others are inner nodes
     retained: int  #: for how many windows events are stored
-    late: bool  #: whether matches wait for a negated event that may follow all others
+    late: bool  #: whether matches are deferred, as a negated event may follow all others
     consuming: bool  #: whether an event may be in one match only
 
 
 class State(NamedTuple):
-    """The events, buffers and instances of a run, and what has been counted.
+    """The events, buffers and instances of a run, and its counts.
 
-    Kernels write into the arrays; room for more means new arrays.
+    Kernels write into the arrays; a full array is replaced by a larger one.
     """
 
     events: np.ndarray  #: int64 (capacity, EVENT_COLUMNS), a ring by ordinal
@@ -54,20 +53,20 @@ class State(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events that arrive together, those alone that some leaf takes."""
+    """The events of a batch that are bound to at least one leaf."""
 
     events: np.ndarray  #: int64 (2, events): timestamps, positions
     values: np.ndarray  #: float64 (events, columns)
-    starts: np.ndarray  #: int64 (events + 1,), where the leaves of each event start
-    leaves: np.ndarray  #: int64, the leaves that take each event
+    starts: np.ndarray  #: int64 (events + 1,), offsets in ``leaves``
+    leaves: np.ndarray  #: int64, the leaves of each event
 
 
 class Scratch(NamedTuple):
-    """Working space, of no meaning between two batches."""
+    """Working space, without meaning between two batches."""
 
-    progress: np.ndarray  #: int64 (PROGRESS,), how far a batch has come
-    bound: np.ndarray  #: int64 (leaves,), what each variable is bound to
-    best: np.ndarray  #: int64 (leaves,), the same for the match that consumes its events
+    progress: np.ndarray  #: int64 (PROGRESS,), the progress within a batch
+    bound: np.ndarray  #: int64 (leaves,), the variables of a candidate
+    best: np.ndarray  #: int64 (leaves,), those of the best candidate under consuming
     stack: np.ndarray  #: float64 (STACK,)
     slots: np.ndarray  #: int64 (2, SLOT_COLUMNS); see :mod:`cepbench.kernels.instances.conditions`
     clock: np.ndarray  #: int64 (2,), where the system's clock writes
@@ -82,10 +81,10 @@ LEFT_DRIVES = 3  # 1 if a row of the left child can hold the last event
 RIGHT_DRIVES = 4
 MAKES = 5  # the Kleene variable whose sets are made here, or -1
 IS_ROOT = 6
-IS_STORED = 7  # 0 for a root whose instances are matches at once
+IS_STORED = 7  # 0 for a root whose instances are reported at once
 FIRST_CHECK = 8  # FIRST_CHECK … LAST_CHECK - 1 test a new instance,
 LAST_CHECK = 9
-LAST_LATE = 10  # and LAST_CHECK … LAST_LATE - 1 one whose window has passed
+LAST_LATE = 10  # and LAST_CHECK … LAST_LATE - 1 a deferred match
 BRANCH = 11  # of a root: what to write in the first column of its matches, or -1 for nothing
 RETAINED = 12  # of a leaf: for how many windows its events are buffered
 IS_NEGATED = 13  # of a leaf
@@ -96,9 +95,9 @@ SLOTS = 0  # (variable, 1 if a set, column of the matches, -): of a record; of a
 ORDER = 1  # (x, 1 if a set, y, 1 if a set): x is earlier than y
 DISTINCT = 2  # the same: x and y have no event in common
 COMPARE = 3  # (x, y, operator, -): values of events, encoded, see VALUE
-CLAUSES = 4  # clauses on single events
+CLAUSES = 4  # all other conditions on single events
 STEP = 5  # clauses on the newest member of a set and those before it
-ROW = 6  # clauses on an instance that has come into being
+ROW = 6  # clauses on a new instance
 RULE_KINDS = 7
 RULE_COLUMNS = 4
 
@@ -108,14 +107,14 @@ VALUE = 1 << 16
 # Events: EVENTS[row, ...].
 TIME = 0
 POSITION = 1
-USED = 2  # 1 once a match has consumed it
-CELLS = 3  # the ordinal of the first cell that was made when it had arrived
+USED = 2  # 1 for a consumed event
+CELLS = 3  # the ordinal of the next cell when it arrived
 EVENT_COLUMNS = 4
 
 # Records: the first columns of each; the variables follow.
 FIRST = 0
 LAST = 1
-PASSES = 2  # 0 for one whose set may grow but is no partial match as it is
+PASSES = 2  # 0 for an instance that is no partial match yet, but whose set may grow
 VARIABLES = 3
 
 # Cells: CELLS[row, ...].
@@ -130,9 +129,9 @@ OFFSET = 0  # in the arena
 CAPACITY = 1
 START = 2  # rows START..END are stored
 END = 3
-FRESH = 4  # rows FRESH..END hold the event that has just arrived
-LIVE = 5  # how many have their first event within the window
-SOONEST = 6  # of matches that wait: the smallest ordinal of any first event
+FRESH = 4  # rows FRESH..END contain the event that has just arrived
+LIVE = 5  # how many are within the window
+SOONEST = 6  # of deferred matches: the smallest ordinal of any first event
 LIST_COLUMNS = 7
 
 # TOTALS[...].
@@ -146,21 +145,19 @@ INSTANCES = 6  # within the window, of all inner nodes
 BUFFERED = 7  # events in all buffers
 TOTALS = 8
 
-# How far a batch has come: PROGRESS[...].
-AT_EVENT = 0  # the next one, or the one at work
+# The progress within a batch: PROGRESS[...].
+AT_EVENT = 0  # the current event
 AT_NODE = 1  # -1 before the event has been stored
 PHASE = 2
-OUTER = 3  # the row at work, or -1
+OUTER = 3  # the current row, or -1
 INNER = 4
-REPORTED = 5  # matches in the present chunk,
+REPORTED = 5  # matches in the current chunk,
 MEMBERS = 6  # and positions of their sets
-BEST = 7  # the root of the match that consumes its events, or -1
+BEST = 7  # the root of the best candidate under consuming, or -1
 ARRIVED = 8  # when the event arrived, by the system's clock
-NEEDED = 9  # how much more room is needed,
-MORE_MEMBERS = 10  # and how much for positions of sets
-PROGRESS = 11
+PROGRESS = 9
 
-# Outcomes of a run; but for OK and TOO_MANY more room is made, and the run resumes.
+# Outcomes of a run. After NO_… the array is enlarged, and the run resumes.
 OK = 0
 TOO_MANY = 1
 NO_EVENTS = 2
