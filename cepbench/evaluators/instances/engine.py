@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.instances.layout import InstanceLayout, instance_layout
 from cepbench.evaluators.instances.snapshot import pack, unpack
+from cepbench.evaluators.joins.engine import rows_of_types
 from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
@@ -175,11 +177,10 @@ class InstanceEngine:
 
     def _taken(self, batch: EventStream, first_position: int) -> tables.Batch:
         """The events that are bound to leaves, in order, as the kernels read them."""
-        names = batch.type_names
+        of_type = rows_of_types(batch, {variable.type for variable in self.layout.leaves})
         chosen: list[np.ndarray] = []
         for variable, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
-            codes = [code for code, name in enumerate(names) if name == variable.type]
-            rows = np.flatnonzero(np.isin(batch.type_codes, codes))
+            rows = of_type[variable.type]
             for clause in filters:
                 held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
                 rows = rows[np.broadcast_to(held, rows.shape)]
@@ -245,6 +246,8 @@ def _scratch(layout: InstanceLayout, timed: bool) -> tables.Scratch:
 def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
+    events = pd.DataFrame({"type": ["A"], "time": [0]})
+    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
     layout = instance_layout([pattern], [("a", "b")], ["a", "b"], float)
     advance(
         layout.plan,

@@ -248,7 +248,7 @@ class Engine:
         chosen: list[np.ndarray] = []
         columns: list[np.ndarray] = []
         ranks = self.ranks.of(batch, self._reader) if self.ranks is not None else None
-        of_type = _rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
+        of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
         for leaf, variable in enumerate(self.layout.leaves):
             rows = of_type[variable.type]
             for clause in self.layout.filters[leaf]:
@@ -277,8 +277,19 @@ class Engine:
         )
 
 
-def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
-    """The rows of each of these types, empty for those that the batch does not know."""
+def rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
+    """The rows of each of these types, empty for those that the batch does not know.
+
+    Parameters
+    ----------
+    batch : EventStream
+    types : set of str
+
+    Returns
+    -------
+    dict of str to int64 array
+        Ascending row numbers.
+    """
     # Arrays that may and may not be written are different types to a kernel: it gets the latter.
     type_codes = np.ascontiguousarray(batch.type_codes).view()
     type_codes.flags.writeable = False
@@ -366,7 +377,7 @@ def warm_up() -> None:
     pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
     layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
     events = pd.DataFrame({"type": ["A"], "time": [0]})
-    _rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),
