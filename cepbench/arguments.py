@@ -1,8 +1,7 @@
-"""What users hand in: numbers brought to one type, words and switches checked, kinds named.
+"""Checks and conversions of arguments: numbers, texts, switches, choices.
 
-Each function raises the error that it is given, which names the argument. An argument that is
-compiled for (a limit, a number of rows) must always be of one type: Numba compiles its kernels
-anew for every other.
+Each function raises an error of the given type that names the argument. Arguments of kernels (a
+limit, a number of rows) must always have one type, since Numba compiles for each type anew.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 
 from cepbench.errors import CepbenchError, did_you_mean
 
-#: What fits 64 bits.
+#: The largest signed integer of 64 bits.
 MOST = 2**63 - 1
 
 #: Characters of a value that a message quotes.
@@ -115,15 +114,9 @@ def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> 
     Raises
     ------
     CepbenchError
-        Of the type ``error``. NumPy takes None too, and then nothing could be drawn again.
+        Of the type ``error``; also for None, with which NumPy would draw irreproducibly.
     """
-    try:
-        return whole(given, "seed", error, least=0, most=most)
-    except error:
-        raise error(
-            f"seed {shown(given)} is no seed; use an integer that is not negative"
-            f"{'' if most is None else f', and at most {most:,}'}"
-        ) from None
+    return whole(given, "seed", error, least=0, most=most)
 
 
 def flag(given: Any, name: str, error: type[CepbenchError]) -> bool:
@@ -183,7 +176,7 @@ def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchEr
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is none of them; the message suggests the nearest.
+        Of the type ``error``, if it is no known one; the message suggests the nearest.
     """
     if isinstance(given, str) and given in known:
         return given
@@ -250,7 +243,7 @@ def comes_from(given: Any, library: str, *names: str) -> bool:
 
 
 def shown(given: Any) -> str:
-    """A value as a message quotes it: at most a line of it, and never an error of its own."""
+    """A value for a message: at most a line, and without raising errors itself."""
     if isinstance(given, int) and abs(given) > 2**64:
         return f"a number of {given.bit_length()} bits"
     if not isinstance(given, str | Real | Decimal | list | tuple | dict | set | None):

@@ -82,7 +82,7 @@ class PatternError(CepbenchError):
 
 
 def _marked(line: str, column: int, length: int) -> str:
-    """The line, or what of it stands around the place, and a marker below."""
+    """The line, or the part around the column, and a marker below."""
     begin, end = 0, len(line)
     if end > _SHOWN:
         begin = min(max(0, column - 1 - _SHOWN // 3), end - _SHOWN // 3)
@@ -103,11 +103,11 @@ class PatternNameError(PatternError):
 
 
 class UnsupportedPatternError(PatternError):
-    """The pattern is well formed but outside of what can be planned or evaluated."""
+    """The pattern is well formed but cannot be planned or evaluated."""
 
 
 class PatternOperatorError(PatternError):
-    """NOT, KL or an element of a Kleene set stands where it has no meaning."""
+    """NOT, KL or an element of a Kleene set has no meaning at its place."""
 
 
 class UnsatisfiablePatternError(PatternError):
@@ -143,7 +143,7 @@ class EvaluationError(CepbenchError):
 
 
 class UnsupportedTaskError(EvaluationError):
-    """An evaluator does not declare what it is asked for; the message names those that do."""
+    """An evaluator does not declare the requested capability; the message names those that do."""
 
 
 class PartialMatchLimitError(EvaluationError):

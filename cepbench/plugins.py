@@ -1,4 +1,4 @@
-"""Files with user-defined plan generators and evaluators, for ``--plugin`` and notebooks."""
+"""Plugins: files with user-defined plan generators, evaluators and cost models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULE = "cepbench_plugin_"
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
-    """Run Python files that register plan generators or evaluators.
+    """Run Python files that register plan generators, evaluators or cost models.
 
     Parameters
     ----------
@@ -26,47 +26,42 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
     Raises
     ------
     PlanGeneratorError
-        If a file is missing or fails, registers neither, or registers a name of another file.
+        If a file is missing or fails, registers nothing, or registers a name of another file.
     """
-    for file in _listed(files):
+    listed = [files] if isinstance(files, str | Path) else files or ()
+    for path in (Path(file) for file in listed if file):
         before = _registered()
-        module = _run(file)
-        if _registered() == before:
+        module = _run(path)
+        after = _registered()
+        if after == before:
             raise PlanGeneratorError(
-                f"{file} registers neither a plan generator nor an evaluator; write "
+                f"{path} registers neither a plan generator nor an evaluator or cost model; write "
                 '@cepbench.plan_generator("MY-IDEA", kind="order") or '
                 '@cepbench.plan_evaluator("my-engine") above its function'
             )
-        for earlier, later in zip(before, _registered(), strict=True):
-            _check_names(file, module, earlier, later)
+        for key, entry in after.items():
+            known = before.get(key, entry)
+            home = "" if known is entry else known.function.__module__.partition(".")[0]
+            if home.startswith(_MODULE) and home != module:
+                raise PlanGeneratorError(
+                    f"{path} registers {key[1]}, and so does {home.removeprefix(_MODULE)}.py; "
+                    "rename one of them"
+                )
 
 
-def _listed(files: str | Path | Iterable[str | Path] | None) -> list[Path]:
-    if not files:
-        return []
-    return [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
-
-
-def _registered() -> tuple[dict[str, Any], dict[str, Any]]:
+def _registered() -> dict[tuple[int, str], Any]:
+    """The entries of all registries, by registry and name."""
     # Imported here: commands without plugins do not need them.
+    from cepbench.costs.models import COST_MODELS
     from cepbench.evaluators.registry import EVALUATORS
     from cepbench.planners.registry import PLAN_GENERATORS
 
-    return dict(PLAN_GENERATORS), dict(EVALUATORS)
-
-
-def _check_names(
-    file: Path, module: str, earlier: Mapping[str, Any], later: Mapping[str, Any]
-) -> None:
-    """Raise if a file replaces what another file has registered."""
-    for name, entry in later.items():
-        known = earlier.get(name, entry)
-        home = known.qualified_name.partition(".")[0]
-        if known is not entry and home.startswith(_MODULE) and home != module:
-            raise PlanGeneratorError(
-                f"{file} registers {name}, and so does {home.removeprefix(_MODULE)}.py; "
-                "rename one of them"
-            )
+    registries: tuple[Mapping[str, Any], ...] = (PLAN_GENERATORS, EVALUATORS, COST_MODELS)
+    return {
+        (number, name): entry
+        for number, registry in enumerate(registries)
+        for name, entry in registry.items()
+    }
 
 
 def _run(file: Path) -> str:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cepbench.costs.models import COST_MODELS
 from cepbench.errors import PlanGeneratorError
-from cepbench.planners.registry import PLAN_GENERATORS, own_generators
+from cepbench.planners.registry import PLAN_GENERATORS, user_defined_generators
 from cepbench.plugins import load_plugins
 from cepbench.sweeps.configuration import hash_of_code
-from cepbench.sweeps.user_parts import user_folder
+from cepbench.sweeps.store import user_folder
 
 HELPED = """
 import cepbench as cep
@@ -33,11 +34,29 @@ def write(folder: Path, stem: str, name: str = "MINE", turned: str = "") -> Path
 def test_one_file_several_or_none(tmp_path: Path) -> None:
     for nothing in (None, "", (), []):
         load_plugins(nothing)
-    assert own_generators() == []
+    assert user_defined_generators() == []
     one, two = write(tmp_path, "one", "ONE"), write(tmp_path, "two", "TWO")
     load_plugins(str(one))
     load_plugins([one, two])  # the first again, as by a cell that is run twice
-    assert own_generators() == ["ONE", "TWO"]
+    assert user_defined_generators() == ["ONE", "TWO"]
+
+
+def test_a_file_may_register_a_cost_alone(tmp_path: Path) -> None:
+    path = tmp_path / "cost.py"
+    path.write_text(
+        "import cepbench as cep\n"
+        "@cep.cost_model('MINE', of='order')\n"
+        "def mine(problem, order):\n    return 1.0\n"
+    )
+    load_plugins(path)
+    assert "MINE" in COST_MODELS
+    other = tmp_path / "other.py"
+    other.write_text(path.read_text())
+    with pytest.raises(PlanGeneratorError, match=r"other\.py registers MINE, and so does cost\.py"):
+        load_plugins(other)
+    path.write_text("")
+    with pytest.raises(PlanGeneratorError, match="registers neither"):
+        load_plugins(path)
 
 
 def test_two_files_do_not_take_each_others_names(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cepbench.analysis.checks import ClaimCheck, Selection, measure
 from cepbench.analysis.cost_fit import cost_fit
-from cepbench.analysis.gains import gains_by_weight, gains_over_native
+from cepbench.analysis.gains import gains_by_weight, gains_over
 from cepbench.analysis.significance import EXACT_PAIRS, sign_flip_p_values
 from cepbench.analysis.summary import paired_ratios, summarize
 from cepbench.analysis.sweep_comparison import compare_sweeps
@@ -26,7 +26,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.ten_symbols import ten_symbols
 from cepbench.studies.kolchinsky2018.distances import distance_summary
-from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points
+from cepbench.studies.kolchinsky2018.figure_data import NATIVE, cost_points, latency_points
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, planning_summary
 from cepbench.studies.kolchinsky2018.robustness import planning_regrets
 from cepbench.sweeps.estimate import choose_sample
@@ -147,8 +147,8 @@ DRAWS: dict[str, Callable[[int], Any]] = {
     "sign_flip_p_values": lambda seed: sign_flip_p_values(
         [np.arange(EXACT_PAIRS + 1) - 4.0], seed=seed
     ).tolist(),
-    "gains_over_native": lambda seed: numbers(
-        gains_over_native(results(), "events_per_second", seed=seed)
+    "gains_over": lambda seed: numbers(
+        gains_over(results(), "events_per_second", NATIVE, seed=seed)
     ),
     "gains_by_weight": lambda seed: numbers(
         gains_by_weight(results(), "events_per_second", "GREEDY", "EFREQ", parts=2, seed=seed)

@@ -1,12 +1,12 @@
-"""Values of patterns → averages with bootstrap intervals, of several runs over the same patterns.
+"""Averages over patterns with bootstrap intervals, of several runs over the same patterns.
 
-The unit of observation is the pattern: intervals come from resampling patterns, so they show how far
-an average would move with other patterns from the same set, and not how noisy the clock is.
+The unit of observation is the pattern: intervals come from resampling patterns. They show how far
+an average would move with other patterns of the same set, not how noisy the clock is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,16 +25,16 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """What becomes of the values of many patterns.
+    """An average over patterns.
 
     Attributes
     ----------
     of : callable
         Takes an array of values, patterns first, and ``axis``.
     of_logs : bool
-        Whether the values are logarithms, and the result is to be none.
+        Whether the values are logarithms; the result is not.
     has_interval : bool
-        False for a worst case, of which resampling says nothing: its interval is the value.
+        False for a worst case, of which resampling says nothing; its interval is the value.
     """
 
     of: Callable[..., Any]
@@ -43,7 +43,7 @@ class Statistic:
 
 
 def geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
-    """The average of ratios and of what spans powers of ten; values above zero."""
+    """Geometric mean, for ratios and values over several powers of ten; values above zero."""
     return np.exp(np.mean(np.log(values), axis=axis))
 
 
@@ -57,31 +57,28 @@ def _numbers(rows: pd.DataFrame, metric: str) -> np.ndarray:
 
 
 def averages(
-    table: pd.DataFrame,
+    groups: Iterable[tuple[Mapping[str, Any], pd.DataFrame]],
     run: Sequence[str],
     wanted: Mapping[str, Mapping[str, Statistic]],
     *,
-    group: Mapping[str, Any],
     pattern: Sequence[str] = ("pattern_id",),
     seeded_by: Sequence[str] | None = None,
     values: Callable[[pd.DataFrame, str], np.ndarray] = _numbers,
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> list[dict[str, Any]]:
-    """A row a run, metric and statistic of one group; all runs over the same patterns.
+) -> pd.DataFrame:
+    """One row per group, run, metric and statistic; all runs of a group over the same patterns.
 
     Parameters
     ----------
-    table : DataFrame
-        Rows of one group; a metric is missing in those that are not to count. Its index has no
-        duplicates.
+    groups : iterable of (mapping, DataFrame)
+        Columns that all rows of a group get, in front, and its rows. A metric is missing in rows
+        that do not count. The index has no duplicates.
     run, pattern : sequence of str
         Columns that name what is compared, and over what; see
         :func:`cepbench.analysis.common_patterns.common_rows`.
     wanted : mapping of str to mapping of str to Statistic
-        Metric → name of a statistic → what it is.
-    group : mapping
-        Columns that all rows get, in front.
+        Metric → name of a statistic → statistic.
     seeded_by : sequence of str, optional
         Columns of the group or the run whose values, beside the metric's name, seed the bootstrap;
         by default those of the group. Runs that share them share their resamples.
@@ -93,31 +90,32 @@ def averages(
 
     Returns
     -------
-    list of dict
+    DataFrame
         The group's columns, the run's, ``metric``, ``statistic``, ``value``, ``low``, ``high``
         (95 % percentile bootstrap over patterns), ``patterns`` (averaged over), ``left_out`` (the
         others of the group) and ``missing`` (those among them that this run lacks and another has).
     """
-    common = {
-        metric: common_rows(table, table[metric].notna().to_numpy(), run, pattern)
-        for metric in wanted
-    }
     rows = []
-    for which, part in table.groupby(list(run), sort=False):
-        named = {**group, **dict(zip(run, which, strict=True))}
-        seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
-        for metric, statistics in wanted.items():
-            its = common[metric].loc[part.index]
-            counted = values(part[its["counted"]], metric)
-            counts = {
-                "patterns": len(counted),
-                "left_out": int(its["left_out"].iloc[0]),
-                "missing": int(its["missing"].iloc[0]),
-            }
-            for name, statistic in statistics.items():
-                found = with_interval(counted, statistic, seed, resamples, *seeds, metric)
-                rows.append({**named, "metric": metric, "statistic": name, **found, **counts})
-    return rows
+    for group, table in groups:
+        common = {
+            metric: common_rows(table, table[metric].notna().to_numpy(), run, pattern)
+            for metric in wanted
+        }
+        for which, part in table.groupby(list(run), sort=False):
+            named = {**group, **dict(zip(run, which, strict=True))}
+            seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
+            for metric, statistics in wanted.items():
+                its = common[metric].loc[part.index]
+                counted = values(part[its["counted"]], metric)
+                counts = {
+                    "patterns": len(counted),
+                    "left_out": int(its["left_out"].iloc[0]),
+                    "missing": int(its["missing"].iloc[0]),
+                }
+                for name, statistic in statistics.items():
+                    found = with_interval(counted, statistic, seed, resamples, *seeds, metric)
+                    rows.append({**named, "metric": metric, "statistic": name, **found, **counts})
+    return pd.DataFrame(rows)
 
 
 def with_interval(
@@ -125,8 +123,7 @@ def with_interval(
 ) -> dict[str, float]:
     """A statistic as ``value``, and its bootstrap interval as ``low`` and ``high``.
 
-    ``group`` names what it is of, and seeds a random generator of its own: a figure does not move
-    because another group was added.
+    ``group`` names what it is of, and seeds its random generator: adding a group changes no other.
     """
     value = float(statistic.of(values)) if len(values) else float("nan")
     low = high = value

@@ -1,9 +1,9 @@
-"""What the checks of a ledger measure: one number each, with an interval over patterns.
+"""Checks of a ledger: one number each, with an interval over patterns.
 
-A kind of check is registered by :func:`check_kind`; a study adds one of its own in the same way.
+A kind of check is registered by :func:`check_kind`, also those that only one study needs.
 Everything is computed on logarithms of values per pattern, so a ratio is a geometric mean of
-ratios on single patterns, and a cost far beyond the largest float still counts. A pattern on which
-one of the runs in question did not end well is left out of the check, and counted.
+ratios on single patterns, and a cost beyond the largest float still counts. A pattern on which a
+run of the check did not end well is left out of it, and counted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs are one side of a ratio; None takes whatever there is."""
+    """The runs on one side of a ratio; None takes every α or strategy."""
 
     generators: tuple[str, ...]
     alpha: float | None = None
@@ -74,7 +74,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """How a claim is measured.
+    """Definition of a check.
 
     Attributes
     ----------
@@ -111,16 +111,16 @@ class ClaimCheck:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The outcome of a check.
+    """Outcome of a check.
 
     Attributes
     ----------
     value, low, high : float
-        NaN if ``problem`` says why there are none.
+        NaN if there is a ``problem``.
     patterns : int
-        How many went into the number.
+        Number of patterns measured.
     left_out : int
-        How many did not, because a run on them did not end well.
+        Number of those left out, because a run on them did not end well.
     problem : str
         Why nothing was measured; empty otherwise.
     """
@@ -135,13 +135,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """How an interval is made."""
+    """Seed and size of a bootstrap."""
 
     seed: int
     resamples: int
 
 
-#: What a kind of check does: the check, its table and how intervals are made → the outcome.
+#: Measures a kind of check: the check, its table and the bootstrap → the outcome.
 Measuring = Callable[[ClaimCheck, pd.DataFrame, Bootstrap], Measured]
 
 
@@ -153,7 +153,7 @@ class CheckKind:
     ----------
     measure : callable
     words : str
-        What its number is.
+        Name of its number.
     of_plans : bool
         Whether it reads the table of plans as it is given, with ``log_cost``; otherwise it gets one
         row a pattern and variant, whose ``log`` is the logarithm of the metric.
@@ -195,7 +195,7 @@ def check_kind(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Patterns in rows, shape (patterns, columns): what a check averages, their sizes and sets."""
+    """What a check averages, patterns in rows, with their sizes and sets."""
 
     columns: np.ndarray
     sizes: np.ndarray

@@ -1,9 +1,9 @@
-"""What all runs of a pattern have in common between two sweeps: the machine's part, or the engine's.
+"""Changes between two sweeps that all runs of a pattern share: those of machine or engine.
 
 All runs of one pattern take turns within a sweep, so a machine that is slower while a pattern is
 measured is slower for all of them. The steadiest half of the runs, those whose change is nearest to
-the middle of all, says by how much. Which runs these are is found over all patterns: the median of
-each pattern by itself would lean away from a run that changed, by the noise of one pattern.
+the median of all, estimates by how much. They are chosen over all patterns, since the noise of a
+single pattern would bias its median away from a run that changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import numpy as np
 import pandas as pd
 
-#: With fewer runs there is no telling which of them changed.
+#: With fewer runs it is unknown which of them changed.
 LEAST_RUNS = 3
 
 
@@ -30,8 +30,8 @@ def common_change(patterns: np.ndarray, runs: np.ndarray, logs: np.ndarray) -> n
     Returns
     -------
     ndarray of float, shape (n,)
-        NaN everywhere if there are fewer than :data:`LEAST_RUNS` runs, and for a pattern that no
-        other of the steadiest runs has a change of.
+        NaN everywhere if there are fewer than :data:`LEAST_RUNS` runs, and for patterns without a
+        change in another of the steadiest runs.
     """
     wide = pd.DataFrame({"pattern": patterns, "run": runs, "log": logs}).pivot(
         index="pattern", columns="run", values="log"
@@ -39,7 +39,7 @@ def common_change(patterns: np.ndarray, runs: np.ndarray, logs: np.ndarray) -> n
     wide = wide.dropna(axis="columns", how="all")
     if wide.shape[1] < LEAST_RUNS:
         return np.full(len(logs), np.nan)
-    # Beside the pattern's own median, as patterns that a run has not may be the slowed down ones.
+    # Relative to the pattern's median: the patterns that a run lacks may be the slowed down ones.
     centres = wide.sub(wide.median(axis="columns"), axis="index").median()
     far = (centres - centres.median()).abs().sort_values(kind="stable")
     steady = wide[far.index[: math.ceil(len(far) / 2)]]

@@ -1,9 +1,8 @@
-"""Which patterns averages are taken over, so that those of several generators compare.
+"""The common patterns over which several generators are averaged.
 
 A generator that fails on the hard patterns would look fast by the easy ones alone. Averages are
-therefore taken over the patterns that all compared runs have a value of, and say how many those
-are. A run that lacks more than half of the patterns is not compared: it would leave too few to the
-others, which have done nothing wrong.
+therefore taken over the patterns for which all compared runs have a value, and count them. A run
+that lacks more than half of the patterns is not compared, or it would leave too few to the others.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ def common_rows(
     run: Sequence[str],
     pattern: Sequence[str] = ("pattern_id",),
 ) -> pd.DataFrame:
-    """Which rows of a group count, and how many patterns are left out of it.
+    """Rows of a group that count, and the number of patterns left out.
 
     Parameters
     ----------
     table : DataFrame
-        Rows of one group: what is averaged apart is compared apart.
+        Rows of one group, which is averaged and compared by itself.
     known : ndarray of bool, shape (rows,)
-        Whether a row has a value. A run has a pattern if all its rows of it have one; a pattern
-        without a row is one that it lacks.
+        Whether a row has a value. A run has a pattern if all its rows for it have one, and lacks a
+        pattern without a row.
     run, pattern : sequence of str
-        Columns that name what is compared, and what it is compared over.
+        Columns that name the compared runs, and the patterns.
 
     Returns
     -------
     DataFrame
         Indexed as ``table``: ``counted``, whether the row is averaged over; ``left_out``, the
         patterns of the group that the row's run is not averaged over; and ``missing``, those among
-        them that it lacks itself and another run has. A run that lacks more than half of what
-        the runs have together counts nowhere, and takes no pattern from the others.
+        them that it lacks itself and another run has. A run that lacks more than half of the
+        patterns that any run has counts nowhere, and excludes no pattern for the others.
     """
     its_run = table.groupby(list(run), sort=False).ngroup().to_numpy()
     its_pattern = table.groupby(list(pattern), sort=False).ngroup().to_numpy()
@@ -63,7 +62,7 @@ def common_rows(
 
 
 def only_finite(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """The rows under a new index, with infinite values of some columns missing, too."""
+    """The rows under a new index; infinite values of some columns become missing."""
     found = table.reset_index(drop=True)
     for name in columns:
         found[name] = found[name].where(np.isfinite(found[name].to_numpy(float, na_value=np.nan)))
@@ -71,7 +70,7 @@ def only_finite(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 
 
 def left_out_notes(rows: pd.DataFrame) -> list[str]:
-    """What a chart or table of averages leaves out, in sentences; none if that is nothing.
+    """Sentences on the patterns that averages leave out; none if there are no such patterns.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
     """
     name = "series" if "series" in rows else "generator"
     apart = [column for column in ("pattern_set", "size") if column in rows]
-    # What stands side by side, such as strategies, shares its patterns.
+    # Series side by side, such as strategies, share their patterns.
     plain = rows.assign(every=rows["patterns"] + rows["left_out"])
     groups = plain.groupby(apart, dropna=False) if apart else plain.groupby(lambda _: 0)
     counted = groups["patterns"].max().sum()

@@ -1,4 +1,4 @@
-"""How a metric of runs follows the cost of their plans: rank correlation and a fitted power."""
+"""Rank correlation and fitted power law between the cost of plans and a metric of their runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cost_fit(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """How well cost tells performance: rank correlation, and the exponent of a power law.
+    """How well cost predicts performance: rank correlation, and the exponent of a power law.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many times better each plan generator is than the native one of its kind, pattern by pattern."""
+"""Gains of plan generators over a baseline, paired per pattern."""
 
 from __future__ import annotations
 
@@ -9,31 +9,29 @@ import pandas as pd
 
 from cepbench.analysis.averages import Statistic, averages
 from cepbench.analysis.summary import (
+    ESTIMATE,
+    PATTERN,
     groups_of,
     in_order_of,
     log_ratios,
     paired_ratios,
     per_pattern,
-    typed,
+    with_columns,
 )
-
-#: Kind of plan -> what ratios are taken to: the native methods of [kolchinsky2018]_, section 6.
-BASELINES: Mapping[str, str] = {"order": "EFREQ", "tree": "ZSTREAM"}
 
 _RATIO = {"ratio": Statistic(np.mean, of_logs=True)}
 _RUN = ["generator", "plan_kind", "evaluator"]
-_PATTERN = ["pattern_set", "size", "pattern_id"]
 
 
-def gains_over_native(
+def gains_over(
     results: pd.DataFrame,
     metric: str,
+    baselines: Mapping[str, str],
     by: Sequence[str] = ("pattern_set", "size"),
     *,
-    baselines: Mapping[str, str] = BASELINES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Ratios of every generator to the native one of its kind, paired per pattern.
+    """Ratios of every generator to the baseline of its kind of plan, paired per pattern.
 
     All generators of a group are averaged over the same patterns, as in
     :func:`cepbench.analysis.summary.summarize`.
@@ -43,47 +41,49 @@ def gains_over_native(
     results : DataFrame
         As :func:`cepbench.sweeps.store.read_results` returns it.
     metric : str
-    by : sequence of str
-        As in :func:`cepbench.analysis.summary.paired_ratios`.
     baselines : mapping of str to str
         Kind of plan -> generator; a kind whose baseline did not run is left out.
+    by : sequence of str
+        As in :func:`cepbench.analysis.summary.paired_ratios`.
     seed : int
         Of the bootstrap.
 
     Returns
     -------
     DataFrame
-        In the shape that charts take: ``by``, ``generator``, ``plan_kind``, ``evaluator``, ``metric``,
+        In the shape that charts take: ``by``, ``metric``, ``generator``, ``baseline``,
         ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``, ``missing``.
+        ``patterns``, ``left_out``, ``missing``, ``plan_kind``, ``evaluator``.
     """
-    runs = results[["generator", "plan_kind", "evaluator"]].drop_duplicates()
+    runs = results[_RUN].drop_duplicates()
+    evaluators = runs.groupby("generator")["evaluator"].agg(list)
     tables = []
-    for generator, plans, evaluator in runs.itertuples(index=False):
-        baseline = baselines.get(plans)
-        if baseline is None or baseline not in set(runs["generator"]) or baseline == generator:
+    for generator, plan_kind, evaluator in runs.itertuples(index=False):
+        baseline = baselines.get(plan_kind)
+        if baseline is None or baseline == generator or baseline not in evaluators:
             continue
-        ran_in = list(runs.loc[runs["generator"] == baseline, "evaluator"])
+        ran_in = evaluators[baseline]
         pairs = log_ratios(
-            results, metric, generator, baseline, by, evaluator=evaluator,
-            baseline_evaluator=evaluator if evaluator in ran_in else ran_in[0],
+            results, metric, generator, baseline, by, run={"evaluator": evaluator},
+            baseline_run={"evaluator": evaluator if evaluator in ran_in else ran_in[0]},
         )  # fmt: skip
-        named = {"generator": generator, "baseline": baseline, "plan_kind": plans}
-        tables.append(pairs.assign(**named, evaluator=evaluator))
+        tables.append(
+            pairs.assign(
+                generator=generator, baseline=baseline, plan_kind=plan_kind, evaluator=evaluator
+            )
+        )
     if not tables:
         return pd.DataFrame()
     # Strategies and weights of latency stand side by side in a chart, as generators do.
     side_by_side = [*_RUN, *(name for name in by if name in ("strategy", "alpha"))]
-    apart = [name for name in by if name not in side_by_side]
-    seeded = [*(name for name in by if name != "size"), *(name for name in by if name == "size")]
-    rows = []
-    for key, group in groups_of(pd.concat(tables, ignore_index=True), apart):
-        rows += averages(
-            group.rename(columns={"log_ratio": metric}), [*side_by_side, "baseline"],
-            {metric: _RATIO}, group=key, pattern=_PATTERN, seeded_by=seeded, seed=seed,
-        )  # fmt: skip
-    columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
-    found = typed(rows, [*columns, "patterns", "left_out", "missing", "plan_kind", "evaluator"])
+    pairs = pd.concat(tables, ignore_index=True).rename(columns={"log_ratio": metric})
+    found = averages(
+        groups_of(pairs, [name for name in by if name not in side_by_side]),
+        [*side_by_side, "baseline"], {metric: _RATIO}, pattern=PATTERN,
+        seeded_by=sorted(by, key=lambda name: name == "size"), seed=seed,
+    )  # fmt: skip
+    columns = [*by, "metric", "generator", "baseline", *ESTIMATE, "missing"]
+    found = with_columns(found, [*columns, "plan_kind", "evaluator"])
     for name in reversed(side_by_side):
         found = in_order_of(results[name].unique(), found, name)
     return found.reset_index(drop=True)
@@ -107,9 +107,8 @@ def gains_by_weight(
     metric : str
     generator, baseline : str
     parts : int
-        How many parts of equal size. A pattern's weight is the time per event, the geometric mean
-        of both generators: a run that was slow by chance would draw its pattern to one side
-        otherwise.
+        Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
+        of both generators: by one of them alone, a run that was slow by chance would bias its part.
     seed : int
         Of the bootstrap.
 
@@ -129,28 +128,15 @@ def gains_by_weight(
     weight = (1e6 / (rates[generator] * rates[baseline]) ** 0.5).sort_values()
     rows = []
     for number, members in enumerate(np.array_split(np.arange(len(weight)), parts), start=1):
-        names = weight.index[members]
-        if not len(names):
-            continue
-        part = results[results["pattern_id"].isin(names)]
-        ratios = paired_ratios(part, metric, generator, baseline, [], seed=seed)
-        row = ratios[ratios["statistic"] == "geometric mean"].iloc[0]
-        rows.append(
-            {
-                "part": f"{number} of {parts}",
-                "microseconds_per_event": float(weight.iloc[members].median()),
-                **row.drop("statistic").to_dict(),
-            }
-        )
+        if len(members):
+            part = results[results["pattern_id"].isin(weight.index[members])]
+            ratios = paired_ratios(part, metric, generator, baseline, [], seed=seed)
+            row = ratios[ratios["statistic"] == "geometric mean"].iloc[0].drop("statistic")
+            median = float(weight.iloc[members].median())
+            part_name = {"part": f"{number} of {parts}", "microseconds_per_event": median}
+            rows.append({**part_name, **row})
     if len(every) > len(rates):
-        rows.append(
-            {
-                "part": "of unknown weight",
-                "metric": metric,
-                "generator": generator,
-                "baseline": baseline,
-                "patterns": 0,
-                "left_out": len(every) - len(rates),
-            }
-        )
+        named = {"metric": metric, "generator": generator, "baseline": baseline}
+        left_out = {"patterns": 0, "left_out": len(every) - len(rates)}
+        rows.append({"part": "of unknown weight", **named, **left_out})
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Whether paired differences are more than chance: a sign-flip test, and many tests at once."""
+"""Significance of paired differences: a sign-flip test, and the correction for many tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-#: Up to so many pairs all choices of signs are looked at, beyond them random ones.
+#: Up to this number of pairs all choices of signs are tested, beyond it random ones.
 EXACT_PAIRS = 12
 
 #: Random choices of signs for more pairs.
@@ -18,16 +18,15 @@ _ROUNDING = 1e-9
 
 
 def sign_flip_p_values(samples: Sequence[np.ndarray], *, seed: int = 0) -> np.ndarray:
-    """Two-sided p-values of samples whose differences would be symmetric around 0 by chance.
+    """Two-sided p-values of paired samples under the hypothesis that signs are random.
 
-    If it makes no difference which of two values is called first, the sign of each difference is a
-    coin; the p-value is the share of all choices of signs whose mean is as far from 0 as the one
-    that was seen. For up to :data:`EXACT_PAIRS` pairs the choices are all counted, beyond that
-    :data:`FLIPS` random ones and the one that was seen.
+    The p-value is the share of all choices of signs whose mean is as far from 0 as the observed
+    one. Up to :data:`EXACT_PAIRS` pairs all choices are counted, beyond that :data:`FLIPS` random
+    ones and the observed one.
 
     Parameters
     ----------
-    samples : sequence of ndarray of float, each of shape (n,) with an n of its own
+    samples : sequence of ndarray of float, each of shape (n,), n may differ
         Differences, such as logarithms of ratios; finite.
     seed : int
         Of the random signs, which samples of equal size share.
@@ -58,7 +57,7 @@ def sign_flip_p_values(samples: Sequence[np.ndarray], *, seed: int = 0) -> np.nd
 
 
 def adjusted(p: np.ndarray) -> np.ndarray:
-    """P-values of several tests, such that those up to 5 % have 5 % false ones among them.
+    """P-values of several tests, adjusted to control the false discovery rate.
 
     Parameters
     ----------

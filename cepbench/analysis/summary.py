@@ -7,22 +7,31 @@ pattern; see :mod:`cepbench.analysis.averages`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages, with_interval
+from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import METRICS, OK
 
 #: Columns of the results table that can be summarised.
 SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
 
+#: Columns that name a pattern.
+PATTERN = ["pattern_set", "size", "pattern_id"]
 #: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 #: Columns that name it besides where a sweep varies them.
 VARIED = ("stream", "window", "options")
+#: Columns of an average: see :func:`cepbench.analysis.averages.averages`.
+ESTIMATE = ("statistic", "value", "low", "high", "patterns", "left_out")
+#: All runs of a generator.
+NO_CHOICE: Mapping[str, Any] = MappingProxyType({})
+#: Columns by which runs of one generator are chosen, beside :data:`VARIED`.
+_CHOICES = ("evaluator", "strategy", "alpha")
 _GROUPED_BY = ("pattern_set", *VARIED, "strategy", "alpha", "size")
 _AVERAGES = {"mean": MEAN, "median": MEDIAN}
 _RATIOS = {
@@ -80,15 +89,15 @@ def summarize(
     ExperimentError
         If a metric is unknown.
     """
-    observed, run = per_pattern(results, metrics), runs_of(results)
-    rows = []
-    for key, group in groups_of(observed, ["pattern_set", "size"]):
-        rows += averages(
-            group, run, dict.fromkeys(metrics, _AVERAGES), group=key,
-            pattern=["size", "pattern_id"], seed=seed, resamples=resamples,
-        )  # fmt: skip
-    columns = ["pattern_set", "size", *run, "metric", "statistic", "value", "low", "high"]
-    return typed(rows, [*columns, "patterns", "left_out", "missing"])
+    groups, run = (
+        groups_of(per_pattern(results, metrics), ["pattern_set", "size"]),
+        runs_of(results),
+    )
+    found = averages(
+        groups, run, dict.fromkeys(metrics, _AVERAGES), pattern=["size", "pattern_id"], seed=seed,
+        resamples=resamples,
+    )  # fmt: skip
+    return with_columns(found, ["pattern_set", "size", *run, "metric", *ESTIMATE, "missing"])
 
 
 def paired_ratios(
@@ -98,12 +107,8 @@ def paired_ratios(
     baseline: str,
     by: Sequence[str] = ("pattern_set", "size"),
     *,
-    evaluator: str | None = None,
-    baseline_evaluator: str | None = None,
-    strategy: str | None = None,
-    baseline_strategy: str | None = None,
-    alpha: float | None = None,
-    baseline_alpha: float | None = None,
+    run: Mapping[str, Any] = NO_CHOICE,
+    baseline_run: Mapping[str, Any] = NO_CHOICE,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
@@ -123,14 +128,12 @@ def paired_ratios(
     by : sequence of str
         Some of ``pattern_set``, ``stream``, ``window``, ``options``, ``strategy``, ``alpha`` and
         ``size``; with ``size``, a row with missing size over all sizes comes last. What varies of
-        stream, window and options must be among them.
-    evaluator, baseline_evaluator : str, optional
-        Which runs to take if a generator's plans ran in several evaluators.
-    strategy, baseline_strategy : str, optional
-        Which if they ran under several strategies, unless grouped by them. The baseline's is by
-        default the same.
-    alpha, baseline_alpha : float, optional
-        Likewise for weights of latency.
+        stream, window and options must be among them or in ``run``.
+    run, baseline_run : mapping of str to value
+        Which runs to take where the plans of a generator ran more than once and are not grouped:
+        ``evaluator``, ``strategy``, ``alpha``, ``stream``, ``window`` or ``options`` → value. The
+        baseline takes those of ``run``, except for the evaluator, unless ``baseline_run`` names
+        others.
     seed : int
         Of the resampling.
     resamples : int
@@ -145,24 +148,17 @@ def paired_ratios(
     Raises
     ------
     ExperimentError
-        If the metric, a generator or a column in ``by`` is unknown, or an evaluator must be named.
+        If the metric, a generator or a column in ``by`` is unknown, or a run must be chosen.
     """
     pairs = log_ratios(
-        results, metric, generator, baseline, by, evaluator=evaluator,
-        baseline_evaluator=baseline_evaluator, strategy=strategy,
-        baseline_strategy=baseline_strategy, alpha=alpha, baseline_alpha=baseline_alpha,
+        results, metric, generator, baseline, by, run=run, baseline_run=baseline_run
+    ).assign(generator=generator, baseline=baseline)
+    found = averages(
+        groups_of(pairs.rename(columns={"log_ratio": metric}), by), ["generator", "baseline"],
+        {metric: _RATIOS}, pattern=PATTERN, seed=seed,
+        resamples=resamples,
     )  # fmt: skip
-    rows = []
-    for key, group in groups_of(pairs, by):
-        logs = group["log_ratio"].to_numpy(float)
-        logs = logs[~np.isnan(logs)]
-        named = {**key, "metric": metric, "generator": generator, "baseline": baseline}
-        counts = {"patterns": len(logs), "left_out": len(group) - len(logs)}
-        for name, statistic in _RATIOS.items():
-            found = with_interval(logs, statistic, seed, resamples, *key.values(), metric)
-            rows.append({**named, "statistic": name, **found, **counts})
-    columns = [*by, "metric", "generator", "baseline", "statistic", "value", "low", "high"]
-    return typed(rows, [*columns, "patterns", "left_out"])
+    return with_columns(found, [*by, "metric", "generator", "baseline", *ESTIMATE])
 
 
 def log_ratios(
@@ -172,42 +168,35 @@ def log_ratios(
     baseline: str,
     by: Sequence[str] = ("pattern_set", "size"),
     *,
-    evaluator: str | None = None,
-    baseline_evaluator: str | None = None,
-    strategy: str | None = None,
-    baseline_strategy: str | None = None,
-    alpha: float | None = None,
-    baseline_alpha: float | None = None,
+    run: Mapping[str, Any] = NO_CHOICE,
+    baseline_run: Mapping[str, Any] = NO_CHOICE,
 ) -> pd.DataFrame:
     """The logarithm of each pattern's ratio, of which :func:`paired_ratios` takes averages.
 
     Parameters
     ----------
-    results, metric, generator, baseline, by
-        As there, as are the others.
+    results, metric, generator, baseline, by, run, baseline_run
+        See :func:`paired_ratios`.
 
     Returns
     -------
     DataFrame
-        One row a pattern (and stream, window, options, strategy or weight of latency, if in
+        One row per pattern (and stream, window, options, strategy or weight of latency, if in
         ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, and ``log_ratio``,
         missing where there is none.
     """
     unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
         raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")
-    run = [*RUN, *(name for name in VARIED if name in by or name in runs_of(results))]
-    observed = per_pattern(results, [metric], run)
-    chosen = {"evaluator": evaluator, "strategy": strategy, "alpha": alpha}
-    of_baseline = {
-        "evaluator": baseline_evaluator,
-        "strategy": strategy if baseline_strategy is None else baseline_strategy,
-        "alpha": alpha if baseline_alpha is None else baseline_alpha,
-    }
-    above = _of_run(observed, generator, chosen, by)
-    below = _of_run(observed, baseline, of_baseline, by)
+    varied = [
+        name for name in VARIED if name in {*by, *run, *baseline_run} or name in runs_of(results)
+    ]
+    observed = per_pattern(results, [metric], [*RUN, *varied])
+    shared = {name: value for name, value in run.items() if name != "evaluator"}
+    above = _of_run(observed, generator, run, by)
+    below = _of_run(observed, baseline, {**shared, **baseline_run}, by)
     grouped = [name for name in (*VARIED, "strategy", "alpha") if name in by]
-    identity = ["pattern_set", "size", "pattern_id", *grouped]
+    identity = [*PATTERN, *grouped]
     pairs = above[[*identity, metric]].merge(
         below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
     )
@@ -216,7 +205,7 @@ def log_ratios(
     )
     for name in reversed(["pattern_set", *grouped]):
         pairs = in_order_of(results[name].unique(), pairs, name)
-    return pairs[[*identity, "log_ratio"]]
+    return pairs[[*identity, "log_ratio"]].reset_index(drop=True)
 
 
 def per_pattern(
@@ -242,7 +231,7 @@ def per_pattern(
         raise ExperimentError(
             f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
         )
-    columns = ["pattern_set", "size", "pattern_id", *(runs_of(results) if run is None else run)]
+    columns = [*PATTERN, *(runs_of(results) if run is None else run)]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
         **{
@@ -306,26 +295,29 @@ def _of_run(
     if runs.empty:
         known = ", ".join(observed["generator"].unique())
         raise ExperimentError(f"no results of plan generator {generator!r}; there are {known}")
-    for name, value in chosen.items():
+    unknown = [name for name in chosen if name not in (*_CHOICES, *VARIED)]
+    if unknown:
+        raise ExperimentError(
+            f"a run has no {unknown[0]!r}; choose by {', '.join((*_CHOICES, *VARIED))}"
+        )
+    for name in (*_CHOICES, *(name for name in VARIED if name in runs)):
         ran = list(runs[name].unique())
         listed = [str(each) for each in ran]
-        if value is None and len(ran) > 1 and name not in by:
-            raise ExperimentError(
-                f"{generator} ran in {' and '.join(listed)}; name one by {name}= or baseline_{name}="
-            )
-        if value is not None:
-            if value not in ran:
+        if name in chosen:
+            if chosen[name] not in ran:
                 raise ExperimentError(
-                    f"{generator} did not run in {name} {value!r}, only in {', '.join(listed)}"
+                    f"{generator} did not run in {name} {chosen[name]!r}, only in {', '.join(listed)}"
                 )
-            runs = runs[runs[name] == value]
-    for name in VARIED:
-        if name in runs and name not in by and runs[name].nunique() > 1:
-            raise ExperimentError(f"{generator} ran with more than one {name}; name {name!r} in by")
+            runs = runs[runs[name] == chosen[name]]
+        elif len(ran) > 1 and name not in by:
+            raise ExperimentError(
+                f"{generator} ran in {' and '.join(listed)}; choose one {name} by run= or "
+                f"baseline_run=, or name {name!r} in by"
+            )
     return runs
 
 
-def typed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Rows as a table; sizes are integers where there is none, too."""
-    table = pd.DataFrame(rows, columns=columns)
-    return table.astype({"size": "Int64"}) if "size" in columns else table
+def with_columns(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with these columns alone; sizes are integers, also where some are missing."""
+    found = table.reindex(columns=list(columns))
+    return found.astype({"size": "Int64"}) if "size" in columns else found

@@ -1,4 +1,4 @@
-"""Two sweeps side by side: which differences are significant.
+"""Comparison of two sweeps with the significance of differences.
 
 A pattern that both sweeps ran is one pair for a plan generator, evaluator, strategy and weight of
 latency. A difference is significant if the 95 % bootstrap interval of its geometric mean over the
@@ -8,7 +8,7 @@ expected to be chance, and between two sweeps of the same thing there is any at 
 5 % of cases.
 
 A machine is faster on one day than on another, which would look very significant. Times are
-therefore judged beside what runs have in common; see :mod:`cepbench.analysis.common_change`.
+therefore judged relative to the change that runs share; see :mod:`cepbench.analysis.common_change`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from cepbench.analysis.averages import RESAMPLES, Statistic, with_interval
 from cepbench.analysis.common_change import LEAST_RUNS, common_change
 from cepbench.analysis.significance import adjusted, sign_flip_p_values
 from cepbench.analysis.summary import (
-    SUMMARY_METRICS,
     VARIED,
     groups_of,
     in_order_of,
@@ -44,7 +43,7 @@ from cepbench.analysis.sweep_differences import (
 )
 from cepbench.errors import ExperimentError
 
-#: What is compared unless something else is asked for.
+#: Metrics that are compared by default.
 METRICS = ("events_per_second", "peak_bytes", "plan_cost", "plan_seconds")
 
 #: Metrics of which more is better; of all others less is.
@@ -77,7 +76,7 @@ _RATIO = Statistic(np.mean, of_logs=True)
 
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
-    """What :func:`compare_sweeps` found.
+    """Result of :func:`compare_sweeps`.
 
     Attributes
     ----------
@@ -111,7 +110,7 @@ class SweepComparison:
     counts_differ: int
 
     def describe(self) -> str:
-        """What differs before anything else, then a line a comparison, as text."""
+        """Text: what differs beside the results, then one line per comparison."""
         first, second = self.names
         lines = [f"{second} against {first} (ratios are second / first)", ""]
         if self.differences.empty:
@@ -341,7 +340,7 @@ def _verdict(
     if pairs < LEAST_PAIRS:
         return TOO_FEW
     if p <= LEVEL < p_adjusted and tests * 2.0 ** (1 - pairs) > LEVEL:
-        return TOO_FEW  # however much they agree, so few do not stand out of so many tests
+        return TOO_FEW  # even if all agree, too few pairs for the number of tests
     negligible = NEGLIGIBLE if metric in _TIMES else 1.0
     beyond = ratio["low"] > 1 or ratio["high"] < 1
     far = max(ratio["value"], 1 / ratio["value"]) > negligible
@@ -354,11 +353,6 @@ def _observed(
     results: pd.DataFrame, metrics: Sequence[str], named_by: Sequence[str]
 ) -> pd.DataFrame:
     """Medians of each pattern and run, with the pattern's text under the run's strategy."""
-    unknown = [name for name in metrics if name not in SUMMARY_METRICS]
-    if unknown:
-        raise ExperimentError(
-            f"unknown metric {unknown[0]!r}; there are {', '.join(SUMMARY_METRICS)}"
-        )
     key = ["pattern_id", *(name for name in named_by if name in ("strategy", "window"))]
     texts = results.drop_duplicates(key)[[*key, "pattern"]]
     return per_pattern(results, metrics, named_by).merge(texts, on=key, how="left")

@@ -1,4 +1,4 @@
-"""What two sweeps do not have in common: data, configuration, machine, and numbers of matches."""
+"""Differences between two sweeps: data, configuration, machine, and numbers of matches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepbench.sweeps.store import read_results
 
 
 def read_sweep_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """The rows of a sweep, of which there must be some."""
+    """The rows of a sweep; an error if there are none."""
     results = source if isinstance(source, pd.DataFrame) else read_results(source)
     if results.empty:
         raise ExperimentError(f"{name_of(source, 'a sweep')} has no finished rows yet")
@@ -22,14 +22,14 @@ def read_sweep_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
 
 
 def name_of(source: str | Path | pd.DataFrame, otherwise: str) -> str:
-    """What a sweep is called: its folder or file, or something else for a table."""
+    """Name of a sweep: its folder or file, or ``otherwise`` for a table."""
     return otherwise if isinstance(source, pd.DataFrame) else Path(source).resolve().name
 
 
 def check_counts(
     first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], same_data: bool | None
 ) -> int:
-    """How many patterns have other numbers of matches; an error where the data is the same."""
+    """Number of patterns whose counts of matches differ; an error where the data is the same."""
     streams = "stream" in first and "stream" in second
     key = ["pattern_id", "pattern", *(["stream"] if streams else [])]
     counts = [
@@ -51,7 +51,7 @@ def check_counts(
 
 
 def configuration_of(results: pd.DataFrame) -> dict[str, Any]:
-    """The configuration recorded in the rows; of several, the keys on which all agree."""
+    """The configuration recorded in the rows; the common keys if there are several."""
     found = []
     for text in results["configuration"].dropna().unique():
         try:
@@ -69,7 +69,7 @@ def configuration_of(results: pd.DataFrame) -> dict[str, Any]:
 
 
 def same_data_of(first: pd.DataFrame, second: pd.DataFrame) -> bool | None:
-    """Whether two sweeps ran on the same data, as far as their tables tell."""
+    """Whether two sweeps ran on the same data; None if a table does not say."""
     made = [configuration_of(table).get("data_made_from") for table in (first, second)]
     return None if None in made else made[0] == made[1]
 

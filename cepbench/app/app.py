@@ -204,9 +204,7 @@ class Explorer:
         self.chooser = widgets.Dropdown(description="data set", layout=wide)
         self.library = widgets.Dropdown(description="patterns", layout=wide)
         self.text = widgets.Textarea(
-            description="pattern",
-            continuous_update=True,
-            layout={"width": "98%", "height": "6rem"},
+            description="pattern", continuous_update=True, layout={"width": "98%", "height": "6rem"}
         )
         self._about, self._message = widgets.HTML(), widgets.HTML()
         self._has_error = False
@@ -288,32 +286,30 @@ class Explorer:
         elif isinstance(source, Dataset):
             self.dataset, self.stream, value = source, source.stream(), source.name
         else:
-            value = source or (DEFAULT if DEFAULT in names else names[0])
-            self.dataset, self.stream, note = read(value)
-            self._note(note)
-            value = self.dataset.name
+            value = self._read(source or (DEFAULT if DEFAULT in names else names[0]))
         self.chooser.options = list(dict.fromkeys([*names, value]))
         self.chooser.value = value
+
+    def _read(self, name: str) -> str:
+        self.dataset, self.stream, part = read(name)
+        self._data_note.value = _READ(read=part) if part else ""
+        return self.dataset.name
 
     def _choose(self) -> None:
         """Open the data set that was chosen."""
         name = self.chooser.value
         if name == OWN:
             assert self._own is not None  # otherwise it is not in the list
-            self.dataset, self.stream, note = None, self._own, ""
+            self.dataset, self.stream, self._data_note.value = None, self._own, ""
         else:
             self._about.value = _OPENING(name=name)
             try:
-                self.dataset, self.stream, note = read(name)
+                self._read(name)
             finally:
                 self._about.value = ""
         self._fill_library()
-        self._note(note)
         self.library.value = None
         self.library.value = next(iter(self._library), None)
-
-    def _note(self, read: str) -> None:
-        self._data_note.value = _READ(read=read) if read else ""
 
     def _fill_library(self) -> None:
         self._library = library_of(self.stream if self.dataset is None else self.dataset)

@@ -13,12 +13,8 @@ from cepbench.costs.temporal import TemporalOrder
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Pair, Statistics
 
-#: Range of a slider on either side of the measured value, in powers of ten.
-_REACH = {"window": 1.0, "rate": 2.0}
-
 #: Step of the exponent: 50 steps for a factor of ten.
 _STEP = 0.02
-
 _LEAST_SELECTIVITY = 1e-4
 
 
@@ -50,12 +46,12 @@ class Controls:
         self._per = 60.0 if pattern.window.is_datetime else 1.0
         self.sliders: dict[str | Pair, NumberSlider] = {}
         window = pattern.window.amount or 1.0
-        self._add("window", f"window, {pattern.window.unit}", window, _REACH["window"])
+        self._add("window", f"window, {pattern.window.unit}", window, reach=1.0)
         types = {variable.name: variable.type for variable in pattern.variables}
         unit = "min" if pattern.window.is_datetime else "tick"
         for name, rate in (statistics.rates or {}).items():
             shown = f"{name}: {types.get(name, '')} / {unit}"
-            self._add(name, shown, rate * self._per, _REACH["rate"])
+            self._add(name, shown, rate * self._per, reach=2.0)
         for pair, value in statistics.selectivities.items():
             first, second = pair
             shown = f"filter on {first}" if first == second else f"selectivity {first}, {second}"
@@ -91,7 +87,8 @@ class Controls:
         for slider in self.sliders.values():
             slider.reset()
 
-    def _add(self, key: str, shown: str, value: float, reach: float) -> None:
+    def _add(self, key: str, shown: str, value: float, *, reach: float) -> None:
+        """Add a logarithmic slider with ``reach`` powers of ten on either side of the value."""
         middle = math.log10(value) if value > 0 else -3.0
         self.sliders[key] = NumberSlider(
             shown, value, middle - reach, middle + reach, _STEP, powers=True

@@ -13,6 +13,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.result import Result
 from cepbench.explainer.explain import explain
 from cepbench.exploration.side_by_side import SideBySide
+from cepbench.exploration.timeline_chart import match_timeline
 from cepbench.markup import Html
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK
@@ -173,8 +174,6 @@ class RunPanel:
     def _draw_timeline(self) -> None:
         if self._ran is None or self.result is None:
             return
-        from cepbench.exploration.timeline_chart import match_timeline  # imports altair: seconds
-
         stream, plans = self._ran
         chart = match_timeline(
             stream, self.result, plans.pattern, self.highlight.value,

@@ -76,7 +76,7 @@ def _fail(message: str) -> NoReturn:
 app = typer.Typer(
     cls=Commands,
     epilog=examples(
-        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" \\\n    --data nasdaq-style/sample',
+        'cepbench plan "PATTERN SEQ(MSFT a, GOOG b) WITHIN 20 minutes" \\\n    --data nasdaq-style/sample'
     ),
     **GROUP,
 )

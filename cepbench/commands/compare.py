@@ -29,9 +29,7 @@ from cepbench.commands.output import (
 if TYPE_CHECKING:
     from cepbench.sweeps.compare import Comparison
 
-EXAMPLES = examples(
-    "cepbench compare --pattern-name rare-last --data nasdaq-style/sample",
-)
+EXAMPLES = examples("cepbench compare --pattern-name rare-last --data nasdaq-style/sample")
 
 #: Ratio of the quartiles of a plan's runs above which a warning of noise is printed.
 NOISY = 1.5
@@ -55,8 +53,7 @@ def compare(
         int, typer.Option(min=1, metavar="NUMBER", help="Minimum number of runs of each plan.")
     ] = 3,
     seconds: Annotated[
-        float,
-        typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan."),
+        float, typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan.")
     ] = 0.3,
     cost: CostOption = "throughput",
 ) -> None:

@@ -106,7 +106,7 @@ def make(
         if declared.made != "committed":
             _make(entry, declared.path, dict(declared.parameters), master)
     else:
-        _make(entry, entry.own(variant), {**sizes, "seed": seed}, master)
+        _make(entry, entry.undeclared(variant), {**sizes, "seed": seed}, master)
     _show(open_entry(entry, variant), as_json)
 
 
@@ -154,7 +154,7 @@ def ingest(
             raise unknown(kind)
         if name in entry.variants:
             raise typer.BadParameter(f"{kind}/{name} is declared in dataset.toml; choose another")
-        output = entry.own(str(name))
+        output = entry.undeclared(str(name))
     for file in files:
         if not file.is_file():  # before Spark is started
             raise DatasetError(f"there is no file {file}")

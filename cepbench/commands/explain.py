@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "cepbench explain --pattern-name rare-last --data nasdaq-style/sample \\\n"
-    "    --generator DP-B --html plan.html",
+    "    --generator DP-B --html plan.html"
 )
 
 

@@ -69,8 +69,7 @@ class Inputs:
     ] = None
     plugin: PluginOption = None
     days: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set."),
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set.")
     ] = None
     only_types: Annotated[
         bool,

@@ -54,11 +54,7 @@ class Job:
                 return self._evaluated(self.stream, "count").metrics
         check_types(self.pattern, self.stream)
         detector = Detector(
-            self.pattern,
-            self.plan,
-            evaluator=self.evaluator,
-            options=self.options,
-            output="count",
+            self.pattern, self.plan, evaluator=self.evaluator, options=self.options, output="count"
         )
         with progress("events", len(self.stream), scaled=True) as bar:
             for batch in self.stream.batches(_EVENTS):

@@ -35,6 +35,11 @@ def log(line: str) -> None:
     typer.echo(line, err=True)
 
 
+def log_state(what: str, state: str) -> None:
+    """Write the state of something that runs to standard error."""
+    log(f"{what}: {state}")
+
+
 def write_json(value: Any) -> None:
     """Write a JSON document to standard output.
 

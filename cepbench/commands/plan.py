@@ -18,12 +18,7 @@ from cepbench.commands.options import (
     with_shared,
 )
 from cepbench.commands.output import progress, width, write_json, write_line, write_table
-from cepbench.errors import (
-    CepbenchError,
-    PlanGeneratorError,
-    PlanningRefusedError,
-    StatisticsError,
-)
+from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError, StatisticsError
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern

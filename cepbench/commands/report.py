@@ -11,7 +11,7 @@ import typer
 
 from cepbench.commands.completion import complete_notebooks, complete_profiles, complete_studies
 from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
-from cepbench.commands.output import log, progress, write_json, write_line
+from cepbench.commands.output import log, log_state, progress, write_json, write_line
 from cepbench.errors import ReportError
 
 app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
@@ -79,7 +79,7 @@ def build(
     from cepbench.reporting.site import build_report, publish_report
 
     if pages_only:
-        index = publish_report(output, say=log)
+        index = publish_report(output, on_progress=log_state)
         if json:
             write_json({"index": index})
         else:
@@ -91,10 +91,9 @@ def build(
     stems = [request.stem for request in requests]
     with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
 
-        def on_line(line: str) -> None:
-            bar.write(line, file=sys.stderr)
-            stem, _, what = line.partition(": ")
-            bar.update(stem in stems and what.endswith(" s"))
+        def on_progress(what: str, state: str) -> None:
+            bar.write(f"{what}: {state}", file=sys.stderr)
+            bar.update(what in stems and state.endswith(" s"))
 
         index = build_report(
             output,
@@ -105,7 +104,7 @@ def build(
             parameters={"fresh": True} if fresh else None,
             plugins=plugin or (),
             strict=strict,
-            say=on_line,
+            on_progress=on_progress,
         )
     if json:
         write_json({"index": index, "notebooks": stems, "profile": profile})

@@ -52,10 +52,7 @@ def run(
     ] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Also write this attribute of events; may be repeated.",
-        ),
+        typer.Option(metavar="NAME", help="Also write this attribute of events; may be repeated."),
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count matches (fastest).")] = False,
     limit: Annotated[

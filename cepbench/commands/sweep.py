@@ -20,7 +20,7 @@ from cepbench.commands.options import (
     examples,
     with_shared,
 )
-from cepbench.commands.output import log, progress, write_json, write_line, write_table
+from cepbench.commands.output import log, log_state, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
 from cepbench.plugins import load_plugins
@@ -138,7 +138,7 @@ class SweepInputs:
             )
             for sweep, config in ready
         ]
-        build_report(report, only=requests, plugins=self.plugin or (), say=log)
+        build_report(report, only=requests, plugins=self.plugin or (), on_progress=log_state)
         return [report / f"{request.stem}.html" for request in requests]
 
     def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
@@ -187,16 +187,16 @@ def run(
     spark, ready = inputs.prepare(sweeps)
     if estimate:
         _estimate_all(spark, ready, inputs.folder)
-    from cepbench.planners.registry import own_generators
+    from cepbench.planners.registry import user_defined_generators
     from cepbench.sweeps.on_spark.job import run_sweep
+    from cepbench.sweeps.store import user_folder
     from cepbench.sweeps.sweep_file import sweep_folder
-    from cepbench.sweeps.user_parts import user_folder
 
     finished = []
     for sweep, config in ready:
         target = sweep_folder(inputs.folder, sweep.name, config)
         log(f"{sweep.name}: running; finished rows are in {target}")
-        own = own_generators() if config.generators is None else []
+        own = user_defined_generators() if config.generators is None else []
         results = run_sweep(spark, config, target, user_defined=own)
         outcome = {
             "sweep": sweep.name,
@@ -289,8 +289,7 @@ def compare(
         typer.Option(metavar="NAME", help="Column of the results; may be repeated."),
     ] = None,
     by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Group by pattern_set, size, or both."),
+        list[str] | None, typer.Option(metavar="NAME", help="Group by pattern_set, size, or both.")
     ] = None,
     folder: FolderOption = _FOLDER,
     seed: SeedOption = 0,

@@ -1,8 +1,7 @@
-"""Whether an evaluator finds what all others find, and can do what it declares."""
+"""Checks of an evaluator: it finds the matches that others find, and runs what it declares."""
 
 from __future__ import annotations
 
-import html
 import json
 import time
 from collections import Counter
@@ -14,20 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.arguments import choice, texts
 from cepbench.arguments import seed as seed_from
-from cepbench.arguments import shown, texts
-from cepbench.errors import (
-    EvaluationError,
-    ExperimentError,
-    UnsupportedPatternError,
-    did_you_mean,
-)
+from cepbench.errors import EvaluationError, ExperimentError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.protocol import Evaluator, Option
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Result
 from cepbench.evaluators.tasks import constructs_of
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -37,7 +32,7 @@ from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 
-#: What is tried, in the pattern language; a construct each, over the stream of :func:`check_stream`.
+#: Patterns over the stream of :func:`check_stream`, one for each construct.
 PATTERNS = {
     "sequence": "SEQ(A a, B b, C c) WHERE a.x < b.x",
     "conjunction": "AND(A a, B b, C c) WHERE a.x < c.x AND b.x > 0",
@@ -53,10 +48,10 @@ PATTERNS = {
     "no match": "SEQ(A a, B b) WHERE a.x > 100 AND b.x < a.x",
 }
 
-#: Whose plans are run, by the kind of plan: as written, the cheapest, and any one.
+#: Kind of plan -> generators whose plans are run: as written, the cheapest, and a random one.
 GENERATORS = {"order": ("TRIVIAL", "DP-LD"), "tree": ("DP-B", "QUICKPICK")}
 
-#: What a table of nodes has of each.
+#: Columns of a table of nodes.
 NODE_COLUMNS = ("variables", "created", "comparisons", "peak_stored", "mean_stored", "seconds")
 
 _COLUMNS = (
@@ -65,10 +60,14 @@ _COLUMNS = (
 
 _EVENTS = 160
 
+_PAGE = Html(
+    "<div><p><b>{{ heading }}</b></p><pre>{% for line in lines %}{{ line }}\n{% endfor %}</pre></div>"
+)
+
 
 @dataclass(frozen=True)
 class EvaluatorReport:
-    """What :func:`cepbench.check_evaluator` found.
+    """The result of :func:`cepbench.check_evaluator`.
 
     Attributes
     ----------
@@ -76,9 +75,9 @@ class EvaluatorReport:
     seed : int
     table : DataFrame
         One row a check: ``pattern`` (a key of :data:`PATTERNS`, or ``options``), its ``text``,
-        ``check`` (what was tried, a key of :data:`CHECKS`), ``generator`` and ``plan`` (empty
-        without one), ``status`` (``ok``, ``refused``, ``error``), ``reason``, ``matches`` (that
-        there are) and ``seconds``.
+        ``check`` (a key of :data:`CHECKS`), ``generator`` and ``plan`` (empty without one),
+        ``status`` (``ok``, ``refused``, ``error``), ``reason``, ``matches`` (the correct number)
+        and ``seconds``.
     """
 
     evaluator: str
@@ -90,16 +89,15 @@ class EvaluatorReport:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong, and at least one pattern was run."""
+        """Whether no check failed and at least one pattern was run."""
         return bool((self.table["status"] != ERROR).all() and (self.table["status"] == OK).any())
 
     def describe(self) -> str:
-        """All of it as text, a line a pattern."""
+        """The report as text, a line a pattern."""
         return "\n".join([self._heading(), "", *self._lines()])
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"{html.escape(line)}\n" for line in self._lines())
-        return f"<div><p><b>{html.escape(self._heading())}</b></p><pre>{lines}</pre></div>"
+        return str(_PAGE(heading=self._heading(), lines=self._lines()))
 
     def _heading(self) -> str:
         runs = self.table["status"].value_counts()
@@ -111,22 +109,18 @@ class EvaluatorReport:
 
     def _lines(self) -> list[str]:
         lines = []
-        width = max(map(len, PATTERNS))
         for name, runs in self.table.groupby("pattern", sort=False):
             wrong = runs[runs["status"] == ERROR]
-            refused = runs[runs["status"] == REFUSED]
             if len(wrong):
                 one = wrong.iloc[0]
-                lines.append(f"  FAILED   {name:<{width}}  {one['reason']}")
                 along = f", along {one['plan']}" if one["plan"] else ""
-                lines.append(f"           {'':<{width}}  {one['check']}: {one['text']}{along}")
-            elif len(refused) == len(runs):
-                lines.append(f"  refused  {name:<{width}}  {refused['reason'].iloc[0]}")
+                where = f"{one['check']}: {one['text']}{along}"
+                lines += [f"  FAILED   {name:<17}  {one['reason']}", f"{'':30}{where}"]
+            elif (runs["status"] == REFUSED).all():
+                lines.append(f"  refused  {name:<17}  {runs['reason'].iloc[0]}")
             else:
                 tried = ", ".join(dict.fromkeys(runs["check"]))
-                lines.append(
-                    f"  ok       {name:<{width}}  {runs['matches'].iloc[0]} matches: {tried}"
-                )
+                lines.append(f"  ok       {name:<17}  {runs['matches'].iloc[0]} matches: {tried}")
         return lines
 
 
@@ -135,12 +129,11 @@ def check_evaluator(
 ) -> EvaluatorReport:
     """Run an evaluator along plans of every kind it declares and compare its matches.
 
-    Plans change what it costs to find the matches, never the matches. Each construct of the
-    pattern language is tried on a small stream with ties in time, and so is what else the evaluator
-    declares, see :data:`CHECKS`: a stream in batches gives the same matches, so does one whose run
-    is saved and restored between them or starts within a stream; defaults of options pass their own
-    checks. Constructs and strategies that it does not declare are no fault, but what it declares it
-    must run.
+    Plans change the cost of finding matches, never the matches. Each construct of the pattern
+    language is tried on a small stream with ties in time, as is every capability that the evaluator
+    declares, see :data:`CHECKS`: a stream in batches gives the same matches, also if the run is
+    saved and restored between them or starts within a stream; defaults of options pass their own
+    checks. Undeclared constructs and strategies are refused, not failed.
 
     Parameters
     ----------
@@ -173,11 +166,7 @@ def check_evaluator(
     wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
     seed = seed_from(seed, ExperimentError)
     for name in wanted:
-        if name not in PATTERNS:
-            raise ExperimentError(
-                f"no pattern {shown(name)}; there are {', '.join(PATTERNS)}"
-                f"{did_you_mean(name, PATTERNS)}"
-            )
+        choice(name, "each of patterns", PATTERNS, ExperimentError)
     stream = check_stream(seed)
     rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
     rows += [_option(name, option) for name, option in chosen.options.items()]
@@ -185,7 +174,7 @@ def check_evaluator(
 
 
 def check_stream(seed: int = 0) -> EventStream:
-    """Events of the types A to D with a number ``x`` and a key ``k``, some at the same moment."""
+    """Events of types A to D with attributes ``x`` and ``k``, some with equal timestamps."""
     rng = np.random.default_rng([seed, _EVENTS])
     return EventStream.from_pandas(
         pd.DataFrame(
@@ -204,20 +193,19 @@ def check_stream(seed: int = 0) -> EventStream:
 def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[dict[str, object]]:
     pattern = parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units")
     statistics = measure_statistics(pattern, stream, seed=seed)
-    # Along the plan as written, by one that is not on trial itself.
+    # The reference: the trivial plan in another evaluator.
     other = "lazy-nfa" if chosen.name != "lazy-nfa" else "tree"
     written = make_plan(pattern, statistics, "TRIVIAL")
     expected = evaluate(pattern, stream, written, evaluator=other).matches
     plans: list[tuple[str, AnyPlan | None]] = [("", None)] if chosen.without_plan else []
     for kind in chosen.kinds:
-        plans += [
-            (generator, make_plan(pattern, statistics, generator, seed=seed))
-            for generator in _generators(kind)
-        ]
+        of_kind = [g.name for g in PLAN_GENERATORS.values() if g.kind == kind]
+        for generator in GENERATORS.get(kind, of_kind):
+            plans.append((generator, make_plan(pattern, statistics, generator, seed=seed)))
     checks = [check for check, (applies, _) in CHECKS.items() if applies(chosen)]
     rows = []
     for number, (generator, plan) in enumerate(plans):
-        # Along the other plans the matches alone: a run is one and the same code.
+        # For further plans matches suffice: the other checks run the same code.
         for check in checks if number == 0 else checks[:1]:
             row: dict[str, object] = {
                 "pattern": name,
@@ -233,13 +221,9 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
     return rows
 
 
-def _generators(kind: str) -> Sequence[str]:
-    return GENERATORS.get(kind) or [g.name for g in PLAN_GENERATORS.values() if g.kind == kind]
-
-
 @dataclass(frozen=True)
 class _Trial:
-    """An evaluator on a pattern along a plan, and the matches that it should find."""
+    """An evaluator, a pattern, a plan, and the expected matches; methods return what is wrong."""
 
     evaluator: Evaluator
     pattern: Pattern
@@ -294,7 +278,7 @@ class _Trial:
         return _difference(pd.concat(found), self.expected, position)
 
 
-#: What is tried: whether an evaluator declares it, and what is wrong with it, or None.
+#: Check -> whether an evaluator declares it, and the check, which returns what is wrong or None.
 CHECKS: dict[str, tuple[Callable[[Evaluator], bool], Callable[[_Trial], str | None]]] = {
     "matches": (lambda evaluator: True, _Trial.matches),
     "count": (lambda evaluator: set(evaluator.outputs) >= {"matches", "count"}, _Trial.count),
@@ -326,7 +310,7 @@ def _outcome(trial: _Trial, check: str) -> dict[str, object]:
         if not declared:
             return {"status": REFUSED, "reason": str(error)}
         reason = f"{error} (it is declared: leave it out of constructs or strategies)"
-    except Exception as error:  # whatever it is, it is what is looked for
+    except Exception as error:  # any error is a finding
         reason = f"{type(error).__name__}: {error}"
     return {"status": ERROR if reason else OK, "reason": reason}
 
@@ -342,7 +326,7 @@ def _option(name: str, option: Option) -> dict[str, object]:
     try:
         option.check(option.default, name, EvaluationError)
         json.dumps(option.default)
-    except Exception as error:  # whatever it is, it is what is looked for
+    except Exception as error:  # any error is a finding
         return row | {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
     return row | {"status": OK, "matches": 0}
 
@@ -353,7 +337,7 @@ def _difference_in_number(found: int, expected: pd.DataFrame) -> str | None:
 
 
 def _difference(found: pd.DataFrame, expected: pd.DataFrame, position: int = 0) -> str | None:
-    """What is wrong with matches in a stream from ``position`` on; None if nothing is."""
+    """The difference between matches of a stream from ``position`` on and the expected ones."""
     names = list(expected.columns)
     have, want = (
         Counter(_match(names, row, first) for row in frame[names].to_numpy())

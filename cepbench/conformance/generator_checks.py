@@ -1,4 +1,4 @@
-"""Whether a user-defined plan generator keeps its contract, reported so that it can be repaired."""
+"""Checks of a plan generator against its contract, with a line that reproduces each finding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from cepbench.plans.notes import from_log
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 
-#: Check -> what a generator does that passes it, in the order of the report.
+#: Check -> what a generator does to pass it, in the order of the report.
 CHECKS: Mapping[str, str] = {
     "error": "raises no error",
     "plan": "returns a plan: each event once",
@@ -50,15 +50,15 @@ CHECKS: Mapping[str, str] = {
     "refusal": "plans at least one problem",
 }
 
-#: How many times the limit a problem's first plan may take: some generators compile before it.
+#: Factor of the time limit for a problem's first plan: some generators compile then.
 _FIRST = 5.0
 
-#: How generators that choose from all plans say so.
+#: Declared spaces of generators that choose from all plans.
 _ALL = tuple(find_generator(name).space for name in OPTIMAL.values())
 
 
 class _TimeUpError(BaseException):
-    """No Exception: a generator that catches those would run for ever."""
+    """Not an Exception, which a generator might catch and run forever."""
 
 
 def check_generator(
@@ -69,14 +69,14 @@ def check_generator(
     seed: int = 0,
     time_limit: float = 2.0,
 ) -> GeneratorReport:
-    """Try a plan generator on planning problems of every kind and say what is wrong with it.
+    """Run a plan generator on planning problems of every kind and report violated rules.
 
-    Each problem is planned twice. The checks: no error; a plan, that is each event once; in time;
-    the same plan for the same seed, without random numbers from elsewhere; the problem left as it
-    was; and the least cost if the generator claims it with ``exact=True`` and no ``space`` of its
-    own. A problem that the generator refuses with :class:`~cepbench.errors.PlanningRefusedError` is
-    no fault, unless it refuses all. Costs are then compared with the least cost of any plan of the
-    kind, beside those of the default generators.
+    Each problem is planned twice. The checks: no error; a plan with each event once; in time; the
+    same plan for the same seed, with random numbers from ``rng`` only; the problem unchanged; the
+    least cost if the generator claims it by ``exact=True`` and declares no ``space``. Refusing a
+    problem with :class:`~cepbench.errors.PlanningRefusedError` is allowed unless all are refused.
+    Costs are compared with the least cost of any plan of the kind, beside those of the default
+    generators.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def check_generator(
         Kinds of problems, keys of
         :data:`~cepbench.conformance.generator_problems.PROBLEM_KINDS`; all by default.
     sizes : sequence of int
-        Numbers of events, small ones first; beyond 24 the least cost is not known.
+        Numbers of events, small ones first; beyond 24 the least cost is unknown.
     seed : int
         Of the problems and of the plans.
     time_limit : float
-        Seconds that a plan may take when the problem is planned again; the first time five times
-        as many, since some generators compile then. What takes longer is interrupted if that is
-        possible, and no further problem is tried.
+        Seconds of planning a problem for the second time; five times as many for the first, since
+        some generators compile then. Longer planning is interrupted where possible, and no further
+        problem is tried.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def check_generator(
     PlanGeneratorError
         If there is no such generator, or the function is not registered.
     ExperimentError
-        If there is no such kind of problem, or a size, the seed or the time limit makes no sense.
+        If there is no such kind of problem, or a size, the seed or the time limit is invalid.
 
     Notes
     -----
@@ -135,12 +135,11 @@ def check_generator(
         findings.append(
             Finding("refusal", tried[0], f"refused all problems: {trial.rows[0]['reason']}", "")
         )
-    order = list(CHECKS)
-    findings.sort(key=lambda finding: order.index(finding.check))
+    findings.sort(key=lambda finding: list(CHECKS).index(finding.check))
     checks = {check: CHECKS[check] for check in CHECKS if check != "exact" or _claims_all(entry)}
     return GeneratorReport(
         generator=entry.name,
-        plans=entry.kind,
+        plan_kind=entry.kind,
         seed=seed,
         checks=checks,
         findings=tuple(findings),
@@ -151,8 +150,6 @@ def check_generator(
 
 
 def _entry(generator: Any) -> PlanGenerator:
-    if isinstance(generator, PlanGenerator):
-        return generator
     if not callable(generator):
         return find_generator(generator)
     for entry in PLAN_GENERATORS.values():
@@ -167,7 +164,7 @@ def _entry(generator: Any) -> PlanGenerator:
 
 
 class _Trial:
-    """What a generator did on one problem after the other."""
+    """A generator under test, with its findings and a row for each problem."""
 
     def __init__(self, entry: PlanGenerator, seed: int, time_limit: float) -> None:
         self.entry = entry
@@ -177,7 +174,7 @@ class _Trial:
         self.rows: list[dict[str, Any]] = []
 
     def run(self, name: str) -> bool:
-        """Plan one problem twice; whether to go on to larger ones."""
+        """Plan one problem twice; False to stop before larger ones."""
         problem = check_problem(name, seed=self.seed)
         row: dict[str, Any] = {"problem": name, "status": ERROR, "reason": None}
         self.rows.append(row)
@@ -185,7 +182,7 @@ class _Trial:
         try:
             first, _ = self._planned(problem, self.limit * _FIRST)
             source = _source_of_randomness(drawn_before)
-            # Nothing is shared with the first problem, so that what was kept of it shows.
+            # A new problem, to detect state kept from the first one.
             second, seconds = self._planned(check_problem(name, seed=self.seed), self.limit)
         except _TimeUpError:
             row["reason"] = self._late(name, problem)
@@ -208,31 +205,27 @@ class _Trial:
         return True
 
     def _planned(self, problem: CostedProblem, limit: float) -> tuple[Plan, float]:
-        """A plan and the seconds that it took."""
-        began = time.perf_counter()
         with _at_most(limit):
-            found = plan_problem(problem, self.entry, seed=self.seed)
-        seconds = time.perf_counter() - began
+            found, seconds = _timed_plan(problem, self.entry, self.seed)
         if seconds > limit:  # where nothing could interrupt it
             raise _TimeUpError
         return found, seconds
 
     def _check_same(self, name: str, first: str, second: str, source: str) -> None:
         if first != second:
-            self._found(
-                "seed",
-                name,
+            message = (
                 f"made {first} and then {second} from the same problem and the same seed; draw "
                 f"every random number from rng{source and f' instead of {source}'}, and keep "
-                "nothing from one call to the next",
+                "nothing from one call to the next"
             )
         elif source:
-            self._found(
-                "seed",
-                name,
+            message = (
                 f"draws random numbers from {source}, which no seed of a plan reaches: another "
-                "session gets other plans; draw them from rng",
+                "session gets other plans; draw them from rng"
             )
+        else:
+            return
+        self._found("seed", name, message)
 
     def _late(self, name: str, problem: CostedProblem) -> str:
         hint = (
@@ -247,7 +240,7 @@ class _Trial:
         return message
 
     def _failed(self, name: str, error: PlanGeneratorError) -> str:
-        """Note an error, which is one of the generator's own if it has a cause."""
+        """Record an error; it was raised by the generator itself if it has a cause."""
         text = str(error)
         own = f"{self.entry.name} "
         if error.__cause__ is None:
@@ -276,31 +269,33 @@ class _Trial:
 
 
 def _line(name: str, seed: int, generator: str) -> str:
-    """A line of Python that plans a problem again."""
+    """A line of Python that plans the problem again."""
     return f'plan_problem(check_problem("{name}", seed={seed}), "{generator}", seed={seed})'
 
 
+def _timed_plan(problem: CostedProblem, entry: PlanGenerator, seed: int) -> tuple[Plan, float]:
+    """A plan and the seconds of planning."""
+    began = time.perf_counter()
+    found = plan_problem(problem, entry, seed=seed)
+    return found, time.perf_counter() - began
+
+
 def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
-    """A row a problem and generator: the one that is tried, then the default ones of its kind."""
+    """One row a problem and generator: the checked one, then the default ones of its kind."""
     plans = trial.entry.kind
-    others = [
-        entry
-        for entry in map(find_generator, default_generators(own=False))
-        if entry.kind == plans and entry.name != trial.entry.name
-    ]
     problems = {name: check_problem(name, seed=seed) for name in tried}
     rows = [{"generator": trial.entry.name, **row} for row in trial.rows]
-    for entry in others:
+    for entry in map(find_generator, default_generators(user_defined=False)):
+        if entry.kind != plans or entry.name == trial.entry.name:
+            continue
         for name, problem in problems.items():
             row: dict[str, Any] = {"generator": entry.name, "problem": name}
-            began = time.perf_counter()
             try:
-                found = plan_problem(problem, entry, seed=seed)
+                found, seconds = _timed_plan(problem, entry, seed)
+                row |= {"status": OK, "seconds": seconds, "plan_log_cost": found.log_cost}
             except PlanningRefusedError as error:
-                rows.append({**row, "status": REFUSED, "reason": str(error)})
-                continue
-            seconds = time.perf_counter() - began
-            rows.append({**row, "status": OK, "seconds": seconds, "plan_log_cost": found.log_cost})
+                row |= {"status": REFUSED, "reason": str(error)}
+            rows.append(row)
     columns = ["problem", "generator", "status", "reason", "seconds", "plan_log_cost"]
     table = pd.DataFrame(rows, columns=columns)
     table = table.astype({"seconds": float, "plan_log_cost": float})
@@ -311,21 +306,22 @@ def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
 
 
 def _claims_all(entry: PlanGenerator) -> bool:
-    """Whether it says that it is exact, and over all plans: of another space the least is unknown."""
+    """Whether it claims to be exact over all plans; the least cost of other spaces is unknown."""
     return entry.exact and entry.space in ("", *_ALL)
 
 
 def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator[Finding]:
-    if _claims_all(entry):
-        own = costs[(costs["generator"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
-        for name, distance in zip(own["problem"], own["log_distance"], strict=True):
-            yield Finding(
-                "exact",
-                name,
-                f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
-                f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
-                _line(name, seed, entry.name),
-            )
+    if not _claims_all(entry):
+        return
+    own = costs[(costs["generator"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
+    for name, distance in zip(own["problem"], own["log_distance"], strict=True):
+        yield Finding(
+            "exact",
+            name,
+            f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
+            f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
+            _line(name, seed, entry.name),
+        )
 
 
 def _copied(problem: CostedProblem) -> dict[str, Any]:
@@ -339,11 +335,11 @@ def _changes(problem: CostedProblem, before: Mapping[str, Any]) -> list[str]:
 
 
 def _global_random() -> dict[str, Any]:
-    """State of the generators of random numbers that a whole process shares."""
+    """States of the process-wide random number generators."""
     return {
         "Python's module random": random.getstate(),
         "numpy.random's shared generator": pickle.dumps(
-            np.random.get_state()  # noqa: NPY002  (what is looked for)
+            np.random.get_state()  # noqa: NPY002  (its use is to be detected)
         ),
     }
 
@@ -355,7 +351,7 @@ def _source_of_randomness(before: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Interrupt what runs too long, where the system can: in the main thread."""
+    """Interrupt the block after so many seconds; only possible in the main thread."""
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()

@@ -1,7 +1,7 @@
-"""Planning problems for checking a plan generator: one of each kind and size, small and seeded.
+"""Planning problems for checks of plan generators: one of each kind and size, small and seeded.
 
-A problem has a name, ``sequence-4``, its kind and the number of its variables; with the seed the
-name identifies it, so that a problem on which a check failed can be made again in one line.
+A problem is identified by its seed and its name, kind and number of variables, as in
+``sequence-4``, so that one line reproduces a failed check.
 """
 
 from __future__ import annotations
@@ -17,41 +17,21 @@ from cepbench.arguments import seed as seed_from
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import SMALLEST
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import ExperimentError, suggest
-from cepbench.patterns.model import (
-    ANY,
-    Kind,
-    Operator,
-    Pattern,
-    Strategy,
-    Structure,
-    Variable,
-    Window,
-)
+from cepbench.errors import ExperimentError, did_you_mean
+from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 
 #: Numbers of variables, small enough to compare every plan with the best one.
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10)
 
-#: A KL of so many events per window stands for more sets than a float can count.
+#: Events per window of a KL whose number of sets exceeds a float.
 MANY_EVENTS = 1_100.0
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """What is drawn for one problem.
-
-    Attributes
-    ----------
-    cardinalities : ndarray of float, shape (n,)
-        Expected events per window.
-    selectivities : ndarray of float, shape (n, n)
-        Symmetric; on the diagonal the filters.
-    """
-
-    cardinalities: np.ndarray
-    selectivities: np.ndarray
+#: Expected events per window, of shape (n,), and selectivities, symmetric of shape (n, n) with the
+#: filters on the diagonal; both float.
+Numbers = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -69,8 +49,8 @@ class ProblemKind:
     time_selectivity : str
     alpha : float
         Weight of latency.
-    special : Kind
-        What the second variable is; one that is negated is beside the others.
+    special : str
+        ``KL`` for a second variable under KL, ``NOT`` for an additional negated one.
     """
 
     name: str
@@ -80,7 +60,7 @@ class ProblemKind:
     strategy: str = "any"
     time_selectivity: str = "adjacent"
     alpha: float = 0.0
-    special: Kind = Kind.PLAIN
+    special: str = ""
 
 
 def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
@@ -99,11 +79,10 @@ def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     """
     kind, _, size = text(name, "name", ExperimentError).rpartition("-")
     if kind not in PROBLEM_KINDS or not size.isdecimal() or int(size) < 1:
-        near = suggest(kind or name, PROBLEM_KINDS, cutoff=0.5)
-        hint = f"; did you mean {near}-4?" if near else ""
+        known = [f"{kind}-4" for kind in PROBLEM_KINDS]
         raise ExperimentError(
-            f"there is no problem {name!r}{hint} A name is a kind and a number of events, such as "
-            f"sequence-4; kinds are {', '.join(PROBLEM_KINDS)}"
+            f"no problem {name!r}: a name is a kind and a number of events, such as sequence-4; "
+            f"kinds are {', '.join(PROBLEM_KINDS)}{did_you_mean(name, known, cutoff=0.5)}"
         )
     return _made(PROBLEM_KINDS[kind], int(size), seed_from(seed, ExperimentError))
 
@@ -116,18 +95,16 @@ def check_problems(
     Parameters
     ----------
     kinds : sequence of str, optional
-        Keys of :data:`PROBLEM_KINDS`; all of them by default.
+        Keys of :data:`PROBLEM_KINDS`; all by default.
     sizes : sequence of int
-        Numbers of variables. One of a single variable is made once, of the first kind.
+        Numbers of variables. Only the first kind has a problem of a single variable.
     seed : int
 
     Raises
     ------
     ExperimentError
-        If there is no such kind, a size or the seed makes no sense, or nothing is left to be tried.
+        If there is no such kind, a size or the seed is invalid, or there is no problem to try.
     """
-    if isinstance(kinds, str):
-        raise ExperimentError(f"problems is {kinds!r}; it must be a list, such as [{kinds!r}]")
     wanted = texts(PROBLEM_KINDS if kinds is None else kinds, "problems", ExperimentError)
     sizes = [
         whole(size, "each of sizes", ExperimentError)
@@ -143,15 +120,15 @@ def check_problems(
 
 def _skewed(n: int, rng: np.random.Generator) -> Numbers:
     """Rates over four powers of ten; half of the pairs and a third of the variables filtered."""
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), _filtered(n, rng, pairs=0.5, single=0.33))
+    return 10.0 ** rng.uniform(-1, 3, n), _filtered(n, rng, pairs=0.5, single=0.33)
 
 
 def _unconnected(n: int, rng: np.random.Generator) -> Numbers:
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), np.ones((n, n)))
+    return 10.0 ** rng.uniform(-1, 3, n), np.ones((n, n))
 
 
 def _equal(n: int, rng: np.random.Generator) -> Numbers:
-    return Numbers(np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5))
+    return np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5)
 
 
 def _acyclic(n: int, rng: np.random.Generator) -> Numbers:
@@ -161,7 +138,7 @@ def _acyclic(n: int, rng: np.random.Generator) -> Numbers:
     for later in range(1, n):
         i, j = place[rng.integers(later)], place[later]
         selectivities[i, j] = selectivities[j, i] = 10.0 ** rng.uniform(-3, 0)
-    return Numbers(10.0 ** rng.uniform(-1, 3, n), selectivities)
+    return 10.0 ** rng.uniform(-1, 3, n), selectivities
 
 
 def _extreme(n: int, rng: np.random.Generator) -> Numbers:
@@ -171,14 +148,14 @@ def _extreme(n: int, rng: np.random.Generator) -> Numbers:
     cardinalities[1:2] = MANY_EVENTS  # of the KL
     selectivities = _filtered(n, rng, pairs=0.5, single=0.33) ** 6
     selectivities[0, -1] = selectivities[-1, 0] = 0.0
-    return Numbers(cardinalities, selectivities)
+    return cardinalities, selectivities
 
 
 def _kleene(n: int, rng: np.random.Generator) -> Numbers:
     """As :func:`_skewed`, but few events under KL, as its sets are counted."""
-    numbers = _skewed(n, rng)
-    numbers.cardinalities[1:2] = rng.uniform(1, 8)
-    return numbers
+    cardinalities, selectivities = _skewed(n, rng)
+    cardinalities[1:2] = rng.uniform(1, 8)
+    return cardinalities, selectivities
 
 
 def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) -> np.ndarray:
@@ -188,7 +165,7 @@ def _filtered(n: int, rng: np.random.Generator, *, pairs: float, single: float) 
     return np.asarray(upper + upper.T + np.diag(own))
 
 
-#: Name -> kind of planning problem, all that experiments ask a generator for and more.
+#: Name -> kind of planning problem; they cover all settings of experiments.
 PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
     {
         kind.name: kind
@@ -199,11 +176,11 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
             ProblemKind("unconnected", "AND without any condition", _unconnected, "AND"),
             ProblemKind("equal", "SEQ; all rates and selectivities the same", _equal),
             ProblemKind("negation", "SEQ with a NOT, which no plan sees", _skewed,
-                        special=Kind.NEGATED),
+                        special="NOT"),
             ProblemKind("kleene", "SEQ with a KL, whose sets of events count", _kleene,
-                        special=Kind.KLEENE),
+                        special="KL"),
             ProblemKind("extreme", "AND; rates of 0, of 10^12 and beyond a float", _extreme, "AND",
-                        special=Kind.KLEENE),
+                        special="KL"),
             ProblemKind("latency", "SEQ; latency weighs in the cost, alpha = 0.5", _skewed,
                         alpha=0.5),
             ProblemKind("consuming", "SEQ; events are used up", _skewed, strategy="consuming"),
@@ -216,28 +193,23 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
 
 def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:
     rng = rng_for(seed, kind.name, n)
-    numbers = kind.draw(n, rng)
+    cardinalities, selectivities = kind.draw(n, rng)
     names = [f"v{i}" for i in range(n)]
-    parts = [Variable(name, name.upper()) for name in names]
-    if kind.special is Kind.NEGATED:
-        parts.insert(1, Variable("absent", "ABSENT", Kind.NEGATED))
-    elif n > 1:
-        parts[1] = Variable(names[1], names[1].upper(), kind.special)
-    pattern = Pattern(
-        Structure(Operator(kind.operator), tuple(parts)),
-        (),
-        Window(20, "minutes"),
-        ANY if kind.strategy == "any" else Strategy(kind.strategy),
+    items = [f"{name.upper()} {name}" for name in names]
+    if kind.special == "NOT":
+        items.insert(1, "NOT(ABSENT absent)")
+    elif kind.special and n > 1:
+        items[1] = f"{kind.special}({items[1]})"
+    pattern = parse(
+        f"PATTERN {kind.operator}({', '.join(items)}) STRATEGY {kind.strategy} WITHIN 20 minutes"
     )
     statistics = Statistics(
         cardinalities={
-            **dict(zip(names, numbers.cardinalities.tolist(), strict=True)),
+            **dict(zip(names, cardinalities.tolist(), strict=True)),
             "absent": SMALLEST,
         },
         selectivities={
-            (names[i], names[j]): float(numbers.selectivities[i, j])
-            for i in range(n)
-            for j in range(i, n)
+            (names[i], names[j]): float(selectivities[i, j]) for i in range(n) for j in range(i, n)
         },
     )
     return CostedProblem.from_pattern(

@@ -1,12 +1,12 @@
-"""What was found about a plan generator, as text, as a table and in a notebook."""
+"""The report of a plan generator's checks: text, tables and HTML."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from cepbench.markup import Html
@@ -14,7 +14,7 @@ from cepbench.planners.registry import TOLERANCE
 from cepbench.plans.notes import from_log
 from cepbench.sweeps.cells import OK, REFUSED
 
-#: What the lines that plan a problem again begin with.
+#: Imports of the lines that reproduce findings.
 IMPORTS = (
     "from cepbench.conformance.generator_problems import check_problem\n"
     "from cepbench.planners.generate import plan_problem"
@@ -23,7 +23,7 @@ IMPORTS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """One violation of the contract.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Finding:
     problem : str
         Name of the planning problem.
     message : str
-        What happened and what to do; begins with a verb, the generator is what it speaks of.
+        What happened and what to do; a predicate whose subject is the generator.
     line : str
-        Python that plans the problem again, after :data:`IMPORTS`; may be empty.
+        Python that reproduces it, after :data:`IMPORTS`; may be empty.
     """
 
     check: str
@@ -45,19 +45,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class GeneratorReport:
-    """What :func:`cepbench.check_generator` found.
+    """The result of :func:`cepbench.check_generator`.
 
     Attributes
     ----------
-    generator, plans : str
+    generator, plan_kind : str
         Its name, and the kind of its plans.
     seed : int
     checks : mapping of str to str
-        Check -> what a generator does that passes it.
+        Check -> what a generator does to pass it.
     findings : tuple of Finding
-        All that is wrong, check by check, small problems first.
+        By check, small problems first.
     tried, left_out : tuple of str
-        Names of the problems that were planned, and of those that were not any more.
+        Names of the problems that were planned, and of the rest.
     costs : DataFrame
         One row a problem and generator, of ``generator`` and of the default generators of the
         same kind of plan: ``problem``, ``size``, ``generator``, ``status``, ``reason``,
@@ -66,7 +66,7 @@ class GeneratorReport:
     """
 
     generator: str
-    plans: str
+    plan_kind: str
     seed: int
     checks: Mapping[str, str]
     findings: tuple[Finding, ...]
@@ -79,12 +79,12 @@ class GeneratorReport:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong; costs, however high, are no fault."""
+        """Whether there are no findings; high costs are none."""
         return not self.findings
 
     @property
     def table(self) -> pd.DataFrame:
-        """How good the plans are: one row a generator, those nearest to the least cost first.
+        """Plan quality: one row a generator, those nearest to the least cost first.
 
         Returns
         -------
@@ -92,35 +92,35 @@ class GeneratorReport:
             ``generator``; ``plans_made`` and ``refused`` (problems); ``optimal`` (share of plans
             of least cost); ``median``, ``p95`` and ``worst`` of the cost over the least cost,
             infinity beyond a float; ``worst_problem``; ``seconds`` (median) and ``most_seconds``
-            of a plan. Only problems that ``generator`` has a plan for count.
+            of a plan. Only problems that ``generator`` planned count.
         """
-        own = self.costs[self.costs["generator"] == self.generator]
-        planned = own.loc[own["status"] == OK, "problem"]
+        planned = self._own.loc[self._own["status"] == OK, "problem"]
         rows = []
         for generator, every in self.costs.groupby("generator", sort=False):
             group = every[every["problem"].isin(planned)]
-            known = group[group["log_distance"].notna()]
-            logs = known["log_distance"].to_numpy(float)
-            seconds = group["seconds"].dropna()
+            known = group[group["log_distance"].notna()].set_index("problem")["log_distance"]
             rows.append(
                 {
                     "generator": generator,
                     "plans_made": int((group["status"] == OK).sum()),
                     "refused": int((every["status"] == REFUSED).sum()),
-                    "optimal": float(np.mean(logs <= TOLERANCE)) if len(logs) else math.nan,
-                    **{name: _at(logs, share) for name, share in _SHARES.items()},
-                    "worst_problem": known["problem"].iloc[logs.argmax()] if len(logs) else None,
-                    "seconds": seconds.median() if len(seconds) else math.nan,
-                    "most_seconds": seconds.max() if len(seconds) else math.nan,
+                    "optimal": (known <= TOLERANCE).mean(),
+                    # Observed ratios, without interpolation.
+                    **{
+                        name: from_log(known.quantile(share, interpolation="higher"))
+                        for name, share in _SHARES.items()
+                    },
+                    "worst_problem": known.idxmax() if len(known) else None,
+                    "seconds": group["seconds"].dropna().median(),
+                    "most_seconds": group["seconds"].max(),
                 }
             )
-        table = pd.DataFrame(rows).sort_values(
-            ["median", "p95", "worst"], kind="stable", na_position="last"
+        return pd.DataFrame(rows).sort_values(
+            ["median", "p95", "worst"], kind="stable", na_position="last", ignore_index=True
         )
-        return table.reset_index(drop=True)
 
     def describe(self) -> str:
-        """All of it as text, with a line of Python for each check that failed."""
+        """The report as text, with a line of Python for each check that failed."""
         lines = [self._heading(), ""]
         for check, text in self.checks.items():
             found = self._of(check)
@@ -131,33 +131,29 @@ class GeneratorReport:
             lines.append(f"          {found[0].problem}: {self.generator} {found[0].message}")
             lines += [f"          >>> {found[0].line}"] if found[0].line else []
         lines += [f"  {note}" for note in self._notes()]
-        if any(finding.line for finding in self.findings):
+        if self._has_lines:
             lines += ["", "The lines need these before them:", *IMPORTS.splitlines()]
         if self._has_plans:
-            lines += ["", f"Cost of its plans over the least cost of any {self.plans}:", ""]
-            lines += _aligned([list(_SHOWN), *self._shown_rows()])
+            lines += ["", f"Cost of its plans over the least cost of any {self.plan_kind}:", ""]
+            table = pd.DataFrame(self._shown_rows(), columns=list(_SHOWN))
+            lines += textwrap.indent(table.to_string(index=False), "  ").splitlines()
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return str(
-            _PAGE(
-                report=self,
-                heading=self._heading(),
-                checks=[
-                    (text, found[0] if (found := self._of(check)) else None, self._extent(found))
-                    for check, text in self.checks.items()
-                ],
-                notes=list(self._notes()),
-                imports=IMPORTS if any(finding.line for finding in self.findings) else "",
-                columns=_SHOWN,
-                rows=list(self._shown_rows()) if self._has_plans else [],
-            )
-        )
+        return str(_PAGE(report=self, imports=IMPORTS, columns=_SHOWN))
+
+    @property
+    def _own(self) -> pd.DataFrame:
+        """The rows of the checked generator."""
+        return self.costs[self.costs["generator"] == self.generator]
+
+    @property
+    def _has_lines(self) -> bool:
+        return any(finding.line for finding in self.findings)
 
     @property
     def _has_plans(self) -> bool:
-        own = self.costs[self.costs["generator"] == self.generator]
-        return bool((own["status"] == OK).any())
+        return bool((self._own["status"] == OK).any())
 
     def _of(self, check: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.check == check]
@@ -170,7 +166,7 @@ class GeneratorReport:
             else f"FAILED {failed} of {len(self.checks)} checks"
         )
         return (
-            f"{self.generator} ({self.plans} plans) {verdict} on {len(self.tried)} planning "
+            f"{self.generator} ({self.plan_kind} plans) {verdict} on {len(self.tried)} planning "
             f"problems, seed {self.seed}"
         )
 
@@ -181,10 +177,8 @@ class GeneratorReport:
         return f"on {count} of {len(self.tried)} problems"
 
     def _notes(self) -> Iterator[str]:
-        """What is no fault and should be known."""
-        refused = self.costs[
-            (self.costs["generator"] == self.generator) & (self.costs["status"] == REFUSED)
-        ]
+        """Remarks that are no findings."""
+        refused = self._own[self._own["status"] == REFUSED]
         if len(refused):
             yield (
                 f"Refused {len(refused)} of {len(self.tried)} problems, such as "
@@ -205,34 +199,37 @@ class GeneratorReport:
             ]
 
 
-#: Column of the table -> which share of the problems is not above it.
+#: Column of the table -> quantile of the problems.
 _SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 
-#: Headings of what is shown of the table.
+#: Headings of the columns that are shown.
 _SHOWN = ("plan generator", "plans", "optimal", "median", "95 %", "worst", "worst on", "planning")
 
 _PAGE = Html(
-    """<div class="cep-generator-report"><p><b>{{ heading }}</b></p>
+    """<div class="cep-generator-report"><p><b>{{ report._heading() }}</b></p>
 <table class="dataframe cep-checks"><tbody>
-{% for text, finding, extent in checks %}
-<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if finding else "✓" }}</td>
-<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if finding else "normal" }}">
+{% for check, text in report.checks.items() %}
+{% set found = report._of(check) %}
+<tr><td style="vertical-align:top;font-weight:bold">{{ "✗" if found else "✓" }}</td>
+<td style="text-align:left;vertical-align:top;font-weight:{{ "bold" if found else "normal" }}">
 {{- text }}</td><td style="text-align:left">
-{% if finding %}
-not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ finding.message }}
-{%- if finding.line %}<br/><code>{{ finding.line }}</code>{% endif %}
+{% if found %}
+not {{ report._extent(found) }}.<br/><i>{{ found[0].problem }}</i>: {{ report.generator }} {{ found[0].message }}
+{%- if found[0].line %}<br/><code>{{ found[0].line }}</code>{% endif %}
 {% endif %}
 </td></tr>
 {% endfor %}
 </tbody></table>
-{% for note in notes %}<p>{{ note }}</p>{% endfor %}
-{% if imports %}<p>The lines need these before them:</p><pre>{{ imports }}</pre>{% endif %}
-{% if rows %}
-<p>Cost of its plans over the least cost of any {{ report.plans }}:</p>
+{% for note in report._notes() %}<p>{{ note }}</p>{% endfor %}
+{% if report._has_lines %}
+<p>The lines need these before them:</p><pre>{{ imports }}</pre>
+{% endif %}
+{% if report._has_plans %}
+<p>Cost of its plans over the least cost of any {{ report.plan_kind }}:</p>
 <table class="dataframe cep-distances"><thead><tr>
 {% for column in columns %}<th>{{ column }}</th>{% endfor %}
 </tr></thead><tbody>
-{% for row in rows %}
+{% for row in report._shown_rows() %}
 <tr{% if row[0] == report.generator %} style="font-weight:bold"{% endif %}>
 {% for cell in row %}<td>{{ cell }}</td>{% endfor %}
 </tr>
@@ -243,27 +240,10 @@ not {{ extent }}.<br/><i>{{ finding.problem }}</i>: {{ report.generator }} {{ fi
 )
 
 
-def _at(logs: np.ndarray, share: float) -> float:
-    """Ratio that this share of the problems is not above: one that was met, nothing between."""
-    return from_log(np.quantile(logs, share, method="higher")) if len(logs) else math.nan
-
-
 def shown_ratio(ratio: float) -> str:
-    """A ratio in a few letters; nothing for one that is not known."""
+    """A ratio in a few characters; empty for NaN."""
     if math.isnan(ratio):
         return ""
     if math.isinf(ratio):
         return "> 10^308"
     return f"{ratio:.2f}" if ratio < 1000 else f"{ratio:.2g}"
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:<{width}}" if k in (0, 6) else f"{cell:>{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -1,4 +1,4 @@
-"""The planning problems of a pattern: one for each branch of its OR."""
+"""The planning problems of a pattern, one per branch of its disjunctive normal form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def branch_problems(
     last: str | Sequence[str | None] | None = None,
     cost: str | CostModel = "throughput",
 ) -> list[CostedProblem]:
-    """The problem of planning each branch of a pattern; of a pattern without OR the only one.
+    """The planning problem of each branch of a pattern; a single one without OR.
 
     Parameters
     ----------
@@ -34,15 +34,14 @@ def branch_problems(
         The variable whose event is expected to arrive last. With OR either one name, for the
         branches that have it, or one for each branch.
     cost : str or CostModel
-        What plans of these problems are to cost.
+        The cost of plans for these problems.
 
     Raises
     ------
     PlanGeneratorError
-        If there is no such cost.
+        If the cost is unknown.
     StatisticsError, UnsupportedPatternError
-        If no planning problem can be made of a branch and the statistics, or an argument makes no
-        sense.
+        If the statistics are insufficient for a branch, or an argument is invalid.
     """
     branches = pattern.branches()
     model = cost_from(cost, alpha)

@@ -1,4 +1,4 @@
-"""What a plan generator sees: the numbers of a planning problem, and the cost to minimize."""
+"""The argument of a plan generator: a planning problem and the cost to minimize."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class CostedProblem(PlanningProblem):
 
     @classmethod
     def of(cls, problem: PlanningProblem, cost: CostModel) -> CostedProblem:
-        """The same numbers with a cost."""
-        numbers = {its.name: getattr(problem, its.name) for its in fields(PlanningProblem)}
+        """A planning problem with a cost."""
+        numbers = {entry.name: getattr(problem, entry.name) for entry in fields(PlanningProblem)}
         return cls(**numbers, cost=cost)
 
     @property
     def alpha(self) -> float:
-        """Weight of latency in the cost; 0 for costs that have none."""
+        """Weight of latency in the cost; 0 for costs without one."""
         return self.cost.alpha
 
     @cached_property
     def terms(self) -> CostTerms:
-        """The cost as compiled searches read it, for costs of the form ``sets``."""
+        """The arrays for the compiled searches, for costs of the form ``sets``."""
         return self.cost.terms(self)
 
     def log_order_cost(self, order: Sequence[int]) -> float:
@@ -68,5 +68,5 @@ class CostedProblem(PlanningProblem):
 
 
 def _pairs(tree: Any) -> Any:
-    """Lists are pairs too."""
+    """Nested pairs, with lists as tuples."""
     return tuple(map(_pairs, tree)) if isinstance(tree, tuple | list) else tree

@@ -1,4 +1,4 @@
-"""What each node of a plan is expected to hold, and what it adds to the plan's cost."""
+"""Expected partial matches and cost of each node of a plan."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class NodeCosts:
     sizes : ndarray of float64
         Expected partial matches.
     throughput : ndarray of float64
-        What the node adds to the cost for throughput: its size. Minus infinity for the events
-        that an order plan takes up after the first: Cost_ord has no place for them.
+        The node's contribution to Costtrpt: its size, or minus infinity for the leaves after the
+        first of an order plan, which are not part of Cost_ord.
     latency : ndarray of float64
-        α times what the node adds to the cost for latency; minus infinity where α is 0.
+        α times the node's contribution to Costlat; minus infinity if α is 0.
     """
 
     sizes: np.ndarray
@@ -49,7 +49,7 @@ def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCo
     ----------
     problem : CostedProblem
     kind : {"order", "tree"}
-        Which costs; an order's tree is the left-deep one.
+        Kind of the plan; the tree of an order is left-deep.
     tree : int or pair of trees
         Nested pairs of the indices 0 … n−1.
 
@@ -75,26 +75,26 @@ def plan_cost(
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
 ) -> pd.DataFrame:
-    """What each node of a plan costs.
+    """The cost of each node of a plan.
 
     Parameters
     ----------
     pattern, statistics, cost, time_selectivity, alpha, last
-        See :func:`~cepbench.planners.generate.plan`. The cost has to be one that is known join by
-        join.
+        See :func:`~cepbench.planners.generate.plan`. The cost must be of the form ``joins`` or
+        ``sets``.
     plan : OrderPlan, TreePlan or UnionPlan
 
     Returns
     -------
     DataFrame
-        A row a node of each branch's tree, left, right, node: ``branch``, ``variables`` (tuple),
-        ``estimated`` (partial matches), ``cost`` and ``log_cost`` (natural logarithm), of which
-        the sum over a branch is the cost of its plan.
+        One row per node of each branch's tree, in post-order: ``branch``, ``variables`` (tuple),
+        ``estimated`` (partial matches), ``cost`` and ``log_cost`` (natural logarithm); the costs of
+        a branch add up to that of its plan.
 
     Raises
     ------
     PlanError
-        If the plan is none of this pattern.
+        If the plan does not fit the pattern.
     StatisticsError, UnsupportedPatternError, PlanGeneratorError
         As :func:`~cepbench.planners.generate.plan` does.
     """
@@ -107,8 +107,8 @@ def plan_cost(
         tree = relabel(part.tree, problem.names.index)
         sizes = problem.log_node_sizes("tree", tree)
         costs = problem.cost.log_node_costs(problem, part.kind, tree)
-        for node, size, its_cost in zip(post_order(part.tree), sizes, costs, strict=True):
-            rows.append((number, tuple(leaves(node)), size, its_cost))
+        for node, size, log_cost in zip(post_order(part.tree), sizes, costs, strict=True):
+            rows.append((number, tuple(leaves(node)), size, log_cost))
     table = pd.DataFrame(rows, columns=["branch", "variables", "estimated", "log_cost"])
     with np.errstate(over="ignore"):
         table["estimated"] = np.exp(table["estimated"])

@@ -1,8 +1,8 @@
-"""The planning problem: a pattern and its statistics as the numbers that a plan generator sees.
+"""The planning problem: a pattern and its statistics as numbers for plan generators.
 
-All of it is in natural logarithms. A Kleene variable stands for ``2^(r·W)`` sets, which leaves the
-range of a float at once, and no plan generator may ever compare two infinities. For the same
-reason a zero rate or selectivity counts as :data:`SMALLEST`.
+All numbers are natural logarithms: a Kleene variable has ``2^(r·W)`` sets, which exceeds the range
+of a float, and comparing infinities would be meaningless. For the same reason a zero rate or
+selectivity counts as :data:`SMALLEST`.
 """
 
 from __future__ import annotations
@@ -21,49 +21,48 @@ from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.tree import Tree, leaves, post_order
 from cepbench.statistics.model import Statistics
 
-#: What a rate, cardinality, selectivity or window of zero counts as: the smallest normal float.
+#: Stands for a rate, cardinality, selectivity or window of zero: the smallest normal float.
 SMALLEST = float(np.finfo(np.float64).tiny)
 
-#: How the order in time of a SEQ enters the estimates.
+#: Models of the order in time of a SEQ in the estimates.
 TIME_SELECTIVITIES = ("adjacent", "exact")
 
 
 @dataclass(frozen=True, eq=False)
 class PlanningProblem:
-    """The numbers that plans are made by. Variables are the indices 0 … n−1, in written order.
+    """Cardinalities and selectivities of the variables 0 … n−1, in written order.
 
-    They are the positive variables of a pattern without OR: negated ones take no part in plans.
-    Made by :meth:`from_pattern`; or from arrays, which are copied and then read-only.
+    These are the positive variables of a pattern without OR; plans have no negated ones. Made by
+    :meth:`from_pattern`, or from arrays, which are copied and read-only.
 
     Attributes
     ----------
     names : tuple of str, length n
     log_cardinality : ndarray of float64, shape (n,)
-        ln(W·r): expected events per window before any filter; of a Kleene variable W·r·ln 2, for
-        each set of its events counts as one.
+        ln(W·r): expected events per window before any filter; W·r·ln 2 for a Kleene variable, the
+        number of sets of its events.
     log_selectivity : ndarray of float64, shape (n, n)
-        Symmetric. On the diagonal the filters, elsewhere the conditions over two variables, with
-        the order in time under ``time_selectivity="adjacent"``, and with contiguity.
+        Symmetric. On the diagonal the filters, elsewhere the conditions over two variables,
+        including contiguity and, under ``time_selectivity="adjacent"``, the order in time.
     log_order_factor : ndarray of float64, shape (n + 1,)
-        What any set of k variables is multiplied by: zeros, or −ln k! for a SEQ under
+        Factor of any set of k variables: zeros, or −ln k! for a SEQ under
         ``time_selectivity="exact"``.
     operator : str
         The pattern's outermost operator, ``SEQ`` or ``AND``.
     time_selectivity : str
         One of :data:`TIME_SELECTIVITIES`.
     window : float
-        Length of the window in seconds (or ticks); only turns cardinalities into rates.
+        Length of the window in seconds (or ticks), for arrival rates.
     strategy : str
-        Name of the selection strategy. Under any but ``any`` events are used up: a set of
-        variables has the smallest of their cardinalities in place of the product.
+        Name of the selection strategy. Under all but ``any`` events are consumed: a set of
+        variables has the smallest of their cardinalities instead of the product.
     last : int or None
-        Index of the variable whose event arrives last, where that is known.
+        Index of the variable whose event arrives last, if known.
 
     Raises
     ------
     StatisticsError
-        If the arrays do not fit together or hold something that is not finite, or ``last`` makes
-        no sense.
+        If the shapes of the arrays are inconsistent, a value is not finite, or ``last`` is invalid.
     """
 
     names: tuple[str, ...]
@@ -89,13 +88,13 @@ class PlanningProblem:
             "log_order_factor": (n + 1,),
         }
         for key, shape in shapes.items():
-            # A copy of one layout and one writability means one compilation of every kernel.
+            # One layout and writability for all, so that each kernel is compiled once.
             array = np.array(getattr(self, key), dtype=np.float64, order="C")
             array.flags.writeable = False
             if array.shape != shape:
                 raise StatisticsError(f"{key} has shape {array.shape}; {n} variables need {shape}")
             with np.errstate(over="ignore"):
-                # Sums have to be finite too.
+                # The sum must be finite too.
                 if not math.isfinite(np.abs(array).sum()):
                     raise StatisticsError(
                         f"{key} holds a value that is not finite; for zero use ln({SMALLEST:.3g})"
@@ -115,7 +114,7 @@ class PlanningProblem:
         last: str | None = None,
         **more: Any,
     ) -> Self:
-        """The problem of planning ``pattern``, with SEQ as AND plus conditions on time.
+        """The planning problem of a pattern, with SEQ as AND plus conditions on time.
 
         Parameters
         ----------
@@ -123,13 +122,12 @@ class PlanningProblem:
             Without OR: one of the ``branches()`` of a pattern.
         statistics : Statistics
         time_selectivity : {"adjacent", "exact"}
-            ``adjacent`` is the paper's reduction [kolchinsky2018]_, section 4: one condition
+            ``adjacent`` is the reduction of [kolchinsky2018]_, section 4: a condition
             ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours of a SEQ; in nested patterns
-            for each two variables that have an order and none between them. ``exact`` counts any
-            k variables of a SEQ with 1/k!, the probability that k events that arrive
-            independently come in one given order.
+            for each two ordered variables with none in between. ``exact`` multiplies any k variables
+            of a SEQ by 1/k!, the probability that k independent arrivals are in a given order.
         last : str, optional
-            Name of the variable whose event is expected last, where the pattern does not say it.
+            Name of the variable whose event is expected last, if the pattern leaves it open.
         **more
             Further attributes of the class, such as the cost of a
             :class:`~cepbench.costs.costed.CostedProblem`.
@@ -139,12 +137,12 @@ class PlanningProblem:
         Negated variables are left out, a Kleene variable has the rate ``2^(r·W) / W``
         [kolchinsky2018]_, section 4.
 
-        Strategies [kolchinsky2018]_, section 5.2: where events are used up a set of variables has
-        W·min(r). Under contiguity this holds too, and any two variables that may be neighbours in
-        time have one more condition, that their positions are next to each other: of as many
-        events of the stream (of a partition) as arrive within the window, one is. Under partition
-        contiguity every two variables are equal in the partition attribute: a measured selectivity
-        includes that, and a pair of which nothing is known has ``1 / statistics.partitions``.
+        Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
+        W·min(r). Contiguity adds a condition to any two variables that may be neighbours in time,
+        that their positions are adjacent; its selectivity is one over the expected events of the
+        stream (or partition) per window. Under partition contiguity any two variables are equal in
+        the partition attribute: measured selectivities include that, and a pair without one has
+        ``1 / statistics.partitions``.
 
         Raises
         ------
@@ -152,14 +150,14 @@ class PlanningProblem:
             If the pattern has OR, or it nests SEQ and AND under ``time_selectivity="exact"``.
         StatisticsError
             If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
-            unknown or makes no sense.
+            invalid.
         """
         choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
         pattern, *others = pattern.branches()
         if others:
             raise UnsupportedPatternError(
-                "a pattern with OR is as many problems as it has branches; make them of "
-                "pattern.branches() one by one, as cep.plan does"
+                "a pattern with OR has one planning problem per branch; make one from each of "
+                "pattern.branches(), as cep.plan does"
             )
         order = TemporalOrder(pattern)
         names = order.names
@@ -196,17 +194,17 @@ class PlanningProblem:
 
     @property
     def consuming(self) -> bool:
-        """Whether events are used up, so that the smallest cardinality of a set counts."""
+        """Whether events are consumed, so that the smallest cardinality of a set counts."""
         return self.strategy != "any"
 
     @property
     def log_factor(self) -> np.ndarray:
-        """ln of what each variable multiplies every set by, shape (n,)."""
+        """ln of the factor of each variable on the size of a set, shape (n,)."""
         return np.diagonal(self.log_selectivity).copy() if self.consuming else self.log_filtered
 
     @property
     def log_bound(self) -> np.ndarray:
-        """ln of the numbers of which the smallest multiplies a set too, shape (n,)."""
+        """ln of the bounds whose minimum over a set multiplies its size too, shape (n,)."""
         return self.log_cardinality.copy() if self.consuming else np.zeros(self.n)
 
     @property
@@ -256,15 +254,15 @@ class PlanningProblem:
         -----
         PM(k) = ∏ W·r · ∏ sel over the first k variables of an order, filters included
         [kolchinsky2018]_, section 3.1; PM(leaf) = W·r and PM(node) = PM(left) · PM(right) ·
-        SEL(left, right) in a tree [kolchinsky2018]_, section 3.2. Where events are used up, the
-        smallest W·r stands in place of their product [kolchinsky2018]_, section 5.2.
+        SEL(left, right) in a tree [kolchinsky2018]_, section 3.2. Where events are consumed, the
+        smallest W·r replaces their product [kolchinsky2018]_, section 5.2.
         """
         return self._prefix_sizes(plan) if kind == "order" else self._tree_sizes(plan)
 
     def _prefix_sizes(self, order: Sequence[int]) -> np.ndarray:
         index = np.asarray(order, dtype=np.intp)
-        # Row k of the lower triangle: what the k-th variable's conditions with those before it (and
-        # its own filter, on the diagonal) multiply the prefix by.
+        # Row k of the lower triangle: the k-th variable's filter and its conditions with those
+        # before it.
         conditions = np.tril(self.log_selectivity[np.ix_(index, index)]).sum(axis=1)
         if self.consuming:
             sizes: np.ndarray = np.cumsum(conditions)
@@ -277,10 +275,10 @@ class PlanningProblem:
         factor, bound = self.log_factor.tolist(), self.log_bound.tolist()
         order_factor = self.log_order_factor.tolist()
         index = np.array(leaves(tree), dtype=np.intp)
-        # With the leaves side by side a node is an interval, and what joins its halves a block.
+        # Over the sequence of leaves a node is an interval, and the conditions of its join a block.
         selectivity = self.log_selectivity[np.ix_(index, index)]
         sizes: list[float] = []
-        # Begin and end of each node that waits for its sibling, its size, its least bound.
+        # Nodes without a parent yet: begin, end, size, least bound.
         waiting: list[tuple[int, int, float, float]] = []
         met = 0
         for node in post_order(tree):
@@ -293,7 +291,7 @@ class PlanningProblem:
             else:
                 first, end, size, least = met, met + 1, factor[node], bound[node]
                 met += 1
-            # Kept out of `size`, for these two of a node are not a product of its children's.
+            # Not part of `size`: these two are not products over the children.
             sizes.append(size + least + order_factor[end - first])
             waiting.append((first, end, size, least))
         return np.array(sizes)
@@ -332,7 +330,7 @@ def _log_cardinality(variable: Variable, statistics: Statistics, window: float) 
 def _log_selectivities(
     pattern: Pattern, statistics: Statistics, order: TemporalOrder
 ) -> np.ndarray:
-    """Filters, conditions over two variables and contiguity, but not the order in time."""
+    """Filters, conditions over two variables and contiguity, without the order in time."""
     names = order.names
     selectivity = np.array([[statistics.selectivity(a, b) for b in names] for a in names])
     strategy = pattern.strategy
@@ -346,7 +344,7 @@ def _log_selectivities(
         events = statistics.stream_cardinality(
             pattern.window.seconds, partition=strategy.name == "partition_contiguity"
         )
-        # Among less than one event nothing is certain either.
+        # A selectivity is at most 1, also for less than one event.
         _add_condition(log_selectivity, names, order.neighbouring(), -math.log(max(1.0, events)))
     return log_selectivity
 
@@ -364,7 +362,7 @@ def _add_condition(
 
 
 def _last(order: TemporalOrder, wanted: str | None) -> int | None:
-    """Index of the variable whose event arrives last, if the pattern or the caller says which."""
+    """Index of the variable whose event arrives last, by the pattern or the argument."""
     possible = order.latest()
     if wanted is None:
         return order.names.index(possible[0]) if len(possible) == 1 else None
@@ -377,7 +375,7 @@ def _last(order: TemporalOrder, wanted: str | None) -> int | None:
 
 
 def plain(what: str, logarithm: float) -> float:
-    """``exp(logarithm)`` of a number of a problem; never infinity, which a generator would compare without a warning."""
+    """``exp(logarithm)`` of a number of a problem; an error instead of infinity."""
     try:
         return math.exp(logarithm)
     except OverflowError:

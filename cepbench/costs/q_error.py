@@ -1,4 +1,4 @@
-"""How far an estimate is off, as the one number that people who estimate sizes of joins use."""
+"""The q-error of estimates."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
-#: Of a node with fewer matches in the whole stream, chance says more than the model does.
+#: Nodes with fewer matches in the whole stream are dominated by noise.
 FEWEST_MATCHES = 30
 
 
 def q_error(estimated: Any, measured: Any, least: Any = 0.0) -> np.ndarray:
-    """By which factor estimates are off, whichever way: max(e/m, m/e).
+    """The factor between estimates and measurements: max(e/m, m/e).
 
     Parameters
     ----------
     estimated, measured : array-like of float
     least : array-like of float
-        The smallest number that could have been measured. Both sides count as no less, so that an
-        estimate of next to nothing is right where nothing was found, and where nothing was found
-        the factor is finite, and a lower bound of the real one.
+        The resolution of the measurement, a lower limit for both sides: an estimate below it is
+        correct if nothing was measured, and otherwise the q-error is a finite lower bound.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the order in time of a pattern's variables says to a planner."""
+"""The order in time of a pattern's variables."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class TemporalOrder:
 
     @property
     def is_chain(self) -> bool:
-        """Whether any two variables have an order."""
+        """Whether any two variables are ordered."""
         return len(self.before) == len(self.names) * (len(self.names) - 1) // 2
 
     @property
     def is_free(self) -> bool:
-        """Whether no two variables have an order."""
+        """Whether no two variables are ordered."""
         return not self.before
 
     def covering(self) -> Iterator[Pair]:
-        """Pairs (x, y), x before y, with no variable that is after x and before y."""
+        """Pairs (x, y), x before y, with no variable in between."""
         after: dict[str, set[str]] = {name: set() for name in self.names}
         before: dict[str, set[str]] = {name: set() for name in self.names}
         for x, y in self.before:
@@ -54,13 +54,13 @@ class TemporalOrder:
                 yield x, y
 
     def neighbouring(self) -> Iterator[Pair]:
-        """Pairs that may be neighbours in time: covering ones, and those without an order."""
+        """Pairs that may be neighbours in time: covering and unordered ones."""
         yield from self.covering()
         for x, y in combinations(self.names, 2):
             if (x, y) not in self.before and (y, x) not in self.before:
                 yield x, y
 
     def latest(self) -> tuple[str, ...]:
-        """The variables that no other one has to follow: those whose event may come last."""
+        """The variables whose event may be the last."""
         followed = {x for x, _ in self.before}
         return tuple(name for name in self.names if name not in followed)

@@ -19,14 +19,14 @@ from cepbench.plans.tree import Tree
 
 @dataclass(frozen=True)
 class Throughput(CostModel):
-    """Costtrpt + α·Costlat: the partial matches of all nodes, and those that latency waits for.
+    """Costtrpt + α·Costlat: partial matches of all nodes, and α times the latency.
 
-    Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. Cost_ord adds up the partial matches
-    of all prefixes, Cost_tree those of all nodes, leaves and root among them.
+    Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. Cost_ord is the sum over all prefixes,
+    Cost_tree the sum over all nodes, including leaves and root.
 
-    Differs from the paper: where events are used up it multiplies each prefix by W once more, which
-    changes no comparison; and filters are part of a leaf, as the evaluators apply them on arrival
-    and as Cost_ord has it, while the paper names no place for them in Cost_tree.
+    Differs from the paper: where events are consumed, it multiplies each prefix by W once more,
+    which changes no comparison; and leaves include filters, which the evaluators apply on arrival
+    as in Cost_ord, while the paper does not define them for Cost_tree.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Throughput(CostModel):
     Raises
     ------
     StatisticsError
-        If ``alpha`` is no such number.
+        If ``alpha`` is not such a number.
     """
 
     alpha: float = 0.0
@@ -55,7 +55,7 @@ class Throughput(CostModel):
         return math.log(self.alpha) if self.alpha else -math.inf
 
     def check(self, problem: PlanningProblem) -> None:
-        """See that it is known which event comes last, if latency has a weight."""
+        """Check that the last event is known, if latency has a weight."""
         if self.alpha:
             Latency().check(problem)
 
@@ -68,13 +68,13 @@ class Throughput(CostModel):
         return float(np.logaddexp(cost, self.log_alpha + latency))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """Each variable's events that pass its filter."""
+        """Events that pass the variable's filter."""
         return problem.log_filtered + problem.log_order_factor[1]
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """The partial matches of both sides together, and what the join makes latency wait for."""
+        """Partial matches of the join, and α times its latency."""
         sizes = problem.log_sizes(left | right)
         if not self.alpha:
             return sizes
@@ -82,17 +82,17 @@ class Throughput(CostModel):
         return np.logaddexp(sizes, self.log_alpha + waiting)
 
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-        """ln of what each node costs; latency counts at the nodes that wait."""
+        """ln of each node's cost; latency counts at the nodes of :func:`log_waiting`."""
         costs = problem.log_node_sizes("tree", tree)
         if kind == "order":
-            # Cost_ord has no place for the events that are taken up after the first.
+            # Leaves after the first are not part of Cost_ord.
             costs[1::2] = -np.inf
         if not self.alpha:
             return costs
         return np.logaddexp(costs, self.log_alpha + log_waiting(problem, kind, tree))
 
     def terms(self, problem: PlanningProblem) -> CostTerms:
-        """The cost as the compiled searches read it."""
+        """The arrays for the compiled searches."""
         return CostTerms(
             problem.log_factor,
             problem.log_bound,
@@ -104,7 +104,7 @@ class Throughput(CostModel):
         )
 
     def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
-        """What a plan costs, with its latency where that has a weight."""
+        """The cost of a plan, with its latency if that has a weight."""
         notes = super().notes(problem, kind, plan)
         notes["cost_model"] = f"{kind}-{self.name}"
         if problem.consuming:

@@ -103,11 +103,11 @@ def list_datasets() -> pd.DataFrame:
             names.append(f"{name}/{variant.name}")
             size = megabytes(variant.path)
             rows.append((variant.events, size, at_hand(name, variant), variant.about))
-        for own in undeclared(entry):
-            names.append(f"{name}/{own.name}")
-            declaration = read_declaration(own)
+        for folder in undeclared(entry):
+            names.append(f"{name}/{folder.name}")
+            declaration = read_declaration(folder)
             events = declaration.events if declaration else None
-            rows.append((events, megabytes(own), "here", "your own"))
+            rows.append((events, megabytes(folder), "here", "undeclared"))
     columns = ["events", "megabytes", "at hand", "about"]
     index = pd.Index(names, name="data set", dtype=object)
     return pd.DataFrame(rows, index=index, columns=columns).astype({"events": "Int64"})

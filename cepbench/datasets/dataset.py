@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from markupsafe import Markup
 
 from cepbench.arguments import shown, texts, whole
 from cepbench.datasets.declaration import ColumnDeclaration, Entry, Variant
 from cepbench.datasets.library import PatternLibrary, read_library
 from cepbench.datasets.source_files import read_source
 from cepbench.errors import DatasetError, did_you_mean
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration
 from cepbench.streams.event_stream import EventStream
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 TYPE, TIME = "symbol", "ts"
 
 _SHOWN_TYPES = 8
+
+_SHOWN = Html(
+    """<div class="cep-dataset"><p><b>{{ name }}</b> {{ title }}</p>
+<table class="dataframe" style="text-align:left"><tbody>{% for name, value in facts %}
+<tr><th style="text-align:left">{{ name }}</th><td style="text-align:left">{{ value }}</td></tr>
+{% endfor %}</tbody></table>{% for name, table in folded.items() %}
+<details><summary>{{ name }}</summary>{{ table }}</details>{% endfor %}</div>"""
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +115,10 @@ class Dataset:
             first = whole(first, "first", DatasetError, least=1)
         if days is not None:
             days = whole(days, "days", DatasetError, least=1)
-        if days is not None:
             if end is not None:
                 raise DatasetError("days and end exclude each other; give one of them")
             end = self._end_after(days)
-        stream = self._read(wanted, attributes, start, end, positions)
-        return stream if first is None else stream[:first]
+        return self._read(wanted, attributes, start, end, positions)[:first]
 
     @cached_property
     def patterns(self) -> PatternLibrary:
@@ -154,10 +161,8 @@ class Dataset:
         if self._is_source:
             return read_source(self.path, self.kind)[1].copy()
         if (self.path / QUARANTINE).is_dir():
-            kept: pd.DataFrame = (
-                ds.dataset(self.path / QUARANTINE, format="parquet").to_table().to_pandas()
-            )
-            return kept
+            rows = ds.dataset(self.path / QUARANTINE, format="parquet").to_table()
+            return cast("pd.DataFrame", rows.to_pandas())
         return pd.DataFrame(columns=["file", "row", "text", "reason"])
 
     def describe(self) -> str:
@@ -175,22 +180,10 @@ class Dataset:
         return f"Dataset({self.name!r}: {self.events:,} events of {len(self.counts)} types)"
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
-            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
-            for name, value in self._facts()
-        )
-        folded = f"<details><summary>Columns</summary>{self.schema.to_html()}</details>"
+        folded = {"Columns": Markup(self.schema.to_html())}
         if self.patterns:
-            folded += (
-                f"<details><summary>{len(self.patterns)} patterns</summary>"
-                f"{self.patterns._repr_html_()}</details>"
-            )
-        return (
-            f'<div class="cep-dataset"><p><b>{html.escape(self.name)}</b> '
-            f"{html.escape(self._title)}</p>"
-            f'<table class="dataframe"><tbody>{facts}</tbody></table>{folded}</div>'
-        )
+            folded[f"{len(self.patterns)} patterns"] = Markup(self.patterns._repr_html_())
+        return str(_SHOWN(name=self.name, title=self._title, facts=self._facts(), folded=folded))
 
     @property
     def _title(self) -> str:
@@ -205,19 +198,18 @@ class Dataset:
         counts = self.counts.sort_values(ascending=False, kind="stable")
         shown = ", ".join(f"{name} {count:,}" for name, count in counts[:_SHOWN_TYPES].items())
         more = len(counts) - _SHOWN_TYPES
-        types = f"{len(counts)}: {shown}" + (f" and {more} more" if more > 0 else "")
-        facts = [("variant", self.variant.about)] if self.variant else []
-        facts += [("events", f"{self.events:,}"), ("types", types)]
-        span = self._span()
-        facts += [("time", f"{span[0]} to {span[1]}")] if span else []
-        facts += [
-            ("attributes", ", ".join(c.name for c in self._columns() if c.name not in (TYPE, TIME)))
-        ]
-        if self.entry:
-            facts += [("source", self.entry.source), ("licence", self.entry.licence)]
-        kept = len(self.quarantine())
-        facts += [("quarantine", f"{kept:,} malformed rows")] if kept else []
-        return facts
+        malformed = len(self.quarantine())
+        facts = {
+            "variant": self.variant.about if self.variant else "",
+            "events": f"{self.events:,}",
+            "types": f"{len(counts)}: {shown}" + (f" and {more} more" if more > 0 else ""),
+            "time": " to ".join(self._span()),
+            "attributes": ", ".join(c.name for c in self._columns() if c.name not in (TYPE, TIME)),
+            "source": self.entry.source if self.entry else "",
+            "licence": self.entry.licence if self.entry else "",
+            "quarantine": f"{malformed:,} malformed rows" if malformed else "",
+        }
+        return [(name, value) for name, value in facts.items() if value]
 
     def _columns(self) -> list[ColumnDeclaration]:
         """The stored columns, with the catalogue's description where there is one."""
@@ -226,13 +218,11 @@ class Dataset:
             return list(declared.values())
         stored = self.declaration.columns
         plain = {
-            name: ColumnDeclaration(
-                name, "text" if kind.startswith(("dictionary", "string")) else kind, "", ""
-            )
+            name: "text" if kind.startswith(("dictionary", "string")) else kind
             for name, kind in stored.items()
             if name != SEQUENCE
         }
-        return [declared.get(name, column) for name, column in plain.items()]
+        return [declared.get(name, ColumnDeclaration(name, kind)) for name, kind in plain.items()]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
         if types is None:
@@ -302,17 +292,16 @@ class Dataset:
                 return last + timedelta(days=1)
         return None
 
-    def _span(self) -> tuple[str, str] | None:
-        """First and last time to the second, read from the first and last month alone."""
+    def _span(self) -> list[str]:
+        """First and last time to the second, from the first and last month; empty if unknown."""
         places = self._months() or [self.path]
         if not self.events:
-            return None
+            return []
         try:
             ends = self._times(places[0]).min(), self._times(places[-1]).max()
         except DatasetError:
-            return None
-        first, last = (str(end.astype("M8[s]")).replace("T", " ") for end in ends)
-        return first, last
+            return []
+        return [str(end.astype("M8[s]")).replace("T", " ") for end in ends]
 
 
 def _nanoseconds(moment: datetime) -> int:

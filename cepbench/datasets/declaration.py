@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cepbench.errors import DatasetError, suggest
+from cepbench.errors import DatasetError, did_you_mean
 
 FILE = "dataset.toml"
 PROVENANCE = "provenance.md"
@@ -30,8 +30,8 @@ class ColumnDeclaration:
 
     name: str
     type: str
-    unit: str
-    meaning: str
+    meaning: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class Variant:
     about: str
     path: Path
     made: str
-    events: int | None
-    sha256: str
-    parameters: Mapping[str, Any]
+    events: int | None = None
+    sha256: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Entry:
         note = self.folder / PROVENANCE
         return note.read_text(encoding="utf-8") if note.exists() else ""
 
-    def own(self, name: str) -> Path:
+    def undeclared(self, name: str) -> Path:
         """The folder of an undeclared variant.
 
         Raises
@@ -134,13 +134,11 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
     file = folder / FILE
     home = home or folder
     content = read_toml(file)
-    _check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
+    check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
     columns = []
     for name, column in content.get("columns", {}).items():
-        _check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
-        columns.append(
-            ColumnDeclaration(name, column["type"], column.get("unit", ""), column["meaning"])
-        )
+        check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
+        columns.append(ColumnDeclaration(name, **column))
     variants = {}
     for name, variant in content.get("variants", {}).items():
         try:
@@ -148,33 +146,19 @@ def read_entry(folder: Path, home: Path | None = None) -> Entry:
         except DatasetError as error:
             raise DatasetError(f"{file}: variants: {error}") from None
         place = f"variants.{name}."
-        _check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
+        check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
         if variant["made"] not in MADE:
             raise DatasetError(
                 f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
             )
-        variants[name] = Variant(
-            name=name,
-            about=variant["about"],
-            path=(folder if variant["made"] == COMMITTED else home) / variant["path"],
-            made=variant["made"],
-            events=variant.get("events"),
-            sha256=variant.get("sha256", ""),
-            parameters=variant.get("parameters", {}),
-        )
+        path = (folder if variant["made"] == COMMITTED else home) / variant["path"]
+        variants[name] = Variant(name=name, **{**variant, "path": path})
     if content["default"] not in variants:
         raise DatasetError(
             f"{file}: default is {content['default']!r}; the variants are {', '.join(variants)}"
         )
-    texts = {name: content[name] for name in _TEXTS}
-    return Entry(
-        name=folder.name,
-        folder=folder,
-        home=home,
-        columns=tuple(columns),
-        variants=variants,
-        **texts,
-    )
+    known = {**content, "columns": tuple(columns), "variants": variants}
+    return Entry(name=folder.name, folder=folder, home=home, **known)
 
 
 #: Names of data sets and variants: valid file names everywhere.
@@ -218,16 +202,21 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest one, and all known ones."""
+    """The end of a message about an unknown name: all known ones, and the nearest."""
     names = list(known)
-    near = suggest(name, names, cutoff=0.5)
-    there = f"there are {', '.join(names)}" if names else "there are none"
-    return f"did you mean {near!r}? There are {', '.join(names)}" if near else there
+    return f"there are {', '.join(names) or 'none'}{did_you_mean(name, names, cutoff=0.5)}"
 
 
-def _check_keys(
+def check_keys(
     file: Path, place: str, found: Any, known: tuple[str, ...], needed: tuple[str, ...]
 ) -> None:
+    """Check the keys of a table of a TOML file.
+
+    Raises
+    ------
+    DatasetError
+        If it is not a table, lacks a key, or has an unknown one; the nearest is suggested.
+    """
     if not isinstance(found, dict):
         raise DatasetError(f"{file}: {place.rstrip('.')} must be a table of {', '.join(known)}")
     for name in found:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cepbench.datasets.declaration import nearest, read_toml
+from cepbench.datasets.declaration import check_keys, nearest, read_toml
 from cepbench.errors import DatasetError, PatternError
+from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE = "patterns.toml"
+
+_TABLE = Html(
+    """<table class="dataframe cep-patterns" style="text-align:left">
+<thead><tr><th>pattern</th><th>shows</th><th>text</th></tr></thead><tbody>
+{% for entry in entries %}<tr><td><code>{{ entry.name }}</code></td>
+<td>{{ entry.shows }}{% if entry.source %}<br/><small>{{ entry.source }}</small>{% endif %}</td>
+<td><pre>{{ entry.text }}</pre></td></tr>{% endfor %}</tbody></table>"""
+)
 
 Default = TypeVar("Default")
 
@@ -39,7 +47,7 @@ class PatternEntry:
     name: str
     text: str
     shows: str
-    source: str
+    source: str = ""
 
     @property
     def pattern(self) -> Pattern:
@@ -100,14 +108,7 @@ class PatternLibrary(Mapping[str, Pattern]):
         return pd.DataFrame(rows, index=names, columns=["shows", "source", "text"])
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f'<th style="text-align:left">{name}</th>' for name in ("pattern", "shows", "text")
-        )
-        rows = "".join(map(_row, self._entries.values()))
-        return (
-            f'<table class="dataframe cep-patterns"><thead><tr>{heads}</tr></thead>'
-            f"<tbody>{rows}</tbody></table>"
-        )
+        return str(_TABLE(entries=self._entries.values()))
 
 
 def read_library(folder: Path, name: str) -> PatternLibrary:
@@ -123,29 +124,11 @@ def read_library(folder: Path, name: str) -> PatternLibrary:
         return PatternLibrary(name)
     entries = []
     for pattern, content in read_toml(file).items():
-        if not isinstance(content, dict) or not {"text", "shows"} <= set(content):
-            raise DatasetError(f"{file}: [{pattern}] needs text and shows, and may have source")
-        unknown = sorted(set(content) - {"text", "shows", "source"})
-        if unknown:
-            raise DatasetError(
-                f"{file}: [{pattern}] has an unknown key {unknown[0]!r}; "
-                f"{nearest(unknown[0], ('text', 'shows', 'source'))}"
-            )
-        entry = PatternEntry(
-            pattern, content["text"].strip(), content["shows"], content.get("source", "")
-        )
+        check_keys(file, f"{pattern}.", content, ("text", "shows", "source"), ("text", "shows"))
+        entry = PatternEntry(pattern, **{**content, "text": content["text"].strip()})
         try:
             parse(entry.text)
         except PatternError as error:
             raise DatasetError(f"{file}: [{pattern}] is not a valid pattern: {error}") from error
         entries.append(entry)
     return PatternLibrary(name, tuple(entries))
-
-
-def _row(entry: PatternEntry) -> str:
-    source = f"<br/><small>{html.escape(entry.source)}</small>" if entry.source else ""
-    return (
-        f'<tr><td style="text-align:left"><code>{html.escape(entry.name)}</code></td>'
-        f'<td style="text-align:left">{html.escape(entry.shows)}{source}</td>'
-        f'<td style="text-align:left"><pre>{html.escape(entry.text)}</pre></td></tr>'
-    )

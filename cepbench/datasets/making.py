@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from filelock import FileLock
 from tqdm import tqdm
@@ -28,7 +27,7 @@ _SHORT_SECONDS = 2.0
 
 
 def make_nasdaq_style(
-    path: str | Path, *, identifiers: int, days: int, seed: int = 0, progress: bool = True
+    path: str | Path, *, identifiers: int, days: int, seed: int = 0
 ) -> Declaration:
     """The data set of :func:`cepbench.spark.generate.generate_nasdaq_style`, in a plain loop.
 
@@ -37,8 +36,6 @@ def make_nasdaq_style(
     path : path
     identifiers, days, seed : int
         See :class:`cepbench.streams.nasdaq_style.NasdaqStyle`.
-    progress : bool
-        Whether to show a progress bar after a few seconds.
 
     Returns
     -------
@@ -55,26 +52,20 @@ def make_nasdaq_style(
     found = begin_dataset(target, kind=nasdaq_files.KIND, parameters=parameters)
     if found is not None:
         return found
-    parts = tqdm(
-        parts_of(style), desc="generate", unit=" parts", delay=_SHORT_SECONDS, disable=not progress
-    )
+    parts = tqdm(parts_of(style), desc="generate", unit=" parts", delay=_SHORT_SECONDS)
     made = [write_part(style, target, part) for part in parts]
     declaration = declaration_of(style, made, parameters)
     finish_dataset(target, declaration)
     return declaration
 
 
-def make_ten_symbols(
-    path: str | Path, *, events: int, seed: int = 0, progress: bool = True
-) -> Declaration:
+def make_ten_symbols(path: str | Path, *, events: int, seed: int = 0) -> Declaration:
     """The stream of :mod:`cepbench.streams.ten_symbols`, with times as datetimes from 1970.
 
     Parameters
     ----------
     path : path
     events, seed : int
-    progress : bool
-        Unused: it takes no time.
 
     Returns
     -------
@@ -92,14 +83,12 @@ def make_ten_symbols(
     if found is not None:
         return found
     write_table(table, target / "part-00000.parquet")
-    symbols = table.column("symbol").combine_chunks()
-    names = symbols.dictionary.to_pylist()
-    counts = np.bincount(symbols.indices.to_numpy(), minlength=len(names)).tolist()
+    counts = table.column("symbol").to_pandas().value_counts(sort=False)
     declaration = Declaration(
         kind=TEN_SYMBOLS,
         parameters=parameters,
         events=len(table),
-        counts=dict(zip(names, counts, strict=True)),
+        counts=counts.to_dict(),
         columns={field.name: str(field.type) for field in table.schema},
         notes={"arrival rates": f"{RATES.min():g} to {RATES.max():g} events per symbol and minute"},
     )
@@ -129,7 +118,7 @@ MAKERS: Mapping[str, Callable[..., Declaration]] = {
 }
 
 
-def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **more: Any) -> None:
+def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any]) -> None:
     """Make a data set atomically: in a temporary folder, which is renamed when complete.
 
     Of two processes that need it at the same time, one makes it and the other waits.
@@ -141,7 +130,7 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **mor
     """
     maker = MAKERS[kind]
     try:
-        inspect.signature(maker).bind(path, **parameters, **more)
+        inspect.signature(maker).bind(path, **parameters)
     except TypeError as error:
         raise DatasetError(f"{path} cannot be made from {dict(parameters)}: {error}") from None
     beside = path.with_name(f".{path.name}.unfinished")
@@ -153,7 +142,7 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any], **mor
             # Left by a killed process: the lock is ours.
             shutil.rmtree(beside, ignore_errors=True)
             try:
-                maker(beside, **parameters, **more)
+                maker(beside, **parameters)
                 shutil.rmtree(path, ignore_errors=True)
                 beside.rename(path)
             finally:

@@ -117,8 +117,10 @@ def unknown(name: str) -> DatasetError:
     known = folders()
     if known:
         near = " or ".join(map(repr, _near(name.strip("/"))))
-        hint = f"did you mean {near}? There" if near else "there"
-        return DatasetError(f"no data set or path {quoted(name)}; {hint} are {', '.join(known)}")
+        hint = f"; did you mean {near}?" if near else ""
+        return DatasetError(
+            f"no data set or path {quoted(name)}; there are {', '.join(known)}{hint}"
+        )
     return DatasetError(
         f"no data set {quoted(name)}: there is no catalogue in {', '.join(map(str, roots()[:2]))} "
         f"and above; run this in a checkout of cepbench, or set {VARIABLE} to its folder datasets"

@@ -33,9 +33,9 @@ def match_schema(pattern: Pattern) -> pa.Schema:
 
 
 def arrow_table(pattern: Pattern, found: Sequence[BranchMatches]) -> pa.Table:
-    """The matches of all branches, one branch after the other, each in the order of being found.
+    """The matches of all branches, branch by branch, each in the order found.
 
-    Positions are not copied: the table has as many chunks as the matches were found in.
+    Positions are not copied: the table has the chunks in which the matches were found.
     """
     schema = match_schema(pattern)
     batches = []
@@ -71,15 +71,16 @@ def with_events(
     Parameters
     ----------
     matches : pyarrow.Table
-        Positions, as ``Result.arrow`` and :func:`cepbench.evaluators.match_batches.match_batches` give them.
+        Positions, as ``Result.arrow`` and
+        :func:`cepbench.evaluators.match_batches.match_batches` return them.
     stream : EventStream
         The one that the matches were found in.
     attributes : iterable of str, optional
-        Which attributes to add, ``"time"`` and ``"type"`` among them; by default the time and all
-        attributes. An attribute of the stream that is called so itself goes before.
+        Which attributes to add, including ``"time"`` and ``"type"``; by default the time and all
+        attributes. An attribute of the stream with such a name takes precedence.
     whole : bool
-        Whether positions become those in the whole stream that ``stream`` was taken from by a
-        slice, by its types or by its times: ``stream.positions``.
+        Whether to convert positions to those in the whole stream of which ``stream`` is a part:
+        ``stream.positions``.
 
     Returns
     -------
@@ -90,9 +91,9 @@ def with_events(
     Raises
     ------
     StreamError
-        If the stream has no such attribute, or does not know where its events stood.
+        If the stream has no such attribute, or has no positions in a whole stream.
     EvaluationError
-        If these are no matches, or a position is not in the stream.
+        If this is no table of matches, or a position is not in the stream.
     """
     stream = stream_from(stream)
     if not isinstance(matches, pa.Table):
@@ -125,7 +126,7 @@ def with_events(
 
 
 def _taken(events: pa.Array, column: pa.Array) -> pa.Array:
-    """What a column of positions, or of lists of them, means among some values of all events."""
+    """The values of events at a column of positions, or of lists of positions."""
     if not pa.types.is_large_list(column.type):
         return events.take(column)
     taken = events.take(column.values)

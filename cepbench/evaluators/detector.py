@@ -1,4 +1,4 @@
-"""Incremental detection: events in, batch by batch, matches out; state that can be saved."""
+"""Incremental detection over batches of events, with state that can be saved."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, jo
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import (
+    arrays_under,
     read_snapshot,
     sealed,
     unsealed,
@@ -40,15 +41,20 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.given import stream_from
 
-#: What the names of a run's arrays begin with in a snapshot.
+#: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
+
+#: Arguments of a detector that a snapshot's header has under their own names.
+_ARGUMENTS = (
+    "evaluator", "options", "output", "partial_match_limit", "latency", "node_times", "position",
+)  # fmt: skip
 
 
 class Detector:
-    """Finds the matches of a pattern in a stream that comes in batches.
+    """Finds the matches of a pattern in a stream that arrives in batches.
 
-    However the stream is cut, the matches are the same. What is kept between batches is
-    proportional to what arrives within a window.
+    The matches do not depend on how the stream is divided. The state between batches is
+    proportional to the events within a window.
 
     Parameters
     ----------
@@ -151,7 +157,7 @@ class Detector:
         return self._position
 
     def push(self, batch: EventStream) -> Any:
-        """Take in the next events and give the matches that they complete.
+        """Process the next events and return the matches that they complete.
 
         Parameters
         ----------
@@ -170,21 +176,21 @@ class Detector:
         StreamError
             If the batch does not fit the pattern or starts before the last one ended.
         PartialMatchLimitError
-            If more partial matches would have to be stored than allowed. The detector is of no
-            further use then.
+            If more partial matches would have to be stored than allowed. The detector cannot be
+            used any more.
         """
         return self._shown(self.take(batch))
 
     def flush(self) -> Any:
-        """End the stream; gives the matches that waited for its end.
+        """End the stream and return the matches that waited for its end.
 
-        A match waits while a negated event may still come that would rule it out: behind its last
-        event, or for a negation under AND on either side.
+        A match waits while a negated event may still arrive that would rule it out: behind its
+        last event, or for a negation under AND on either side.
         """
         return self._shown(self.finish())
 
     def take(self, batch: EventStream) -> Found:
-        """As :meth:`push`, but gives the matches of each branch as arrays, and their number."""
+        """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
         self._refuse_if_ended()
         batch = stream_from(batch, "the batch")
         began = time.perf_counter()
@@ -205,7 +211,7 @@ class Detector:
         return self._counted(given)
 
     def finish(self) -> Found:
-        """As :meth:`flush`, but gives the matches as :meth:`take` does."""
+        """As :meth:`flush`, but return the matches as :meth:`take` does."""
         self._refuse_if_ended()
         began = time.perf_counter()
         given = self._guarded(self._run.finish)
@@ -236,7 +242,7 @@ class Detector:
         return given
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
-        """What several batches completed, each branch's matches one after the other."""
+        """The matches of several batches, joined branch by branch."""
         some = [one.matches for one in found if one.number]
         parts = []
         for number, branch in enumerate(self.pattern.branches()):
@@ -257,7 +263,7 @@ class Detector:
         return branches_frame(self.pattern.positive_names, matches)
 
     def metrics(self) -> Metrics:
-        """What the detection took so far; of several branches, all of them together."""
+        """Metrics of the detection so far, summed over branches."""
         counted = self._guarded(self._run.metrics)
         if not isinstance(counted, Metrics):
             raise EvaluationError(
@@ -271,22 +277,22 @@ class Detector:
         return self.metrics().latency
 
     def node_metrics(self) -> pd.DataFrame:
-        """What happened at each node of the plan.
+        """Counts at each node of the plan.
 
         Returns
         -------
         DataFrame
             Leaves first, those of the positive variables in the order of the pattern, then the
             negated ones; then the inner nodes, children before parents, the root last. Columns:
-            ``variables``; ``created``, rows that came into being; ``comparisons``; ``peak_stored``,
+            ``variables``; ``created``, rows created; ``comparisons``; ``peak_stored``,
             most rows that could still be extended; ``mean_stored``, rows that coexist within the
-            window, averaged over time (NaN at the root, whose rows are matches); ``seconds`` that
-            went into the node (NaN unless ``node_times`` was asked for). With OR also ``branch``.
+            window, averaged over time (NaN at the root, whose rows are matches); ``seconds`` spent
+            in the node (NaN unless ``node_times`` was asked for). With OR also ``branch``.
 
         Raises
         ------
         UnsupportedTaskError
-            If the evaluator counts nothing at nodes.
+            If the evaluator does not count at nodes.
         """
         table = self.node_table()
         if table is None:
@@ -294,13 +300,13 @@ class Detector:
         return table.frame()
 
     def node_table(self) -> NodeTable | None:
-        """What :meth:`node_metrics` shows, as it is now; None if nothing is counted."""
+        """The counts that :meth:`node_metrics` shows; None if nothing is counted."""
         return self._run.node_table() if self._evaluator.node_times else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; :meth:`save` writes them to a file.
 
-        A digest over all of them is one of them, so that :meth:`restore` sees any damage.
+        It includes a digest of all arrays, by which :meth:`restore` detects damage.
 
         Raises
         ------
@@ -329,12 +335,12 @@ class Detector:
         return sealed(header, {f"{_RUN}{name}": array for name, array in arrays.items()})
 
     def save(self, path: str | Path) -> None:
-        """Write a :meth:`snapshot` to a file for :meth:`load`, which is there whole or not at all.
+        """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
 
         Parameters
         ----------
         path : path
-            Of a file of whatever name; one that is there is replaced once the new one is whole.
+            An existing file is replaced once the new one is complete.
 
         Raises
         ------
@@ -345,7 +351,7 @@ class Detector:
 
     @classmethod
     def load(cls, path: str | Path) -> Detector:
-        """A detector that resumes where :meth:`save` was called, in whatever process.
+        """A detector that resumes from the file of :meth:`save`, in any process.
 
         Parameters
         ----------
@@ -361,10 +367,9 @@ class Detector:
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
-        """A detector that resumes where :meth:`snapshot` was taken, in whatever process.
+        """A detector that resumes from a :meth:`snapshot`, in any process.
 
-        Nothing of a snapshot is used before its digest has been found to be that of its arrays.
-        That shows damage, not forgery: whoever can write a snapshot can take its digest.
+        The digest is checked before anything else is used. It detects damage, not forgery.
 
         Parameters
         ----------
@@ -381,22 +386,11 @@ class Detector:
             detector = cls(
                 reread(header["pattern"]),
                 None if header["plan"] is None else plan_from_json(header["plan"]),
-                evaluator=header["evaluator"],
-                options=header["options"],
-                output=header["output"],
-                partial_match_limit=header["partial_match_limit"],
-                latency=header["latency"],
-                node_times=header["node_times"],
-                position=header["position"],
+                **{name: header[name] for name in _ARGUMENTS},
             )
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
-        own = {
-            name.removeprefix(_RUN): array
-            for name, array in arrays.items()
-            if name.startswith(_RUN)
-        }
-        detector._guarded(detector._run.restore, own)
+        detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))
         detector._events, detector._last = header["events"], header["last"]
         detector._matches, detector._seconds = header["matches"], header["seconds"]
         return detector

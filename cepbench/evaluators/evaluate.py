@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepbench.evaluators.detector import Detector
-from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Result
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.patterns.given import pattern_from
@@ -29,7 +29,7 @@ def evaluate(
     latency: bool = False,
     node_times: bool = False,
 ) -> Result:
-    """All matches of ``pattern`` in ``stream``, found along ``plan``.
+    """Find all matches of ``pattern`` in ``stream`` by ``plan``.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def evaluate(
     options : mapping, optional
         Options of the evaluator by name; those that are not given have their defaults.
     output : {"matches", "arrow", "count"}
-        Whether to keep the matches or just to count them. What is kept can be had as a sorted
-        DataFrame, ``Result.matches``, or as it was found, ``Result.arrow``, whichever is named.
+        Whether to keep the matches or only to count them. Kept matches are available both as a
+        sorted DataFrame, ``Result.matches``, and in the order found, ``Result.arrow``.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error; a user-defined
-        function does not know of it.
+        How many partial matches may be stored before the run ends with an error; not enforced for
+        user-defined functions.
     latency : bool
         Whether to measure when each match is reported, see :class:`Detector`.
     node_times : bool
@@ -82,14 +82,27 @@ def evaluate(
         node_times=node_times,
         whole_stream=True,
     )
-    check_types(pattern, stream)
-    detector = Detector.of_task(chosen, task)
+    return run_task(chosen, task, stream)
+
+
+def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
+    """Run a task of :func:`cepbench.evaluators.tasks.task_for` on a whole stream.
+
+    Raises
+    ------
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+    """
+    check_types(task.pattern, stream)
+    detector = Detector.of_task(evaluator, task)
     found = [detector.take(stream), detector.finish()]
     return Result(
-        pattern=pattern,
+        pattern=task.pattern,
         plan=task.plan,
-        evaluator=chosen.name,
+        evaluator=evaluator.name,
         metrics=detector.metrics(),
         node_table=detector.node_table(),
-        found=detector.in_branches(found) if output != "count" else None,
+        found=detector.in_branches(found) if task.output != "count" else None,
     )

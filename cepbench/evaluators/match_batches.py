@@ -1,4 +1,4 @@
-"""Matches batch by batch, of which there may be more than fit the memory."""
+"""Matches in batches, for results larger than the memory."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
 
 
 class MatchBatches(Iterator[pa.Table]):
-    """The batches, made as they are asked for, and what that took so far.
+    """Batches of matches, computed lazily, and the metrics so far.
 
     Parameters
     ----------
     tables : iterator of pyarrow.Table
     metrics : callable
-        What was run so far.
+        Returns the metrics of what was run so far.
     """
 
     def __init__(self, tables: Iterator[pa.Table], metrics: Callable[[], Metrics]) -> None:
@@ -44,7 +44,7 @@ class MatchBatches(Iterator[pa.Table]):
         return next(self._tables)
 
     def metrics(self) -> Metrics:
-        """What was taken in and found so far, also of matches that are still to be given."""
+        """Metrics so far, including matches not yet returned."""
         return self._metrics()
 
 
@@ -59,10 +59,10 @@ def match_batches(
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> MatchBatches:
-    """All matches of ``pattern`` in ``stream``, batch by batch, however many there are.
+    """Find all matches of ``pattern`` in ``stream``, batch by batch.
 
-    Takes in so many events at a time that their matches are about ``rows``. What is given can be
-    written and forgotten, for example by ``pyarrow.parquet.ParquetWriter.write_table``.
+    Events are processed in portions that complete about ``rows`` matches. Batches can be written
+    and dropped, for example by ``pyarrow.parquet.ParquetWriter.write_table``.
 
     Parameters
     ----------
@@ -73,22 +73,24 @@ def match_batches(
     rows : int
         The most rows of a batch.
     evaluator, options
-        As in :func:`cepbench.evaluators.evaluate.evaluate`. One that takes whole streams alone
-        gives all its matches before the first batch.
+        As in :func:`cepbench.evaluators.evaluate.evaluate`. An evaluator of whole streams computes
+        all matches before the first batch.
     partial_match_limit : int
         The same.
     on_progress : callable, optional
-        Called after each step with the number of events taken in so far, and of all events.
+        Called after each portion with the number of events processed so far, and of all events.
 
     Returns
     -------
     MatchBatches
-        An iterator of pyarrow.Table, with ``metrics()`` of what was run so far. Tables of at least one row and at most ``rows``; columns as in :func:`cepbench.evaluators.arrow_matches.match_schema`.
+        An iterator of pyarrow.Table, with ``metrics()`` of what was run so far. Tables have between
+        one and ``rows`` rows; columns as in
+        :func:`cepbench.evaluators.arrow_matches.match_schema`.
 
     Raises
     ------
     EvaluationError
-        If ``rows`` is not positive; and whatever ``evaluate`` raises.
+        If ``rows`` is not positive; and all errors of ``evaluate``.
     """
     rows = whole(rows, "rows", EvaluationError, least=1)
     on_progress = callback(on_progress, "on_progress", EvaluationError)

@@ -34,6 +34,12 @@ class SetColumn:
         where = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1])
         return cls(offsets, pool[where])
 
+    @classmethod
+    def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:
+        """Sets given one by one, their positions ascending."""
+        offsets = np.cumsum([0, *map(len, sets)])
+        return cls(offsets, np.array([position for one in sets for position in one], np.int64))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -193,11 +199,8 @@ def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
     columns: list[Column] = []
     for place, variable in enumerate(variables):
         entries = [row[place] for row in rows]
-        if variable.kind is Kind.KLEENE:
-            offsets = np.cumsum([0, *map(len, entries)])
-            columns.append(SetColumn(offsets, np.array([p for e in entries for p in e], np.int64)))
-        else:
-            columns.append(np.array(entries, np.int64))
+        is_set = variable.kind is Kind.KLEENE
+        columns.append(SetColumn.of_sets(entries) if is_set else np.array(entries, np.int64))
     return BranchMatches([variable.name for variable in variables], [columns])
 
 

@@ -1,8 +1,8 @@
-"""What an engine is: it opens a task into a run; the run takes events and gives matches.
+"""The protocol of engines: an engine opens a task into a run, which turns events into matches.
 
 To add one, write a module with a class of runs and an :class:`Evaluator` that says what it can do,
-and put that into the tuple in :mod:`cepbench.evaluators.registry`. A user-defined one is registered
-by :func:`cepbench.plan_evaluator` instead, and needs no module here. In full::
+and add it to the tuple in :mod:`cepbench.evaluators.registry`. User-defined ones are registered by
+:func:`cepbench.plan_evaluator` instead. A complete one::
 
     class CountingRun:
         def __init__(self, task):
@@ -26,10 +26,10 @@ by :func:`cepbench.plan_evaluator` instead, and needs no module here. In full::
     )
 
 The front end, :func:`cepbench.evaluate` and :class:`cepbench.Detector`, refuses what an evaluator
-does not declare, checks plans, options and batches, measures time, and brings matches into the form
-that is asked for. A run sees nothing but its task and the events.
+does not declare, checks plans, options and batches, measures time, and converts matches to the
+requested output. A run sees only its task and the events.
 
-Model: PostBOUND's stages, each replaceable by itself and able to say what it supports.
+Model: PostBOUND's stages, each replaceable and declaring what it supports.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from cepbench.patterns.model import STRATEGIES, Pattern
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
-#: What patterns are made of: the operators, and SEQ or AND inside of one another.
+#: Constructs of patterns: the operators, and nesting of SEQ and AND.
 CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "nesting")
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a run has to do. All of it is checked, and declared by the evaluator that gets it.
+    """The input of a run: checked, and declared as supported by its evaluator.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     output : str
-        ``matches`` or ``count``, whether matches are wanted or only their number.
+        ``matches`` or ``count``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
@@ -73,11 +73,11 @@ class Task:
         Whether ``metrics().latency`` is wanted; each timestamp's events are then to be processed
         before the next one's, as on a live stream.
     node_times : bool
-        Whether the time that goes into each node is wanted.
+        Whether to measure the time spent in each node.
     position : int
         Of the first event that will be pushed; positions of matches count from there.
     whole : bool
-        Whether the first batch is the whole stream, so that nothing need be kept for a later one.
+        Whether the first batch is the whole stream, so that no state is needed for later ones.
     """
 
     patterns: tuple[Pattern, ...]
@@ -97,8 +97,8 @@ class Task:
         return pattern
 
 
-#: What a run may return of a batch: ``Found`` as it is; a DataFrame as a user-defined function
-#: gives it, see :func:`cepbench.plan_evaluator`; or where matches are only counted their number.
+#: What a run may return for a batch: ``Found``; a DataFrame as user-defined functions return it,
+#: see :func:`cepbench.plan_evaluator`; or the number of matches, if they are only counted.
 Given = Found | pd.DataFrame | int
 
 
@@ -111,15 +111,15 @@ class Run(Protocol):
     """
 
     def push(self, batch: EventStream) -> Given:
-        """Take in the next events, at least one, and give the matches that they complete."""
+        """Process the next events, at least one, and return the matches that they complete."""
         ...
 
     def finish(self) -> Given:
-        """The stream has ended: give the matches that waited for its end. Nothing follows."""
+        """End the stream and return the matches that waited for its end; the last call."""
         ...
 
     def metrics(self) -> Metrics:
-        """What the run took so far; the front end adds seconds, events and matches."""
+        """Metrics of the run so far; the front end adds seconds, events and matches."""
         ...
 
 
@@ -127,11 +127,11 @@ class Resumable(Run, Protocol):
     """A run whose state can be saved."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """All that later events may need, as arrays of numbers or text (no objects)."""
+        """The state, as arrays of numbers or text (no objects)."""
         ...
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of a run of the same task, whose ``position`` is the next one.
+        """Resume from a snapshot of a run of the same task up to ``position``.
 
         Raises
         ------
@@ -142,10 +142,10 @@ class Resumable(Run, Protocol):
 
 
 class CountsNodes(Protocol):
-    """A run that counts what happens at each node of its plan."""
+    """A run that keeps counts for each node of its plan."""
 
     def node_table(self) -> NodeTable:
-        """The counts as they are now."""
+        """The present counts."""
         ...
 
 
@@ -156,7 +156,7 @@ class Option:
     Attributes
     ----------
     default : object
-        A number, a text, True, False or None: what JSON can write, for rows of results say it.
+        A number, a text, True, False or None, as tables of results store it in JSON.
     check : callable
         (value, name, error) → the value to use; raises ``error``. Those of
         :mod:`cepbench.arguments` are such functions, as in ``partial(whole, least=1)``.
@@ -170,22 +170,22 @@ class Option:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An engine: a name, how it is opened, and what it can do.
+    """An engine: its name, how it is opened, and its declared capabilities.
 
     Attributes
     ----------
     name : str
     open : callable
         Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
-        :class:`~cepbench.errors.EvaluationError` for what the declarations are too coarse to tell.
+        :class:`~cepbench.errors.EvaluationError` for what the declarations do not express.
     kinds : tuple of str
-        Kinds of plans of which it runs every one; it is the default for those that no evaluator
+        Kinds of plans that it runs without exception; it is the default for those that no evaluator
         registered before it runs.
     some_kinds : tuple of str
-        Kinds of plans of which it runs some.
+        Kinds of plans that it runs in part.
     check_plan : callable, optional
-        Raises :class:`~cepbench.errors.EvaluationError` for a plan, of a single branch, that is not
-        among those some.
+        Raises :class:`~cepbench.errors.EvaluationError` for a plan of a single branch that it does
+        not run.
     without_plan : bool
         Whether it runs without a plan.
     constructs : collection of str
@@ -196,15 +196,15 @@ class Evaluator:
         ``matches``, ``count`` or both.
     options : mapping of str to Option
     batches : bool
-        Whether a stream may be pushed in batches; if not, it gets a single one.
+        Whether a stream may be pushed in several batches.
     latency, node_times : bool
-        Whether it measures latencies, and counts rows and time at each node of its plan.
+        Whether it measures latencies, and rows and time at each node of its plan.
     snapshots : bool
         Whether its state can be saved.
     source : str
-        Where it comes from.
+        Its source in the literature.
     implementation : callable, optional
-        What a user registered.
+        The function or class that a user registered.
     """
 
     name: str
@@ -226,7 +226,7 @@ class Evaluator:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What it is implemented by: the function or class that a user registered, or ``open``."""
+        """The function or class that a user registered, or ``open``."""
         return self.implementation or self.open
 
     @property

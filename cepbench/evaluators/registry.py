@@ -35,22 +35,20 @@ def plan_evaluator(
     node_times: bool = False,
     source: str = "",
 ) -> Callable[[_F], _F]:
-    """Register the decorated function or class as an evaluator; it is returned unchanged.
+    """Register the decorated function or class as an evaluator, and return it unchanged.
 
     A function takes a pattern, a stream and a plan, and the evaluator's options by name. It returns
-    all matches as a DataFrame: a row a match, a column for each variable that a match binds with the
-    positions of its events in the stream, tuples of positions for a variable under KL, and a column
-    ``branch`` if the pattern has OR. Rows may be in any order. It takes whole streams alone.
+    all matches as a DataFrame with one row a match, in any order. Each variable that a match binds
+    has a column with the positions of its events in the stream, tuples of positions under KL; a
+    pattern with OR has a column ``branch`` too. Functions take only whole streams.
 
     A class takes a :class:`~cepbench.evaluators.protocol.Task`; its objects are runs, see
     :class:`~cepbench.evaluators.protocol.Run`, that take a stream batch by batch. If they have
     methods ``snapshot`` and ``restore``, detectors with them can be saved.
 
-    :func:`cepbench.check_evaluator` compares either with the other evaluators, and holds it
-    against what it declares.
+    :func:`cepbench.check_evaluator` compares it with other evaluators and with what it declares.
 
-    Registering a name again replaces the user's evaluator that had it; cepbench's own cannot be
-    replaced.
+    Registering a name again replaces a user-defined evaluator; built-in ones cannot be replaced.
 
     Parameters
     ----------
@@ -67,8 +65,8 @@ def plan_evaluator(
     Raises
     ------
     EvaluationError
-        If a declaration makes no sense, the name is none or that of one of cepbench's own, what is
-        decorated cannot be called, or a function declares what only a class can do.
+        If a declaration is invalid, the name is empty or a built-in evaluator's, the decorated
+        object is not callable, or a function declares what only a class can do.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def plan_evaluator(
             lacking = [method for method in methods if not hasattr(function, method)]
             if lacking:
                 raise EvaluationError(
-                    f"{name}: objects of {function.__name__} are no runs, for they have no "
+                    f"{name}: objects of {function.__name__} are no runs, as they lack "
                     f"{', '.join(lacking)}; see cepbench.evaluators.protocol.Run"
                 )
             snapshots = hasattr(function, "snapshot") and hasattr(function, "restore")
@@ -165,7 +163,7 @@ def evaluator_for(name: str | Evaluator) -> Evaluator:
 
 
 def default_evaluator(kind: str) -> Evaluator:
-    """The evaluator that runs plans of a kind where none is named.
+    """The default evaluator for plans of a kind.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What an evaluation gives: matches and metrics."""
+"""Results of an evaluation: matches and metrics."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from cepbench.streams.event_stream import EventStream
 
 @dataclass(frozen=True)
 class Metrics:
-    """What an evaluation took [kolchinsky2018]_, section 6.2.
+    """Metrics of an evaluation [kolchinsky2018]_, section 6.2.
 
-    A run gives those that its evaluator counts, the others are NaN; the front end adds the first
+    A run sets those that its evaluator measures, the others are NaN; the front end adds the first
     three.
 
     Attributes
     ----------
     seconds : float
-        Wall-clock time of the evaluation, compilation and set-up left out.
+        Wall-clock time of the evaluation, without compilation and set-up.
     events : int
         Events pushed, of whatever type.
     matches : int
     partial_matches_created : int
-        Partial matches of two events or more; matches not among them.
+        Partial matches of two events or more, without matches.
     mean_partial_matches : float
         Partial matches that coexist within the window, averaged over time: what the cost models
         estimate as the sum of PM over the inner nodes below the root.
@@ -46,15 +46,15 @@ class Metrics:
     peak_buffered_events : int
         Most single events stored for the same reason.
     peak_bytes : int
-        Most bytes that stored events and partial matches took, expired ones not yet removed
-        included.
+        Most bytes taken by stored events and partial matches, including expired ones not yet
+        evicted.
     comparisons : int
-        Pairs whose conditions were tested one by one, those skipped by a search in time left out.
-        Batches of another size may change it a little: expired rows are removed at other times.
+        Pairs whose conditions were tested one by one, without those skipped by a search in time. It
+        may vary slightly with the size of batches, as expired rows are evicted at other times.
     latency : Latency or None
         When matches were reported, if that was measured.
     details : mapping of str to float
-        What only one evaluator counts, by names of its own.
+        Metrics of a single evaluator, by names of its own.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Metrics:
 
 
 class NodeTable(Protocol):
-    """What was counted at the nodes of a plan, made into a table when somebody looks at it."""
+    """Counts at the nodes of a plan, made into a table on demand."""
 
     def frame(self) -> pd.DataFrame:
         """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
@@ -131,7 +131,7 @@ class Result:
     evaluator : str
     metrics : Metrics
     node_table : NodeTable or None
-        What was counted at the nodes of the plan; :attr:`nodes` shows it. None if nothing was.
+        Counts at the nodes of the plan, shown by :attr:`nodes`; None if nothing was counted.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
     """
@@ -155,7 +155,7 @@ class Result:
         Raises
         ------
         EvaluationError
-            If the evaluator counts nothing at nodes.
+            If the evaluator does not count at nodes.
         """
         if self.node_table is None:
             raise EvaluationError(
@@ -191,7 +191,7 @@ class Result:
     def arrow(self) -> pa.Table:
         """The same as an Arrow table of positions, in the order in which matches were found.
 
-        Nothing is copied or sorted, which for millions of matches takes longer than finding them.
+        Matches are neither copied nor sorted, which for millions takes longer than finding them.
         A Kleene variable's column holds lists; the branches of an OR come one after the other.
 
         Raises
@@ -212,7 +212,7 @@ class Result:
         Raises
         ------
         StreamError
-            If the stream does not know where its events stood.
+            If the stream has no positions in a whole stream.
         """
         if self.found is None:
             return self
@@ -223,7 +223,7 @@ class Result:
         if self.found is None:
             raise EvaluationError(
                 f"the {self.metrics.matches:,} matches were only counted; "
-                'evaluate with output="matches" or "arrow" to have them'
+                'evaluate with output="matches" or "arrow" to keep them'
             )
         return self.found
 
@@ -246,7 +246,7 @@ def shown_bytes(number: float | None) -> str:
     Parameters
     ----------
     number : float or None
-        Bytes; NaN or None where an evaluator does not tell.
+        Bytes; NaN or None if the evaluator does not measure them.
     """
     if number is None or pd.isna(number):
         return ""

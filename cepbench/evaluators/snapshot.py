@@ -1,4 +1,4 @@
-"""A detector's snapshot: a header, the arrays of its run, and a digest of both that is checked first."""
+"""A detector's snapshot: a header, the arrays of its run, and a digest of both."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cepbench.files import whole_file
 
 _VERSION = 5
 
-#: What a snapshot is made of: kinds of NumPy arrays whose bytes are their values.
+#: Kinds of NumPy arrays that a snapshot may hold: their bytes are their values.
 _KINDS = "biufU"
 
 _TAKE_ANOTHER = "restore another copy of it, or push the stream into a new detector"
 
-#: What the header tells besides the version, and of which kind it is.
+#: Entries of the header besides the version, and their types.
 _HEADER: dict[str, type | tuple[type, ...]] = {
     "pattern": str,
     "plan": (dict, type(None)),
@@ -42,16 +42,16 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
 
 
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A snapshot: arrays, what it says of itself, and the digest of both."""
-    of_itself = {"version": _VERSION, "cepbench": version("cepbench"), **header}
+    """A snapshot: a header, arrays, and the digest of both."""
+    whole_header = {"version": _VERSION, "cepbench": version("cepbench"), **header}
     # As bytes, for NumPy's texts take four of them for each character.
-    written = np.frombuffer(json.dumps(of_itself).encode(), np.uint8)
+    written = np.frombuffer(json.dumps(whole_header).encode(), np.uint8)
     snapshot = {"header": written, **arrays}
     return {**snapshot, "digest": digest_of(snapshot)}
 
 
 def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a snapshot says of itself, and its arrays, each read once, if the digest is theirs.
+    """The header and arrays of a snapshot, each read once, if the digest is right.
 
     Raises
     ------
@@ -81,8 +81,17 @@ def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return _header(arrays.pop("header")), arrays
 
 
+def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with a prefix, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
-    """Write a snapshot so that it is there either whole or not at all.
+    """Write a snapshot atomically.
 
     Raises
     ------
@@ -123,12 +132,12 @@ def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
 
 def _path(given: Any) -> Path:
     if not isinstance(given, str | os.PathLike):
-        raise SnapshotError(f"a snapshot is kept at the path of a file, not at {kind_of(given)}")
+        raise SnapshotError(f"a snapshot needs the path of a file, not {kind_of(given)}")
     return Path(given)
 
 
 def _read(snapshot: Any) -> dict[str, np.ndarray]:
-    """Every array of a snapshot; of an open file these are read here, and not again."""
+    """All arrays of a snapshot; those of an open file are read here, once."""
     if not isinstance(snapshot, Mapping):
         raise SnapshotError(
             f"this is no snapshot of a detector, but {kind_of(snapshot)}; give the mapping "

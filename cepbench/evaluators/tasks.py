@@ -1,4 +1,4 @@
-"""From a user's arguments to a task and an evaluator that declares all that it asks for."""
+"""Checks of a user's arguments, which become a task and an evaluator that supports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 
-#: What may be asked for: how many matches there are, a DataFrame or an Arrow table of them.
+#: Outputs: a DataFrame of the matches, an Arrow table, or their number.
 OUTPUTS = ("matches", "arrow", "count")
 
 #: Partial matches that may be stored; a few gigabytes at most.
@@ -40,7 +40,7 @@ def task_for(
     position: int = 0,
     whole_stream: bool = False,
 ) -> tuple[Evaluator, Task]:
-    """Check all arguments of :class:`cepbench.Detector`, and that the evaluator can do what they ask.
+    """Check all arguments of :class:`cepbench.Detector`, and that the evaluator supports them.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def task_for(
 
 
 def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) -> Evaluator:
-    """The evaluator that is named, or the default one for a plan.
+    """The named evaluator, or the default one for a plan.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) ->
 
 
 def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A value for each option of an evaluator: what was given, checked, or its default.
+    """A value for each option of an evaluator: the given one, checked, or its default.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
 
 
 def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
-    """See that an evaluator declares all that a task asks for.
+    """Check that an evaluator declares all that a task asks for.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def refuse(
     advice: str = "",
     error: type[UnsupportedTaskError] | type[UnsupportedPatternError] = UnsupportedTaskError,
 ) -> NoReturn:
-    """Raise that an evaluator cannot do something, with those that can.
+    """Raise the error that an evaluator cannot do something, naming those that can.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""User-defined evaluators: a function as a run, and matches in a DataFrame checked and converted."""
+"""User-defined evaluators: a function as a run, and the conversion of its DataFrame of matches."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FunctionRun:
 
 
 def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
-    """What a user-defined evaluator's run returned of a batch, in the form of the project's own.
+    """Convert what a user-defined evaluator's run returned for a batch.
 
     Parameters
     ----------
@@ -104,21 +104,19 @@ def _checked(
 def _column(name: str, variable: str, values: pd.Series, kind: Kind, events: range) -> Column:
     try:
         if kind is Kind.KLEENE:
-            sets = [sorted(int(position) for position in one) for one in values]
-            positions = np.array([position for one in sets for position in one], dtype=np.int64)
-            offsets = np.concatenate(([0], np.cumsum([len(one) for one in sets]))).astype(np.int64)
-            column: Column = SetColumn(offsets, positions)
+            column: Column = SetColumn.of_sets([sorted(map(int, one)) for one in values])
         else:
-            column = positions = values.to_numpy(np.int64)
+            column = values.to_numpy(np.int64)
     except (TypeError, ValueError) as error:
         what = "tuples of positions" if kind is Kind.KLEENE else "positions"
         raise EvaluationError(
-            f"the evaluator {name} returned a column {variable} of something else than {what}, "
+            f"the evaluator {name} returned a column {variable} that does not hold {what}, "
             f"such as {values.iloc[0]!r}"
         ) from error
+    positions = column.positions if isinstance(column, SetColumn) else column
     if len(positions) and not (positions.min() in events and positions.max() in events):
         raise EvaluationError(
-            f"the evaluator {name} returned a position of {variable} that is none of the stream, "
+            f"the evaluator {name} returned a position of {variable} that is not in the stream, "
             f"which has {len(events):,} events so far; positions count from {events.start:,} in "
             "the order of the stream"
         )

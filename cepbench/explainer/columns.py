@@ -1,4 +1,4 @@
-"""How the numbers of an explanation are shown, in text and in a notebook alike."""
+"""The columns of an explanation, and the format of its numbers, in text and in notebooks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from cepbench.costs.q_error import FEWEST_MATCHES
 from cepbench.plans.notes import shown_log
 
-#: From which q-error on an estimate is marked, and from which on it is marked twice.
+#: q-errors from which on an estimate is marked once and twice.
 MARKED = (2.0, 10.0)
 
-#: What stands for a number that does not exist.
+#: Placeholder of a missing number.
 MISSING = "–"
 
 _MOST_LISTED = 8
@@ -41,7 +41,7 @@ class NodeColumn:
 
 
 def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
-    """What is shown of each node.
+    """The columns shown for each node.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def is_more(row: Row) -> bool:
 
 
 def off_by(row: Row) -> str:
-    """The factor by which what was measured is above (×) or below (÷) the estimate, and marks."""
+    """The factor by which the measurement is above (×) or below (÷) the estimate, and marks."""
     error = row["q_error"]
     if math.isnan(error):
         return MISSING

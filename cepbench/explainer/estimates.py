@@ -1,4 +1,4 @@
-"""What a plan is expected to do: arrivals, partial matches, rows and cost, node by node."""
+"""Estimates of a plan node by node: arrivals, partial matches, rows and cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cepbench.plans.notes import shown_log
 from cepbench.plans.tree import relabel
 from cepbench.statistics.model import Statistics
 
-#: What plans of which nothing is known have in place of their notes.
+#: Notes of a plan without estimates.
 _NO_NOTES: dict[str, Any] = {
     "log_cost": None, "cost_model": None, "estimates": (), "alpha": 0.0, "log_latency": None,
 }  # fmt: skip
@@ -29,7 +29,7 @@ _NO_NOTES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Estimates:
-    """What is expected of a plan.
+    """Estimates of a plan.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def estimate(
 
 
 def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
-    """That the plan was made for another cost, which its generator noted."""
+    """A remark if the plan was made for another cost, as noted by its generator."""
     if plan.log_cost is None or math.isclose(plan.log_cost, log_cost, rel_tol=1e-9, abs_tol=1e-9):
         return ()
     return (
@@ -129,7 +129,7 @@ def _table(
     log_costs: np.ndarray | None = None,
     log_total: float = math.nan,
 ) -> pd.DataFrame:
-    """The columns of estimates; without any of them only the events that arrive."""
+    """The columns of estimates; without sizes and costs only arrival rates."""
     missing = np.full(len(nodes), np.nan)
     log_sizes = missing if log_sizes is None else log_sizes
     log_costs = missing if log_costs is None else log_costs
@@ -151,7 +151,7 @@ def _table(
 
 
 def _arrival_rate(branch: Pattern, node: ExplainedNode, statistics: Statistics) -> float:
-    """Events per second (or tick); plans do not need to know it of negated variables."""
+    """Events per second (or tick); NaN for joins, and where statistics have no rate."""
     name, window = node.variables[0], branch.window.seconds
     if node.kind == "join" or not window or name not in statistics.names:
         return math.nan
@@ -159,11 +159,11 @@ def _arrival_rate(branch: Pattern, node: ExplainedNode, statistics: Statistics) 
 
 
 def _creation_rate(branch: Pattern, node: ExplainedNode, size: float) -> float:
-    """Rows that come into being per second (or tick), where that follows from those that coexist.
+    """Rows created per second (or tick), where it follows from the number that coexist.
 
     k events that arrive independently are together within a window for a k-th of it on average, so
-    k·PM come into being in a window's time. Sets of a Kleene variable, and events that are used up
-    or have to be neighbours, follow no such rule.
+    k·PM are created in a window's time. The rule holds neither for sets of a Kleene variable nor
+    for consumed or contiguous events.
     """
     k, window = len(node.variables), branch.window.seconds
     sets = {variable.name for variable in branch.variables if variable.kind is Kind.KLEENE}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.explainer.estimates import estimate
@@ -122,16 +122,7 @@ def explain(
     ]
     metrics = None
     if stream is not None:
-        result = evaluate(
-            pattern,
-            stream,
-            plan,
-            evaluator=chosen,
-            options=task.options,
-            output="count",
-            partial_match_limit=partial_match_limit,
-            node_times=True,
-        )
+        result = run_task(chosen, task, stream)
         metrics = result.metrics
         found = measure(result, stream, nodes, estimates.tables)
         tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]

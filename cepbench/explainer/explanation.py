@@ -20,7 +20,7 @@ from cepbench.plans.model import AnyPlan
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """A plan, what is expected at its nodes, and, if it was run, what happened there.
+    """A plan with the estimates and, if it was run, the measurements of its nodes.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Explanation:
         - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
         - ``estimated``: expected partial matches PM, those that coexist within the window, and
           ``log_estimated``, its natural logarithm, which is finite always;
-        - ``estimated_rate``: expected rows that come into being per second (or tick);
+        - ``estimated_rate``: expected rows created per second (or tick);
         - ``cost``, ``log_cost``, ``cost_share``: what the node adds to the plan's cost. An order
           plan's cost has no place for the events that are taken up after the first;
 
@@ -52,13 +52,13 @@ class Explanation:
           events wait to become members of sets;
         - ``q_error``: factor by which ``estimated`` is off, whichever way; at the root that of
           ``estimated_created``;
-        - ``estimated_created``, ``created``: rows that came into being in the whole stream, of a
-          ``set`` or ``negated`` node events, if no sets are made of the variable alone;
+        - ``estimated_created``, ``created``: rows created in the whole stream; events for a
+          ``set`` or ``negated`` node, unless sets are made of the variable alone;
         - ``peak_stored``: most rows stored because they could still be extended;
         - ``comparisons``: pairs of rows whose conditions were tested one by one;
         - ``seconds``, ``time_share``: time spent in the node.
     metrics : Metrics or None
-        Of the run, clocks at the nodes included; None without one.
+        Of the run, including the clocks at the nodes; None without one.
     remarks : tuple of str
         Why estimates are missing, or that the plan was made for another cost.
     """

@@ -1,4 +1,4 @@
-"""What happened at the nodes of a plan, in the units of what was expected there."""
+"""Measurements at the nodes of a plan, in the units of the estimates."""
 
 from __future__ import annotations
 

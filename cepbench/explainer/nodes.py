@@ -1,7 +1,7 @@
 """The nodes that an explanation has rows for.
 
-They are the nodes of the plan's tree, an order's being the left-deep one, and the negated variables
-below the nodes that check them.
+They are the nodes of the plan's tree (left-deep for an order), and the negated variables below the
+nodes that check them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An explanation in a notebook: a picture of each branch's tree, and the table.
 
-The picture reads well on light and on dark pages: everything is in the colour of the text around
-it but two marks, which differ in shape too, so that they differ without colours.
+The picture suits light and dark pages: everything has the colour of the surrounding text except two
+marks, which differ in shape as well as in colour.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _SQUEEZED = _Room(40.0, 16.0, 46.0, 150.0, 30.0)
 #: There was more than expected: a triangle that points up; less: one that points down.
 _MORE, _LESS = "#d55e00", "#3b8ed0"
 
-#: What the picture of a plan that was run means.
+#: Legend of the picture of a plan that was run.
 LEGEND = (
-    "Lines: the thicker, the more partial matches are handed up (logarithmic). "
+    "Lines: the thicker, the more partial matches are passed up (logarithmic). "
     "▲ more, ▼ fewer than expected."
 )
 
@@ -214,7 +214,7 @@ def _cell_style(column: NodeColumn, row: Row) -> str:
 
 
 def _lines(row: Row, *, measured: bool) -> list[str]:
-    """What stands beside a node."""
+    """The lines of text beside a node."""
     estimate = MISSING if math.isnan(row["log_estimated"]) else shown_log(row["log_estimated"])
     if estimate != MISSING and row["estimated"] < math.inf:
         estimate = short(row["estimated"])
@@ -264,7 +264,7 @@ def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> l
 
 
 def _checked_at(table: Sequence[Row]) -> dict[int, list[str]]:
-    """What each node checks, a line for each negated variable."""
+    """The checks of each node, a line for each negated variable."""
     found: dict[int, list[str]] = {}
     for row in table:
         if row["kind"] == "negated":

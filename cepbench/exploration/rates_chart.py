@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -16,6 +15,7 @@ from cepbench.exploration.time_axis import (
     time_tooltip,
 )
 from cepbench.figures.offline import offline
+from cepbench.figures.vega import alt
 
 #: Colours of event types: the scheme of Okabe and Ito, distinguishable for colour-blind readers.
 TYPE_COLOURS = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from cepbench.exploration.open_time import OpenTime
+from cepbench.figures.vega import alt
 
 #: Formats of a 24-hour clock; Vega's default has 12 hours.
 _CLOCK = {

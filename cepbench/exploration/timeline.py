@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,8 @@ class Timeline:
 
     Attributes
     ----------
-    attribute, unit : str
-        The attribute of the curves and its unit, empty if unknown.
+    attribute : str
+        The attribute of the curves.
     curves : DataFrame
         One row per event drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     events : DataFrame
@@ -47,7 +47,6 @@ class Timeline:
     """
 
     attribute: str
-    unit: str
     curves: pd.DataFrame
     events: pd.DataFrame
     remarks: tuple[str, ...]
@@ -68,7 +67,6 @@ def timeline(
     highlight: int = 0,
     attribute: str | None = None,
     windows: float | None = None,
-    units: Mapping[str, str] | None = None,
 ) -> Timeline:
     """The data of :func:`cepbench.match_timeline`; parameters and errors are the same."""
     stream, pattern = stream_from(stream), pattern_from(pattern)
@@ -117,8 +115,7 @@ def timeline(
     events.insert(0, "match", [number for number, _, _ in bound])
     events.insert(1, "variable", [variable for _, variable, _ in bound])
     events["highlighted"] = events["match"] == highlight
-    unit = (units or {}).get(name) or ""
-    return Timeline(name, unit, curves, events, tuple(remarks), hours)
+    return Timeline(name, curves, events, tuple(remarks), hours)
 
 
 def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.evaluators.result import Result
-from cepbench.exploration.time_axis import (
-    WIDTH,
-    nanoseconds,
-    open_axis,
-    pause_rules,
-    time_axis,
-    time_tooltip,
-)
 from cepbench.exploration.timeline import Timeline, timeline
-from cepbench.figures.offline import offline
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"
 
@@ -71,13 +64,23 @@ def match_timeline(
         If the stream lacks a type of the pattern or the attribute, or the attribute is not numeric.
     """
     found = timeline(
-        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows,
-        units=units,
-    )  # fmt: skip
-    return _chart(found, pattern.variables)
+        stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows
+    )
+    return _chart(found, pattern.variables, (units or {}).get(found.attribute))
 
 
-def _chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
+def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
+    from cepbench.exploration.time_axis import (
+        WIDTH,
+        nanoseconds,
+        open_axis,
+        pause_rules,
+        time_axis,
+        time_tooltip,
+    )
+    from cepbench.figures.offline import offline
+    from cepbench.figures.vega import alt  # takes seconds
+
     datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
     hours = found.hours
     paused = bool(hours.pauses)
@@ -143,8 +146,7 @@ def _chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
     subtitle = ["the highlighted match is shaded, its events large; blue: events of other matches"]
     if any(title != name for name, title in titles.items()):
         subtitle.append("dashed: a type that the pattern forbids (NOT)")
-    unit = f", in {found.unit}" if found.unit else ""
-    heading = f"Matches over the {found.attribute} of each type{unit}"
+    heading = f"Matches over the {found.attribute} of each type{f', in {unit}' if unit else ''}"
     # One call: each method of a chart copies the whole chart.
     subtitle = ["; ".join(subtitle), *found.remarks]
     return offline(
@@ -154,9 +156,8 @@ def _chart(found: Timeline, variables: Iterable[Variable]) -> alt.TopLevelMixin:
     )
 
 
-def _panel_titles(variables: Iterable[Variable]) -> dict[str, str]:
+def _panel_titles(variables: Sequence[Variable]) -> dict[str, str]:
     """Type → the title of its panel: ``NOT type`` for a type that occurs only under NOT."""
-    variables = list(variables)
     wanted = {variable.type for variable in variables if variable.kind is not Kind.NEGATED}
     return {its.type: its.type if its.type in wanted else f"NOT {its.type}" for its in variables}
 

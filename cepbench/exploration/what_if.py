@@ -25,6 +25,8 @@ from cepbench.plans.notes import from_log
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Pair, Statistics
 
+_ADDED = ("changed", "plan_before", "cost_kept", "log_cost_kept", "regret")
+
 
 @dataclass(frozen=True, repr=False)
 class WhatIf:
@@ -145,7 +147,7 @@ def what_if(
     else:
         after = plans_side_by_side(changed_pattern, changed, alpha=alpha, last=last, **options)
     problems = branch_problems(changed_pattern, changed, time_selectivity, alpha, last)
-    table = after.table.assign(**_against(first, after, problems))
+    table = after.table.join(_against(first, after, problems))
     return WhatIf(changed_pattern, changed, first, after, table)
 
 
@@ -201,23 +203,18 @@ def _check_known(where: str, name: Any, names: Iterable[str]) -> None:
 
 def _against(
     before: SideBySide, after: SideBySide, problems: Sequence[CostedProblem]
-) -> dict[str, list[Any]]:
-    """The columns that compare the previous plans with the new ones."""
+) -> pd.DataFrame:
+    """The columns :data:`_ADDED`, which compare the previous plans with the new ones."""
     texts = before.table.set_index("generator")["plan"]
-    found: dict[str, list[Any]] = {
-        "changed": [], "plan_before": [], "cost_kept": [], "log_cost_kept": [], "regret": [],
-    }  # fmt: skip
+    rows = []
     for row in after.table.to_dict("records"):
         name = row["generator"]
-        old = texts.get(name, "")
         both = name in before.plans and name in after.plans
         log_kept = _log_cost(before.plans[name], problems) if both else math.nan
-        found["changed"].append(both and old != row["plan"])
-        found["plan_before"].append(old)
-        found["log_cost_kept"].append(log_kept)
-        found["cost_kept"].append(from_log(log_kept))
-        found["regret"].append(from_log(log_kept - row["log_cost"]))
-    return found
+        old = texts.get(name, "")
+        regret = from_log(log_kept - row["log_cost"])
+        rows.append((both and old != row["plan"], old, from_log(log_kept), log_kept, regret))
+    return pd.DataFrame(rows, columns=list(_ADDED), index=after.table.index)
 
 
 def _log_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:

@@ -1,17 +1,17 @@
-"""What the interactive charts share: panels, axes, legends in which series can be picked."""
+"""Panels, axes and legends of the interactive charts; series can be picked in a legend."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.rows import ends_of, log_ticks, needs_log, series_of, unit_of
-from cepbench.figures.styles import style_of
+from cepbench.figures.styles import Style, style_of
+from cepbench.figures.vega import alt
 
 #: How readers select series.
 PICK = "pick series in the legend"
@@ -55,33 +55,75 @@ def _legend() -> alt.Legend:
     return alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=1)
 
 
+def _scale(part: pd.DataFrame, look: Callable[[Style], Any]) -> alt.Scale:
+    series = series_of(part)
+    looks = [look(style_of(generator, plan_kind)) for _, generator, plan_kind in series]
+    return alt.Scale(domain=[label for label, _, _ in series], range=looks)
+
+
 def colour_of(part: pd.DataFrame) -> alt.Color:
     """Colours of the series, with their legend."""
-    series = series_of(part)
-    colours = [style_of(generator, plans).colour for _, generator, plans in series]
-    domain = [label for label, _, _ in series]
-    return alt.Color("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=colours))
+    scale = _scale(part, lambda style: style.colour)
+    return alt.Color("series:N", legend=_legend(), scale=scale)
 
 
 def shape_of(part: pd.DataFrame) -> alt.Shape:
     """Marks of the series, in the legend of :func:`colour_of`."""
-    series = series_of(part)
-    shapes = [style_of(generator, plans).mark.vega for _, generator, plans in series]
-    domain = [label for label, _, _ in series]
-    return alt.Shape("series:N", legend=_legend(), scale=alt.Scale(domain=domain, range=shapes))
+    scale = _scale(part, lambda style: style.mark.vega)
+    return alt.Shape("series:N", legend=_legend(), scale=scale)
 
 
 def dash_of(part: pd.DataFrame) -> alt.StrokeDash:
     """Dashes of the series."""
-    series = series_of(part)
-    dashes = [list(style_of(generator, plans).dash) or [1, 0] for _, generator, plans in series]
-    domain = [label for label, _, _ in series]
-    return alt.StrokeDash("series:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
+    scale = _scale(part, lambda style: list(style.dash) or [1, 0])
+    return alt.StrokeDash("series:N", legend=None, scale=scale)
+
+
+def log_x(ends: tuple[float, float], ticks: Sequence[float]) -> Callable[[str], alt.X]:
+    """Column → a horizontal logarithmic axis with these ends and ticks."""
+    scale = alt.Scale(type="log", domain=list(ends), nice=False)
+    axis = alt.Axis(values=list(ticks), format="~g")
+    return lambda name: alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
+
+
+def row_panels(
+    parts: Mapping[str, pd.DataFrame],
+    label: str,
+    colours: Mapping[str, str],
+    tooltip: Sequence[alt.Tooltip],
+    layers: Callable[[alt.Chart], Sequence[alt.Chart]],
+    **size: float,
+) -> list[Any]:
+    """Panels with a row for each label, which the first one names.
+
+    Parameters
+    ----------
+    parts : mapping of str to DataFrame
+        Heading of a panel → its rows.
+    label : str
+        Column of the rows' labels.
+    colours : mapping of str to str
+        Label → colour, in the order of the rows.
+    tooltip : sequence of Tooltip
+    layers : callable
+        Chart of a panel's rows, with labels, colours and tooltips → what is drawn.
+    **size
+        ``width`` and ``height`` of a panel in pixels.
+    """
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    colour = alt.Color(f"{label}:N", legend=None, scale=scale)
+    panels: list[Any] = []
+    for heading, part in parts.items():
+        axis = alt.Axis(labels=not panels, ticks=False)
+        y = alt.Y(f"{label}:N", sort=list(colours), title=None, axis=axis)
+        base = alt.Chart(part).encode(y=y, color=colour, tooltip=list(tooltip))
+        panels.append(alt.layer(*layers(base)).properties(title=heading, **size))
+    return panels
 
 
 def picker(kind: str) -> alt.Parameter:
     """The selection of series in the legend of one panel."""
-    # Each panel has a legend of its own, so each needs a selection of its own.
+    # Each panel has its legend, so each needs its selection.
     return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
 
 

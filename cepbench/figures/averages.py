@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -44,6 +43,7 @@ from cepbench.figures.rows import (
     series_of,
 )
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 _COLUMNS = [
     "pattern_set", "strategy", "size", "series", "generator", "plan_kind", "evaluator", "value", "low", "high",
@@ -89,7 +89,7 @@ def static_bars_by_group(
     metric : str
     statistic : str
         ``median``, ``mean``, or ``ratio`` of rows that
-        :func:`cepbench.analysis.gains.gains_over_native` made.
+        :func:`cepbench.analysis.gains.gains_over` made.
     group : str
         ``pattern_set`` or ``strategy``.
     log : bool
@@ -130,7 +130,7 @@ def static_bars_by_group(
             for between in range(len(groups) - 1):
                 axes.axvline(between + 0.5, color="#DDDDDD", linewidth=0.6)
         write_notes(figure, left_out_notes(rows))
-        return finish_panels(figure, panels, rows, chart_title(metric, "", statistic), PANELS)
+        return finish_panels(figure, panels, rows, chart_title(rows), PANELS)
 
 
 def interactive_bars_by_group(
@@ -168,20 +168,13 @@ def interactive_bars_by_group(
         y = value_axis(rows, title)
         offset = alt.XOffset("series:N", sort=order)
         base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=picked(pick))
+        body = base.mark_bar()
         if log:
-            body = base.mark_point(filled=True, size=80, opacity=1).encode(
-                y=y,
-                color=colour_of(part),
-                shape=shape_of(part),
-                tooltip=_tooltip(metric, statistic),
-            )
-        else:
-            body = base.mark_bar().encode(
-                y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic)
-            )
+            body = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape_of(part))
+        body = body.encode(y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic))
         interval = _interval(base, title, alt.value("#333333"))
         panels.append(layered_panel(PANELS[kind], pick, *line_at_one(rows, title), body, interval))
-    return joined_panels(panels, chart_title(metric, "", statistic), notes=left_out_notes(rows))
+    return joined_panels(panels, chart_title(rows), notes=left_out_notes(rows))
 
 
 def static_lines_by_size(
@@ -229,7 +222,7 @@ def static_lines_by_size(
             axes.set_xlabel("pattern size (participating events)")
         what = f"{pattern_set} patterns" if pattern_set else ""
         write_notes(figure, [*on_one_line(rows), *left_out_notes(rows)])
-        return finish_panels(figure, drawn, rows, chart_title(metric, what, statistic), panels)
+        return finish_panels(figure, drawn, rows, chart_title(rows, what), panels)
 
 
 def interactive_lines_by_size(
@@ -266,7 +259,7 @@ def interactive_lines_by_size(
         )
     what = f"{pattern_set} patterns" if pattern_set else ""
     notes = [*on_one_line(rows), *left_out_notes(rows)]
-    return joined_panels(drawn, chart_title(metric, what, statistic), notes=notes)
+    return joined_panels(drawn, chart_title(rows, what), notes=notes)
 
 
 def rows_by_group(
@@ -371,11 +364,8 @@ def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
                 f"the summary has no {column} {wanted!r}; it has {', '.join(map(str, known))}"
             )
     chosen = (summary["metric"] == metric) & (summary["statistic"] == statistic)
-    rows = summary[chosen].copy()
-    for name, value in _DEFAULTS.items():
-        if name not in rows:
-            rows[name] = value
-    return rows
+    missing_columns = {name: value for name, value in _DEFAULTS.items() if name not in summary}
+    return summary[chosen].assign(**missing_columns)
 
 
 def _labelled(rows: pd.DataFrame, what: str) -> pd.DataFrame:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 from cepbench.sweeps.cells import OK
 
 

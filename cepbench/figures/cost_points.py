@@ -1,10 +1,9 @@
-"""A point a plan: its cost against what it did when it ran, with a fitted power law."""
+"""Cost of plans against a metric of their runs, with a fitted power law."""
 
 from __future__ import annotations
 
 import math
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, NullFormatter
@@ -30,6 +29,7 @@ from cepbench.figures.matplotlib_panels import (
 from cepbench.figures.offline import prefixed
 from cepbench.figures.rows import KINDS, panels_of, quantity_of, series_of
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 
 def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:
@@ -138,7 +138,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def plans_left_out(points: pd.DataFrame) -> list[str]:
-    """A sentence that counts the plans without a point because a run failed; empty if there are none.
+    """A sentence that counts plans without a point, since a run failed; none if all have one.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
 
 
 def line_of_fit(fit: pd.DataFrame, kind: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Ends of the fitted line over the points of one kind of plan, and what to write beside it."""
+    """Ends of the fitted line over the points of one kind of plan, and its label."""
     found = fit[fit["plan_kind"] == kind].iloc[0]
     ends = [float(rows["cost"].min()), float(rows["cost"].max())]
     values = [math.exp(found["intercept"] + found["exponent"] * math.log(cost)) for cost in ends]

@@ -1,4 +1,4 @@
-"""What the charts for print share: panels, axes, legends, notes below; saved as SVG and PNG."""
+"""Panels, axes, legends and notes of the charts for print, which are saved as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
 import pandas as pd
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
@@ -54,11 +55,41 @@ def print_look() -> AbstractContextManager[Any]:
     return matplotlib.rc_context(_LOOK)
 
 
+def panel_row(
+    number: int, width: float, height: float, *, sharex: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure, and its panels side by side, which share the vertical axis.
+
+    Parameters
+    ----------
+    number : int
+    width, height : float
+        Of the figure, in inches.
+    sharex : bool
+        Whether they share the horizontal axis, too.
+    """
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(1, number, sharex=sharex, sharey=True, squeeze=False)[0])
+
+
+def write_title(figure: Figure, title: str) -> None:
+    """The heading of a figure, above its panels."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> None:
+    """Make the ``x`` or ``y`` axis logarithmic, with plain numbers at these ticks alone."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
 def empty_panels(rows: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, str, pd.DataFrame]]]:
     """An empty figure, and its panels with their kind of plan and their rows."""
     parts = panels_of(rows)
-    figure = Figure(figsize=(PANEL_WIDTH * len(parts), HEIGHT), layout="constrained")
-    grid = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+    figure, grid = panel_row(len(parts), PANEL_WIDTH * len(parts), HEIGHT)
     return figure, [(axes, kind, parts[kind]) for axes, kind in zip(grid, parts, strict=True)]
 
 
@@ -81,7 +112,7 @@ def finish_panels(
     names : mapping of str to str
         Kind of plan → heading of its panel.
     """
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    write_title(figure, title)
     for axes, kind, _ in panels:
         axes.set_title(names[kind])
         _number_axis(axes, rows)
@@ -104,19 +135,15 @@ def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
         plain = not unit or (unit == "1" and 0 < value < 1)  # no thousandths of a match
         return f"{value:g}" if plain else str(prefixed(value))
 
-    formatter = FuncFormatter(written)
-    axes.yaxis.set_major_formatter(formatter)
-    if not needs_log(rows):
+    if needs_log(rows):
+        low, high = ends_of(rows)
+        log_axis(axes, "y", log_ticks(low, high))
+        axes.set_ylim(low, high)
+        if unit == "":
+            axes.axhline(1.0, color="#333333", linewidth=1.0)
+    else:
         axes.set_ylim(bottom=0)
-        return
-    low, high = ends_of(rows)
-    axes.set_yscale("log")
-    axes.set_ylim(low, high)
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
-    axes.yaxis.set_major_formatter(formatter)
-    if unit == "":
-        axes.axhline(1.0, color="#333333", linewidth=1.0)
+    axes.yaxis.set_major_formatter(FuncFormatter(written))
 
 
 def draw_marks(
@@ -138,17 +165,10 @@ def draw_marks(
     """
     dashes = (0, style.dash) if style.dash else "solid"
     axes.errorbar(
-        at,
-        own["value"],
-        whiskers(own),
-        color=style.colour,
-        marker=style.mark.matplotlib,
-        markersize=5.5 if line else 7,
-        linestyle=dashes if line else "none",
-        linewidth=1.4,
-        label=label,
-        **INTERVAL,
-    )
+        at, own["value"], whiskers(own), color=style.colour, marker=style.mark.matplotlib,
+        markersize=5.5 if line else 7, linestyle=dashes if line else "none", linewidth=1.4,
+        label=label, **INTERVAL,
+    )  # fmt: skip
 
 
 def whiskers(own: pd.DataFrame) -> np.ndarray:
@@ -170,10 +190,9 @@ def write_notes(figure: Figure, notes: Sequence[str], axis: str = "") -> None:
     """
     letters = int(figure.get_size_inches()[0] * 72 / (TEXT * 0.55))
     lines = [line for text in (axis, *notes) for line in textwrap.wrap(text, letters)]
-    if notes:
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=TEXT)
-    elif lines:
-        figure.supxlabel("\n".join(lines), fontsize=TEXT)
+    if lines:
+        place: Any = {"x": 0.01, "ha": "left"} if notes else {}
+        figure.supxlabel("\n".join(lines), fontsize=TEXT, **place)
 
 
 def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
@@ -195,3 +214,13 @@ def save_figure(figure: Figure, folder: str | Path, stem: str) -> list[Path]:
         figure.savefig(paths[1], dpi=160, bbox_inches=used)
     record(figure=stem)
     return paths
+
+
+def show_figure(figure: Figure, folder: str | Path, stem: str) -> None:
+    """Save a figure as :func:`save_figure` does, and show its SVG in the notebook.
+
+    A figure that a cell returns is drawn once more, which takes as long as saving it.
+    """
+    svg, _ = save_figure(figure, folder, stem)
+    shown = {"image/svg+xml": svg.read_text(encoding="utf-8"), "text/plain": stem}
+    display(shown, raw=True)

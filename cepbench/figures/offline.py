@@ -1,7 +1,6 @@
-"""Charts for the screen that need no network: one look, saved with all that draws them, and a picture.
+"""Interactive charts that need no network, in one look, with a picture beside the specification.
 
-What shows a notebook takes what it can draw: JupyterLab and our reports the specification, nbconvert,
-GitHub and paper the picture beside it.
+JupyterLab and our reports draw the specification; nbconvert, GitHub and paper show the picture.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import altair as alt
-from altair.utils.mimebundle import spec_to_mimebundle
+from cepbench.figures.vega import alt, spec_to_mimebundle
 
-#: What JupyterLab and our reports draw; Vega-Lite 6 specifications are drawn by viewers of 5 too.
+#: Drawn by JupyterLab and our reports; viewers of version 5 draw specifications of 6, too.
 VEGALITE_MIME = "application/vnd.vegalite.v5+json"
 
 #: Pixels: no text of a chart is smaller.
@@ -58,7 +56,7 @@ _KINDS: dict[type, type] = {
 
 
 def offline(chart: _Chart) -> _Chart:
-    """The chart as it is handed out: in the look of all charts, and independent of the network.
+    """The chart in the look of all charts, and independent of the network.
 
     Parameters
     ----------
@@ -98,7 +96,7 @@ def use_offline_charts() -> None:
 
     By default altair loads Vega from a content delivery network. This makes it hand out the
     specification, which JupyterLab and :mod:`cepbench.reporting` draw by themselves, and a picture
-    for whatever does not. Charts of cepbench are shown so in any case.
+    for other viewers. Charts of cepbench are always shown so.
     """
     alt.renderers.register("cepbench", _shown)
     alt.renderers.enable("cepbench")

@@ -6,22 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.errors import ExperimentError
 from cepbench.figures.altair_panels import kind_of_scale
-from cepbench.figures.matplotlib_panels import HEIGHT, PANEL_WIDTH, TEXT, print_look
+from cepbench.figures.matplotlib_panels import (
+    HEIGHT,
+    PANEL_WIDTH,
+    TEXT,
+    log_axis,
+    panel_row,
+    print_look,
+    write_title,
+)
 from cepbench.figures.offline import offline, prefixed
 from cepbench.figures.rows import log_ticks
 from cepbench.figures.styles import Mark, Style
+from cepbench.figures.vega import alt
 
 MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
 
-#: Colours that can be told apart without red or green, dark to light.
+#: Colours that are distinct without red or green, dark to light.
 _PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33")
+
+#: Heading and axis of the chart of q-errors.
+_Q_ERRORS = "How far estimated partial matches are off (lower is better)"
+_Q_ERROR = "q-error: median, up to the 95th percentile"
 
 _MODELS = {
     "adjacent": Style("#CC6677", MARKS[0], ()),
@@ -51,12 +63,11 @@ def static_q_errors_by_events(summary: pd.DataFrame) -> Figure:
     panels = panels_by(summary, "pattern_set")
     models = models_of(summary)
     with print_look():
-        figure = Figure(figsize=(PANEL_WIDTH * len(panels), HEIGHT), layout="constrained")
-        grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        figure, grid = panel_row(len(panels), PANEL_WIDTH * len(panels), HEIGHT)
         for axes, (name, part) in zip(grid, panels.items(), strict=True):
             for rank, model in enumerate(models):
                 own = part[part["model"] == model].sort_values("events")
-                look = model_style(model)
+                look = _MODELS[model]
                 at = own["events"].to_numpy(float) + (rank - (len(models) - 1) / 2) * 0.16
                 axes.errorbar(
                     at, own["median"], [0 * own["p95"], own["p95"] - own["median"]],
@@ -66,32 +77,21 @@ def static_q_errors_by_events(summary: pd.DataFrame) -> Figure:
             axes.set_title(name)
             axes.set_xlabel("variables in the node")
             axes.set_xticks(sorted(part["events"].unique()))
-            axes.set_yscale("log")
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_locator(FixedLocator(ticks_of_factors(summary["p95"].max())))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            log_axis(axes, "y", ticks_of_factors(summary["p95"].max()))
             axes.legend(loc="upper left", fontsize=TEXT)
-        grid[0].set_ylabel("q-error: median, up to the 95th percentile")
-        figure.suptitle(
-            "How far estimated partial matches are off (lower is better)", x=0.01, ha="left", fontsize=11
-        )  # fmt: skip
+        grid[0].set_ylabel(_Q_ERROR)
+        write_title(figure, _Q_ERRORS)
         return figure
 
 
 def interactive_q_errors_by_events(summary: pd.DataFrame) -> alt.TopLevelMixin:
     """The chart of :func:`static_q_errors_by_events`, with tooltips."""
     models = models_of(summary)
-    looks = [model_style(model) for model in models]
-    colour = alt.Color(
-        "model:N", title=None,
-        scale=alt.Scale(domain=models, range=[look.colour for look in looks]),
-    )  # fmt: skip
-    shape = alt.Shape(
-        "model:N", title=None,
-        scale=alt.Scale(domain=models, range=[look.mark.vega for look in looks]),
-    )  # fmt: skip
+    colours = [_MODELS[model].colour for model in models]
+    shapes = [_MODELS[model].mark.vega for model in models]
+    colour = alt.Color("model:N", title=None, scale=alt.Scale(domain=models, range=colours))
+    shape = alt.Shape("model:N", title=None, scale=alt.Scale(domain=models, range=shapes))
     largest = float(summary["p95"].max())
-    title = "q-error: median, up to the 95th percentile"
     scale = alt.Scale(type="log", domain=[0.95, max(2.0, largest * 1.05)], nice=False)
     y_axis = alt.Axis(values=ticks_of_factors(largest), format="~g")
     panels: list[Any] = []
@@ -101,10 +101,8 @@ def interactive_q_errors_by_events(summary: pd.DataFrame) -> alt.TopLevelMixin:
             xOffset=alt.XOffset("model:N", sort=models),
             color=colour,
         )
-        y = alt.Y("median:Q", title=title, scale=scale, axis=y_axis)
-        whisker = base.mark_rule().encode(
-            y=alt.Y("median:Q", title=title, scale=scale, axis=y_axis), y2="p95:Q"
-        )
+        y = alt.Y("median:Q", title=_Q_ERROR, scale=scale, axis=y_axis)
+        whisker = base.mark_rule().encode(y=y, y2="p95:Q")
         marks = base.mark_point(filled=True, size=70, opacity=1).encode(
             y=y, shape=shape,
             tooltip=[
@@ -118,7 +116,7 @@ def interactive_q_errors_by_events(summary: pd.DataFrame) -> alt.TopLevelMixin:
             ],
         )  # fmt: skip
         panels.append(alt.layer(whisker, marks).properties(title=name, width=340, height=260))
-    return _finished(panels, "How far estimated partial matches are off (lower is better)")
+    return _finished(panels, _Q_ERRORS)
 
 
 def static_scatter_in_panels(
@@ -144,8 +142,7 @@ def static_scatter_in_panels(
     """
     panels = panels_by(rows, panel)
     with print_look():
-        figure = Figure(figsize=(3.6 * len(panels), 3.7), layout="constrained")
-        grid = figure.subplots(1, len(panels), sharey=True, sharex=diagonal, squeeze=False)[0]
+        figure, grid = panel_row(len(panels), 3.6 * len(panels), 3.7, sharex=diagonal)
         for axes, (name, part) in zip(grid, panels.items(), strict=True):
             for rank, (value, its_colour) in enumerate(palette_of(rows[colour]).items()):
                 own = part[part[colour] == value]
@@ -177,7 +174,7 @@ def static_scatter_in_panels(
                 axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
             axes.grid(True)
         grid[0].set_ylabel(y.title)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        write_title(figure, title)
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=TEXT)
         return figure
@@ -198,9 +195,8 @@ def interactive_scatter_in_panels(
         More columns for the tooltip.
     """
     palette = palette_of(rows[colour])
-    kept = list(
-        dict.fromkeys([x.column, y.column, panel, colour, *([label] * bool(label)), *tooltip])
-    )
+    labels = [label] if label else []
+    kept = list(dict.fromkeys([x.column, y.column, panel, colour, *labels, *tooltip]))
     extra: dict[str, Any] = (
         {"domain": list(ends_of_scatter(rows, x, y)), "nice": False} if diagonal else {}
     )
@@ -244,11 +240,6 @@ def interactive_scatter_in_panels(
         panels.append(alt.layer(*layers).properties(title=heading, width=250, height=260))
     panels[0] = panels[0].add_params(pick)
     return _finished(panels, title)
-
-
-def model_style(model: str) -> Style:
-    """The look of a model of estimates."""
-    return _MODELS[model]
 
 
 def models_of(rows: pd.DataFrame) -> list[str]:

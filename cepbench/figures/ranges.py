@@ -1,22 +1,26 @@
-"""Distributions of plans made from wrong statistics: a panel a factor, a row a generator."""
+"""Distributions of regrets of plans made from wrong statistics, by factor and generator."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.errors import ExperimentError
-from cepbench.figures.altair_panels import joined_panels
-from cepbench.figures.matplotlib_panels import print_look, write_notes
+from cepbench.figures.altair_panels import joined_panels, log_x, row_panels
+from cepbench.figures.matplotlib_panels import (
+    log_axis,
+    panel_row,
+    print_look,
+    write_notes,
+    write_title,
+)
 from cepbench.figures.rows import PANELS, log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: Statistic -> its mark, as the legend writes it.
 MARKS = {"median": "●", "90th percentile": "|", "worst case": "×"}
@@ -52,9 +56,9 @@ def static_ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
     ends = range_ends(rows)
     shapes = dict(zip(MARKS, ("o", "|", "x"), strict=True))
     with print_look():
-        figure = Figure(figsize=(2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2),
-                        layout="constrained")  # fmt: skip
-        grid = figure.subplots(1, len(factors), sharey=True, sharex=True, squeeze=False)[0]
+        figure, grid = panel_row(
+            len(factors), 2.4 * len(factors) + 1.2, 0.2 * len(place) + 1.2, sharex=True
+        )
         for axes, factor in zip(grid, factors, strict=True):
             for row in rows[rows["factor"] == factor].to_dict("records"):
                 colour = style_of(row["generator"], row["plan_kind"]).colour
@@ -64,15 +68,12 @@ def static_ranges_by_factor(summary: pd.DataFrame, metric: str) -> Figure:
                     axes.plot(row[statistic], y, shape, color=colour, markersize=5.5)
             axes.axhline(0.5 - orders, color="#999999", linewidth=0.6)
             axes.axvline(1.0, color="#333333", linewidth=0.8)
-            axes.set_xscale("log")
+            log_axis(axes, "x", range_ticks(*ends))
             axes.set_xlim(*ends)
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(range_ticks(*ends)))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.grid(True, axis="x")
             axes.set_title(f"wrong by up to {factor:g}")
         grid[0].set_yticks(list(place.values()), list(place))
-        figure.suptitle(f"{range_title(metric)}; {LEGEND}", x=0.01, ha="left", fontsize=11)
+        write_title(figure, f"{range_title(metric)}; {LEGEND}")
         write_notes(figure, range_notes(summary, metric), quantity_of(metric).axis)
         return figure
 
@@ -81,12 +82,11 @@ def interactive_ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopL
     """The chart of :func:`static_ranges_by_factor`, with tooltips."""
     rows = range_rows(summary, metric)
     named = rows[["plan_kind", "generator"]].drop_duplicates()
-    order = list(named["generator"])
-    colours = [style_of(name, plans).colour for plans, name in named.itertuples(index=False)]
-    ends = list(range_ends(rows))
+    colours = {name: style_of(name, kind).colour for kind, name in named.itertuples(index=False)}
+    ends = range_ends(rows)
+    x = log_x(ends, range_ticks(*ends))
     # Names that Vega reads as names.
     plain = rows.rename(columns={"90th percentile": "p90", "worst case": "worst"})
-    colour = alt.Color("generator:N", legend=None, scale=alt.Scale(domain=order, range=colours))
     tooltip = [
         alt.Tooltip("generator:N", title="plan generator"),
         *(alt.Tooltip(f"{name}:Q", title=title, format=",.4~g")
@@ -94,29 +94,18 @@ def interactive_ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopL
         alt.Tooltip("patterns:Q"),
     ]  # fmt: skip
 
-    def x(name: str) -> alt.X:
-        scale = alt.Scale(type="log", domain=ends, nice=False)
-        axis = alt.Axis(values=range_ticks(*ends), format="~g")
-        return alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
-
-    panels: list[Any] = []
-    for factor in rows["factor"].unique():
-        y = alt.Y("generator:N", sort=order, title=None,
-                  axis=alt.Axis(labels=not panels, ticks=False))  # fmt: skip
-        base = alt.Chart(plain[plain["factor"] == factor]).encode(
-            y=y, color=colour, tooltip=tooltip
-        )
-        layers = (
+    def layers(base: alt.Chart) -> list[alt.Chart]:
+        return [
             base.mark_rule().encode(x=x("median"), x2="worst:Q"),
             base.mark_point(filled=True, size=50, opacity=1).encode(x=x("median")),
             base.mark_tick(thickness=2, size=12).encode(x=x("p90")),
             base.mark_point(shape=_CROSS, size=40, strokeWidth=1.5).encode(x=x("worst")),
-        )
-        panels.append(
-            alt.layer(*layers).properties(
-                title=f"wrong by up to {factor:g}", width=185, height=17 * len(order)
-            )
-        )
+        ]
+
+    factors = plain.groupby("factor", sort=False)
+    parts = {f"wrong by up to {factor:g}": part for factor, part in factors}
+    height = 17 * len(colours)
+    panels = row_panels(parts, "generator", colours, tooltip, layers, width=185, height=height)
     subtitle = f"{quantity_of(metric).axis}; {LEGEND}"
     return joined_panels(panels, range_title(metric), subtitle, range_notes(summary, metric))
 
@@ -149,14 +138,16 @@ def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     ]
     if chosen.empty:
         raise ExperimentError(f"the summary has no distribution of {metric!r} at a factor above 1")
-    key = ["plan_kind", "generator", "factor", "patterns"]
-    wide = chosen.pivot(index=key, columns="statistic", values="value").reset_index()
-    rank = {name: place for place, name in enumerate(chosen["generator"].drop_duplicates())}
-    kinds = {kind: place for place, kind in enumerate(PANELS)}
-    order = pd.DataFrame({"kind": wide["plan_kind"].map(kinds), "rank": wide["generator"].map(rank),
-                          "factor": wide["factor"]})  # fmt: skip
-    wide = wide.loc[order.sort_values(["factor", "kind", "rank"], kind="stable").index]
-    return wide[[*key, *MARKS]].reset_index(drop=True)
+    key = ["factor", "plan_kind", "generator", "patterns"]
+    ordered = chosen.astype(
+        {
+            "plan_kind": pd.CategoricalDtype(list(PANELS)),
+            "generator": pd.CategoricalDtype(chosen["generator"].unique()),
+        }
+    )
+    wide = ordered.pivot(index=key, columns="statistic", values="value").reset_index()
+    wide = wide.sort_values(key[:3]).astype({"plan_kind": str, "generator": str})
+    return wide[["plan_kind", "generator", "factor", "patterns", *MARKS]].reset_index(drop=True)
 
 
 def range_notes(summary: pd.DataFrame, metric: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Records that a running notebook leaves in its outputs, for whoever publishes it.
+"""Records in the outputs of a running notebook, which its page is made from.
 
-A record is an output of a type of its own, which nothing shows: it stands in the executed notebook
-at the place where it was made, before the figure that the cell goes on to show.
+A record is an output of a type that no viewer shows. In the executed notebook it precedes the
+figure that the cell shows next.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def finding(text: str) -> None:
     Parameters
     ----------
     text : str
-        What a reader of the front page should know of this notebook, with its numbers.
+        The main result of the notebook, with its numbers.
     """
     if text:
         from IPython.display import Markdown, display

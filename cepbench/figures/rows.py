@@ -1,4 +1,4 @@
-"""What all charts choose and label: words of metrics, panels, series, ends and ticks of axes."""
+"""Words for metrics, panels, series, and ends and ticks of axes, as all charts have them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from cepbench.figures.styles import place_of
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
 
-#: The statistic of a ratio to the native method, and what that is.
+#: The statistic of a ratio to a baseline.
 RATIO = "ratio"
-
-_TO = "EFREQ (orders) and ZSTREAM (trees)"
 
 #: Panels of every figure, as (a) and (b) in [kolchinsky2018]_.
 PANELS = {"order": "(a) order-based", "tree": "(b) tree-based"}
@@ -76,13 +74,15 @@ def quantity_of(metric: str) -> Quantity:
     return _QUANTITIES.get(metric, Quantity(plain.capitalize(), plain, "lower"))
 
 
-def chart_title(metric: str, what: str = "", statistic: str = "") -> str:
-    """Heading of a chart, with the better direction."""
-    quantity = quantity_of(metric)
-    of = f", {what}" if what else ""
-    if statistic == RATIO:
-        return f"{quantity.title} relative to {_TO}{of} ({quantity.better} is better)"
-    return f"{quantity.title}{of} ({quantity.better} is better)"
+def chart_title(rows: pd.DataFrame, what: str = "") -> str:
+    """Heading of a chart of these rows, with baselines of ratios and the better direction."""
+    quantity = quantity_of(rows["metric"].iloc[0])
+    to = ""
+    if "baseline" in rows and rows["statistic"].iloc[0] == RATIO:
+        pairs = rows.drop_duplicates("plan_kind").sort_values("plan_kind")
+        named = pairs["baseline"] + " (" + pairs["plan_kind"] + "s)"
+        to = f" relative to {' and '.join(named)}"
+    return f"{quantity.title}{to}{f', {what}' if what else ''} ({quantity.better} is better)"
 
 
 def axis_title(metric: str, statistic: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cepbench.figures.averages import static_bars_by_group as bars_by_group
 from cepbench.figures.averages import static_lines_by_size as lines_by_size
 from cepbench.figures.cost_points import static_points_by_cost as points_by_cost
-from cepbench.figures.matplotlib_panels import save_figure
+from cepbench.figures.matplotlib_panels import save_figure, show_figure
 from cepbench.figures.q_errors import static_q_errors_by_events as q_errors_by_events
 from cepbench.figures.q_errors import static_scatter_in_panels as scatter_in_panels
 from cepbench.figures.ranges import static_ranges_by_factor as ranges_by_factor
@@ -22,6 +22,7 @@ __all__ = [
     "ranges_by_factor",
     "save_figure",
     "scatter_in_panels",
+    "show_figure",
     "sweep_ratios",
     "throughput_against_latency",
 ]

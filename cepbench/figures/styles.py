@@ -1,10 +1,11 @@
-"""How a plan generator looks: the same in every chart, whatever else is in it.
+"""Colours, marks and dashes of plan generators, the same in every chart.
 
-The generators of the default set have colours of Paul Tol's "muted" scheme, which colour-blind readers can tell
-apart, a grey, and the orange of his "light" scheme: his rose is that grey to readers who lack red.
-The later ones have those of his "muted", "vibrant" and "dark" schemes that lie furthest from them. No scheme has colours for all of them, and a chart never relies on colour alone: order
-plans have solid lines and round or pointed marks, tree plans dashed lines and angular marks, and
-every generator has a mark of its own.
+The generators of the default set have colours of Paul Tol's "muted" scheme, which colour-blind
+readers can tell apart, a grey, and the orange of his "light" scheme: his rose is that grey to
+readers who lack red. The later ones have the colours of his "muted", "vibrant" and "dark" schemes
+that lie furthest from them. A chart never relies on colour alone: order plans have solid lines and
+round or pointed marks, tree plans dashed lines and angular marks, and no two generators of a kind
+share a mark.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _polygon(*corners: tuple[float, float]) -> Mark:
 
 #: Looks of user-defined generators: marks that no built-in one has, and colours that colour-blind
 #: readers, too, can tell from all of theirs and from each other; none is paler than they are.
-_OWN_MARKS = (
+_USER_MARKS = (
     _polygon((-1, 1), (1, 1), (-1, -1), (1, -1)),  # an hourglass
     _polygon((-1, -0.8), (0, 1), (1, -0.8), (0, -0.2)),  # an arrowhead
     _polygon((-1, 0.6), (-0.6, 1), (0, 0.4), (0.6, 1), (1, 0.6), (0.4, 0), (1, -0.6), (0.6, -1),
@@ -99,7 +100,7 @@ _OWN_MARKS = (
     _polygon((-1, 1), (1, 1), (1, 0.4), (0.3, 0.4), (0.3, -1), (-0.3, -1), (-0.3, 0.4), (-1, 0.4)),
     _polygon((-1, 0.8), (0, -1), (1, 0.8), (0, 0.2)),
 )  # fmt: skip
-_OWN_COLOURS = ("#0000FF", "#552200", "#77AAFF", "#6666FF", "#221144", "#3311BB")
+_USER_COLOURS = ("#0000FF", "#552200", "#77AAFF", "#6666FF", "#221144", "#3311BB")
 
 #: User-defined generator -> the number of its look, in the order in which they were drawn first.
 _own: dict[str, int] = {}
@@ -146,13 +147,13 @@ def style_of(generator: str, plans: str) -> Style:
     if name in _KNOWN:
         colour, which = _KNOWN[name]
         return Style(colour, marks[which % len(marks)], _DASHES[plans])
-    looks = len(_OWN_COLOURS)
+    looks = len(_USER_COLOURS)
     if name not in _own:
         wanted = zlib.crc32(name.encode()) % looks
         by_wish = [*range(wanted, looks), *range(wanted), *range(looks, looks + len(_own) + 1)]
         _own[name] = next(number for number in by_wish if number not in _own.values())
     again, number = divmod(_own[name], looks)
-    return Style(_OWN_COLOURS[number], _OWN_MARKS[(number + again) % looks], _DASHES[plans])
+    return Style(_USER_COLOURS[number], _USER_MARKS[(number + again) % looks], _DASHES[plans])
 
 
 def place_of(generator: str) -> int:

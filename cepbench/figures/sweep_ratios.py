@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.analysis.sweep_comparison import SAME, TOO_FEW, verdict_words
 from cepbench.errors import ExperimentError
-from cepbench.figures.altair_panels import joined_panels
-from cepbench.figures.matplotlib_panels import print_look, write_notes
+from cepbench.figures.altair_panels import joined_panels, log_x, row_panels
+from cepbench.figures.matplotlib_panels import (
+    log_axis,
+    panel_row,
+    print_look,
+    write_notes,
+    write_title,
+)
 from cepbench.figures.rows import log_ticks, quantity_of
 from cepbench.figures.styles import style_of
+from cepbench.figures.vega import alt
 
 #: What the marks are.
 LEGEND = (
@@ -44,12 +47,11 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
     labels = list(dict.fromkeys(rows["label"]))
     place = {label: -rank for rank, label in enumerate(labels)}
     panels = list(dict.fromkeys(rows["panel"]))
-    low, high = sweep_ratio_ends(rows)
+    ends = sweep_ratio_ends(rows)
     with print_look():
-        figure = Figure(
-            figsize=(2.6 * len(panels) + 3.0, 0.26 * len(labels) + 1.3), layout="constrained"
+        figure, grid = panel_row(
+            len(panels), 2.6 * len(panels) + 3.0, 0.26 * len(labels) + 1.3, sharex=True
         )
-        grid = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
         for axes, panel in zip(grid, panels, strict=True):
             axes.axvline(1.0, color="#333333", linewidth=0.8)
             for row in rows[rows["panel"] == panel].to_dict("records"):
@@ -64,16 +66,13 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
                     markeredgecolor=style.colour, markeredgewidth=1.2,
                     markerfacecolor=style.colour if row["significant"] else "white",
                 )  # fmt: skip
-            axes.set_xscale("log")
-            axes.set_xlim(low, high)
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_locator(FixedLocator(log_ticks(low, high)))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            log_axis(axes, "x", log_ticks(*ends))
+            axes.set_xlim(*ends)
             axes.set_ylim(0.6 - len(labels), 0.6)
             axes.grid(True, axis="x")
             axes.set_title(panel)
         grid[0].set_yticks(list(place.values()), labels)
-        figure.suptitle(sweep_ratio_title(metric), x=0.01, ha="left", fontsize=11)
+        write_title(figure, sweep_ratio_title(metric))
         notes = sweep_ratio_notes(ratios, metric)
         write_notes(figure, notes, f"ratio, geometric mean ({LEGEND})")
         return figure
@@ -82,20 +81,13 @@ def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:
 def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelMixin:
     """The chart of :func:`static_sweep_ratios`, with tooltips."""
     rows = sweep_ratio_rows(ratios, metric)
-    labels = list(dict.fromkeys(rows["label"]))
-    styles = [
-        style_of(name, kind)
-        for name, kind in rows.drop_duplicates("label")[["generator", "kind"]].to_numpy()
-    ]
-    ends = list(sweep_ratio_ends(rows))
-    colour = alt.Scale(domain=labels, range=[style.colour for style in styles])
-    shape = alt.Scale(domain=labels, range=[style.mark.vega for style in styles])
-
-    def x(name: str) -> alt.X:
-        scale = alt.Scale(type="log", domain=ends, nice=False)
-        axis = alt.Axis(values=log_ticks(*ends), format="~g")
-        return alt.X(f"{name}:Q", title=None, scale=scale, axis=axis)
-
+    named = rows.drop_duplicates("label")[["label", "generator", "kind"]]
+    styles = {label: style_of(name, kind) for label, name, kind in named.itertuples(index=False)}
+    colours = {label: style.colour for label, style in styles.items()}
+    shapes = [style.mark.vega for style in styles.values()]
+    shape = alt.Shape("label:N", legend=None, scale=alt.Scale(domain=list(styles), range=shapes))
+    ends = sweep_ratio_ends(rows)
+    x = log_x(ends, log_ticks(*ends))
     tooltip = [
         alt.Tooltip("label:N", title="plan generator"),
         alt.Tooltip("value:Q", title="second / first", format=".3f"),
@@ -106,35 +98,22 @@ def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelM
         alt.Tooltip("left_out:Q", title="patterns left out"),
         alt.Tooltip("verdict:N"),
     ]
-    panels: list[Any] = []
-    for panel in dict.fromkeys(rows["panel"]):
-        y = alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labels=not panels, ticks=False))
-        base = alt.Chart(rows[rows["panel"] == panel]).encode(
-            y=y, color=alt.Color("label:N", legend=None, scale=colour), tooltip=tooltip
-        )
-        one = (
-            alt.Chart(pd.DataFrame({"value": [1.0]}))
-            .mark_rule(color="#333333")
-            .encode(x=x("value"))
-        )
-        span = base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q")
-        marks = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(
-            x=x("value"),
-            shape=alt.Shape("label:N", legend=None, scale=shape),
-            fill=alt.condition(
-                "datum.significant",
-                alt.Color("label:N", legend=None, scale=colour),
-                alt.value("white"),
-            ),
-        )
-        common = base.mark_tick(thickness=2, size=16).encode(
-            x=x("common"), color=alt.value("#777777")
-        )
-        panels.append(
-            alt.layer(one, common, span, marks).properties(
-                title=panel, width=260, height=max(60, 22 * len(labels))
-            )
-        )
+    one = alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color="#333333")
+
+    def layers(base: alt.Chart) -> list[alt.Chart]:
+        marks = base.mark_point(size=80, opacity=1, strokeWidth=1.5)
+        colour = base.encoding.color
+        fill = alt.condition("datum.significant", colour, alt.value("white"))
+        return [
+            one.encode(x=x("value")),
+            base.mark_tick(thickness=2, size=16).encode(x=x("common"), color=alt.value("#777777")),
+            base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q"),
+            marks.encode(x=x("value"), shape=shape, fill=fill),
+        ]
+
+    parts = {str(panel): part for panel, part in rows.groupby("panel", sort=False)}
+    height = max(60, 22 * len(styles))
+    panels = row_panels(parts, "label", colours, tooltip, layers, width=260, height=height)
     subtitle, notes = f"ratio, geometric mean; {LEGEND}", sweep_ratio_notes(ratios, metric)
     return joined_panels(panels, sweep_ratio_title(metric), subtitle, notes)
 
@@ -181,9 +160,9 @@ def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def sweep_ratio_notes(ratios: pd.DataFrame, metric: str) -> list[str]:
-    """How many patterns of which run did not end well in both sweeps; none if all did.
+    """Numbers of patterns per run that did not end well in both sweeps; none if all did.
 
-    Every ratio is over the patterns of its own run: it is compared with 1, and not with others.
+    Every ratio is over the patterns of its run, so it compares with 1 and not with other ratios.
     """
     chosen = ratios[ratios["metric"] == metric]
     label, panel = _names(chosen)

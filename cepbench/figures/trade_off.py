@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
@@ -19,10 +18,18 @@ from cepbench.figures.altair_panels import (
     picker,
     shape_of,
 )
-from cepbench.figures.matplotlib_panels import TEXT, distances_to_ends, print_look, write_notes
+from cepbench.figures.matplotlib_panels import (
+    TEXT,
+    distances_to_ends,
+    panel_row,
+    print_look,
+    write_notes,
+    write_title,
+)
 from cepbench.figures.offline import prefixed
 from cepbench.figures.rows import LOG_SPREAD, series_of
 from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.vega import alt
 
 #: Heading of the chart.
 TRADE_OFF = "Throughput against latency; numbers are α (up and to the left is better)"
@@ -46,13 +53,10 @@ def static_throughput_against_latency(
     """
     rows = trade_off(points, statistic)
     with print_look():
-        figure = Figure(figsize=(7.4, 4.8), layout="constrained")
-        axes = figure.subplots()
+        figure, [axes] = panel_row(1, 7.4, 4.8)
         for label, generator, plans in series_of(rows):
-            own, style = (
-                rows[rows["series"] == label].sort_values("alpha"),
-                style_of(generator, plans),
-            )
+            own = rows[rows["series"] == label].sort_values("alpha")
+            style = style_of(generator, plans)
             axes.errorbar(
                 own["latency_ms"], own["throughput"],
                 distances_to_ends(own, "throughput", "throughput_low", "throughput_high"),
@@ -65,7 +69,7 @@ def static_throughput_against_latency(
                     row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=TEXT,
                     textcoords="offset points", color=style.colour,
                 )  # fmt: skip
-        figure.suptitle(TRADE_OFF, x=0.01, ha="left", fontsize=11)
+        write_title(figure, TRADE_OFF)
         write_notes(figure, left_out_notes(rows))
         axes.set_xlabel(f"{statistic} of latency, milliseconds")
         axes.set_ylabel(f"{statistic} of throughput, events per second")

@@ -23,7 +23,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-#: Folders of other versions are removed when nobody has used them for so long.
+#: Folders of other versions are removed after so long without use.
 KEPT_SECONDS = 30 * 24 * 3600.0
 
 _KERNELS = Path(__file__).parent
@@ -72,7 +72,7 @@ def cache_folder(package: str) -> Path | None:
 
 
 def digest_of(package: str) -> str:
-    """The digest of all sources that a kernel of a package may be made of, and of their compiler."""
+    """The digest of all sources that a package's kernels may be made of, and of their compiler."""
     # Numba would overwrite what another version of it has cached.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
     for path in sorted({*_KERNELS.glob("*.py"), *(_KERNELS / package).glob("*.py")}):
@@ -110,15 +110,15 @@ def private_folders() -> Iterator[Path]:
 
 
 def made_private(base: Path) -> Path:
-    """A folder that nobody but the user can write to, made if it is not there.
+    """A folder that only the user can write to, made if it does not exist.
 
     Raises
     ------
     OSError
-        If it cannot be made, or belongs to somebody else.
+        If it cannot be made, or belongs to another user.
     """
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # What is run as it is found there must not have been put there by anybody else.
+    # Code found there is run, so nobody else may be able to put it there.
     if not _is_ours(base):
         base.chmod(0o700)  # our own, but open to others
         if not _is_ours(base):

@@ -181,7 +181,7 @@ def _lock(folder: str) -> bool:
 
 
 def _log(line: str) -> bool:
-    """Log once to whoever waits; tests compare what is written with what they expect."""
+    """Log a line once, except in tests, which compare what is written to stderr."""
     if line in _logged:
         return False
     _logged.add(line)

@@ -25,6 +25,9 @@ Values = Callable[[Attribute], np.ndarray]
 TextCode = Callable[[str], float]
 
 _ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal,
+}  # fmt: skip
 
 
 def expression_values(expression: Expression, values: Values, code: TextCode) -> np.ndarray:
@@ -59,25 +62,37 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
                 )
 
 
+def constant_value(expression: Expression) -> float:
+    """The value of arithmetic on numbers, without attributes."""
+    return float(expression_values(expression, _no_values, _no_code))
+
+
+def constant_holds(comparison: Comparison) -> bool:
+    """Whether a comparison of constants is true."""
+    codes: dict[str, float] = {}
+    return bool(
+        comparison_holds(
+            comparison, _no_values, lambda text: codes.setdefault(text, float(len(codes)))
+        )
+    )
+
+
+def _no_values(attribute: Attribute) -> np.ndarray:
+    raise AssertionError(f"{attribute} is not a constant")
+
+
+def _no_code(text: str) -> float:
+    raise AssertionError(f"arithmetic on the text {text!r}")
+
+
 def comparison_holds(comparison: Comparison, values: Values, code: TextCode) -> np.ndarray:
     """Where ``comparison`` is true; a missing value on either side makes it false."""
     left = expression_values(comparison.left, values, code)
     right = expression_values(comparison.right, values, code)
-    match comparison.operator:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case "=":
-            return left == right
-        case "!=":
-            # ``left != right`` would be true for NaN.
-            return (left < right) | (left > right)
-    raise AssertionError(f"the model has no comparison {comparison.operator!r}")
+    if comparison.operator == "!=":
+        # ``left != right`` would be true for NaN.
+        return (left < right) | (left > right)
+    return _COMPARISONS[comparison.operator](left, right)
 
 
 def clause_holds(clause: Clause, values: Values, code: TextCode) -> np.ndarray:

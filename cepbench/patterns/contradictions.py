@@ -10,10 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from cepbench.errors import UnsatisfiablePatternError
-from cepbench.patterns.arrays import expression_values
+from cepbench.patterns.arrays import constant_value
 from cepbench.patterns.model import (
     Arithmetic,
     Attribute,
@@ -106,7 +104,7 @@ def _error(clauses: list[Clause], branch: Pattern) -> UnsatisfiablePatternError:
     if len(found) == 1:
         what, advice = f"condition {found[0]} is never true", "correct it, or leave it out"
     else:
-        shown = [f"({c})" if len(c.comparisons) > 1 else f"{c}" for c in found]
+        shown = [clause.bracketed() for clause in found]
         if len(shown) > _MOST_SHOWN:
             shown[_MOST_SHOWN - 1 :] = ["others"]
         what = f"the conditions {', '.join(shown[:-1])} and {shown[-1]} contradict each other"
@@ -202,12 +200,4 @@ def _settled(expression: Expression, places: Mapping[str, str]) -> Expression:
             return expression
     if next(attributes_of(expression), None) is not None:
         return expression
-    return Constant(float(expression_values(expression, _no_value, _no_code)))
-
-
-def _no_value(attribute: Attribute) -> np.ndarray:
-    raise AssertionError(f"{attribute} is not a constant")
-
-
-def _no_code(text: str) -> float:
-    raise AssertionError(f"arithmetic on the text {text!r}")
+    return Constant(constant_value(expression))

@@ -26,8 +26,17 @@ ELEMENTS = {"each": "", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
 AGGREGATES = ("sum", "avg", "min", "max", "count")
 
 
+class _Written:
+    """An expression that ``str`` writes in the pattern language."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text_of(self)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(_Written):
     """``variable.name``: an attribute of the event bound to a variable.
 
     ``element`` selects events of a Kleene variable's set, ordered by position: ``each`` (``b.x``
@@ -39,12 +48,9 @@ class Attribute:
     name: str
     element: str = "each"
 
-    def __str__(self) -> str:
-        return text_of(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(_Written):
     """``function(variable[].name)``: one value over the set of a Kleene variable.
 
     With ``before`` it is over the events before ``b[i]`` only, ``avg(b[..i-1].x)``, and its
@@ -56,12 +62,9 @@ class Aggregate:
     attribute: Attribute
     before: bool = False
 
-    def __str__(self) -> str:
-        return text_of(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Written):
     """A number or a text."""
 
     value: float | str
@@ -70,12 +73,9 @@ class Constant:
         if isinstance(self.value, int) and abs(self.value) > _LARGEST_FLOAT:
             raise PatternError("a number beyond the range of a float; use a smaller one")
 
-    def __str__(self) -> str:
-        return text_of(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(_Written):
     """Unary minus."""
 
     operand: Expression
@@ -85,12 +85,9 @@ class Negative:
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", _checked_depth(self.operand))
 
-    def __str__(self) -> str:
-        return text_of(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_Written):
     """``left operator right`` with one of ``+ - * /``."""
 
     operator: str
@@ -101,9 +98,6 @@ class Arithmetic:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", _checked_depth(self.left, self.right))
-
-    def __str__(self) -> str:
-        return text_of(self)
 
 
 Expression = Attribute | Aggregate | Constant | Negative | Arithmetic
@@ -245,6 +239,10 @@ class Clause:
             for c in self.comparisons
         )
 
+    def bracketed(self) -> str:
+        """Its text, in brackets if it is a disjunction."""
+        return f"({self})" if len(self.comparisons) > 1 else f"{self}"
+
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""
         for comparison in self.comparisons:
@@ -263,19 +261,17 @@ class Clause:
     @property
     def is_running(self) -> bool:
         """Whether it ranges over i > 1: it has ``b[i-1]`` or an aggregate before ``b[i]``."""
-        return any(_is_running(term) for term in self.terms())
+        return bool(self.running_variables())
 
     def running_variables(self) -> set[str]:
         """The variables whose index i > 1 it ranges over; at most one in a valid pattern."""
         found = set()
         for term in self.terms():
-            if _is_running(term):
-                found.add(term.attribute.variable if isinstance(term, Aggregate) else term.variable)
+            if isinstance(term, Aggregate) and term.before:
+                found.add(term.attribute.variable)
+            elif isinstance(term, Attribute) and term.element == "previous":
+                found.add(term.variable)
         return found
-
-
-def _is_running(term: Attribute | Aggregate) -> bool:
-    return term.before if isinstance(term, Aggregate) else term.element == "previous"
 
 
 def quoted_unless_plain(name: str) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import html
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 
+from cepbench.arguments import choice, number
 from cepbench.errors import PatternError
 from cepbench.patterns.expressions import (
     Aggregate,
@@ -90,10 +89,7 @@ class Strategy:
     attribute: str | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in STRATEGIES:
-            raise PatternError(
-                f"unknown strategy {self.name!r}; use one of {', '.join(STRATEGIES)}"
-            )
+        choice(self.name, "the strategy", STRATEGIES, PatternError)
         if self.name == "partition_contiguity" and self.attribute is None:
             raise PatternError(
                 "partition_contiguity needs the attribute that its partitions share; write "
@@ -125,19 +121,8 @@ class Window:
     unit: str
 
     def __post_init__(self) -> None:
-        if self.unit != "units" and self.unit not in NANOSECONDS:
-            known = ", ".join([*NANOSECONDS, "units"])
-            raise PatternError(f"unknown window unit {self.unit!r}; use one of {known}")
-        given: object = self.amount
-        if isinstance(given, bool) or not isinstance(given, Real):
-            kind = type(given).__name__
-            raise PatternError(f"WITHIN takes a number and a unit; the number is a {kind}")
-        try:
-            amount = float(given)
-        except OverflowError:
-            amount = math.inf
-        if not 0 <= amount < math.inf:
-            raise PatternError(f"WITHIN {amount}: a window must be finite and not negative")
+        choice(self.unit, "the unit of WITHIN", (*NANOSECONDS, "units"), PatternError)
+        amount = number(self.amount, "the amount of WITHIN", PatternError, least=0.0)
         largest = _LONGEST // NANOSECONDS.get(self.unit, 1)
         if amount * NANOSECONDS.get(self.unit, 1) > _LONGEST:
             years = "the 73 years that fit a timestamp" if self.is_datetime else "2^61 units"
@@ -291,12 +276,8 @@ class Pattern:
 
     def __str__(self) -> str:
         # AND binds tighter than OR, as in SQL.
-        parts = [
-            f"({clause})"
-            if len(clause.comparisons) > 1 and len(self.conditions) > 1
-            else f"{clause}"
-            for clause in self.conditions
-        ]
+        several = len(self.conditions) > 1
+        parts = [clause.bracketed() if several else f"{clause}" for clause in self.conditions]
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
         strategy = f" STRATEGY {self.strategy}" if self.strategy != ANY else ""
         return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}"
@@ -304,9 +285,8 @@ class Pattern:
     def describe(self) -> str:
         """The pattern over several lines, one per conjunct."""
         lines = [f"PATTERN {self.structure}"]
-        for number, clause in enumerate(self.conditions):
-            text = f"({clause})" if len(clause.comparisons) > 1 else f"{clause}"
-            lines.append(f"{'WHERE  ' if number == 0 else '   AND '} {text}")
+        for place, clause in enumerate(self.conditions):
+            lines.append(f"{'   AND ' if place else 'WHERE  '} {clause.bracketed()}")
         if self.strategy != ANY:
             lines.append(f"STRATEGY {self.strategy}")
         return "\n".join([*lines, f"WITHIN  {self.window}"])

@@ -12,11 +12,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from cepbench.errors import UnsupportedPatternError
-from cepbench.patterns.arrays import comparison_holds
-from cepbench.patterns.model import Attribute, Comparison, Conjunct, without_implied
+from cepbench.patterns.arrays import constant_holds
+from cepbench.patterns.model import Comparison, Conjunct, without_implied
 
 #: Limit of a condition's conjuncts during rewriting.
 MAXIMUM_CONJUNCTS = 1024
@@ -118,7 +116,7 @@ class _Rewriting:
                     condition = Comparison(OPPOSITE[operator], left, right)
                 if next(condition.attributes(), None) is not None:
                     return (1 << self._numbers.setdefault(condition, len(self._numbers)),)
-                return () if _constant_holds(condition) else (0,)
+                return () if constant_holds(condition) else (0,)
             case Negation(operand):
                 return self._normal(operand, not negated)
             case Conjunction(parts) | Disjunction(parts):
@@ -175,15 +173,3 @@ def _absorbed(conjuncts: Iterable[int]) -> tuple[int, ...]:
 def _bits(conjunct: int) -> Iterable[int]:
     """The indices of the bits set, ascending."""
     return (number for number, bit in enumerate(reversed(f"{conjunct:b}")) if bit == "1")
-
-
-def _constant_holds(comparison: Comparison) -> bool:
-    codes: dict[str, float] = {}
-
-    def code(text: str) -> float:
-        return codes.setdefault(text, float(len(codes)))
-
-    def values(attribute: Attribute) -> np.ndarray:
-        raise AssertionError(f"{attribute} is not a constant")
-
-    return bool(comparison_holds(comparison, values, code))

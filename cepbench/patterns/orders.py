@@ -130,10 +130,12 @@ class Order:
         if self._are_equal(low, high):
             return not strict
         ceiling, floor = self._bound_of(low, self._ceilings), self._bound_of(high, self._floors)
-        if ceiling is not None and floor is not None:
-            known = (ceiling[0], not (ceiling[1] or floor[1]) and strict) <= (floor[0], False)
-            if known:
-                return True
+        if (
+            ceiling is not None
+            and floor is not None
+            and (ceiling[0], not (ceiling[1] or floor[1]) and strict) <= (floor[0], False)
+        ):
+            return True
         start, end = self._class_of(low), self._class_of(high)
         return start is not None and end is not None and self._reaches(start, end, strict=strict)
 

@@ -50,12 +50,8 @@ class Variable:
 
     def __str__(self) -> str:
         plain = f"{quoted_unless_plain(self.type)} {quoted_unless_plain(self.name)}"
-        match self.kind:
-            case Kind.NEGATED:
-                return f"NOT({plain})"
-            case Kind.KLEENE:
-                return f"KL({plain})"
-        return plain
+        operator = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL"}.get(self.kind)
+        return f"{operator}({plain})" if operator else plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cepbench.arguments import choice
 from cepbench.errors import PatternError, PatternOperatorError, UnsupportedPatternError
 from cepbench.patterns.expressions import AGGREGATES, ELEMENTS, Aggregate, Attribute, Clause
 from cepbench.patterns.structure import Kind, Structure, Variable
@@ -122,21 +123,13 @@ def _check_term(
 ) -> None:
     attribute = term.attribute if isinstance(term, Aggregate) else term
     if isinstance(term, Aggregate):
-        if term.function not in AGGREGATES:
-            raise PatternError(
-                f"unknown function {term.function!r}; use one of {', '.join(AGGREGATES)}",
-                culprit=clause,
-            )
+        choice(term.function, "the function of an aggregate", AGGREGATES, PatternError)
         if attribute.element != "each":
             raise PatternOperatorError(
                 f"{term.function}({attribute}) is over a single event; write {attribute}",
                 culprit=clause,
             )
-    if attribute.element not in ELEMENTS:
-        raise PatternError(
-            f"unknown element {attribute.element!r}; use one of {', '.join(ELEMENTS)}",
-            culprit=clause,
-        )
+    choice(attribute.element, "the element of an attribute", ELEMENTS, PatternError)
     variable = variables[attribute.variable]
     if variable.kind is not Kind.KLEENE and (
         isinstance(term, Aggregate) or attribute.element != "each"

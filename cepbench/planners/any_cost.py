@@ -7,7 +7,7 @@ plan. See :mod:`cepbench.costs.model`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
     deadline = budget.deadline()
     best = np.empty(1 << n)
     best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "tree")
-    left_of = np.zeros(1 << n, dtype=np.int64)
+    left_of: dict[int, int] = {}
     members = _members(n)
     steps = 0
     for whole in range(3, 1 << n):
@@ -99,7 +99,7 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
             order = extended(problem, [])
             cuts = cheapest_cuts(problem, np.array(order))
             return Found(tree_of_cuts(cuts, order), complete=False, steps=steps)
-        # All splits with the first variable on the left, as binary numbers in rising order.
+        # All splits with the first variable on the left, in ascending order of their masks.
         left = np.array([first], dtype=np.int64)
         for bit in range(n):
             if (whole ^ first) >> bit & 1:
@@ -110,16 +110,21 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
         costs = np.logaddexp(np.logaddexp(best[left], best[right]), joins)
         chosen = int(np.argmin(costs))
         best[whole] = costs[chosen]
-        left_of[whole] = left[chosen]
+        left_of[whole] = int(left[chosen])
         steps += len(left)
+    return Found(tree_of_splits(left_of, n), steps=steps)
 
-    def build(members: int) -> Tree[int]:
-        if not members & (members - 1):
-            return members.bit_length() - 1
-        half = int(left_of[members])
-        return (build(half), build(members ^ half))
 
-    return Found(build((1 << n) - 1), steps=steps)
+def tree_of_splits(left_of: Mapping[int, int], n: int) -> Tree[int]:
+    """The tree over n variables from the bit masks of sets and of their left halves."""
+
+    def build(mask: int) -> Tree[int]:
+        if mask not in left_of:
+            return mask.bit_length() - 1
+        left = left_of[mask]
+        return (build(left), build(mask ^ left))
+
+    return build((1 << n) - 1)
 
 
 def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
@@ -213,7 +218,7 @@ def anneal(
 def best_random_tree(
     problem: CostedProblem, rng: np.random.Generator, most_trees: int, budget: Budget
 ) -> Found:
-    """The cheapest of random trees, each made by taking conditions in random order."""
+    """The cheapest of random trees, each built from the conditions in random order."""
     deadline = budget.deadline()
     edges = np.argwhere(np.triu(adjacency(problem)))
     every = np.argwhere(np.triu(np.ones((problem.n, problem.n), dtype=bool), 1))
@@ -238,7 +243,7 @@ def best_random_tree(
 
 
 def _moved(order: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """Position i gets what j has, j what k has, k what i has."""
+    """The order with the variables at i, j and k shifted cyclically."""
     i, j, k = move
     other = order.copy()
     other[i], other[j] = order[j], order[k]

@@ -1,4 +1,4 @@
-"""How long a search for a plan may go on, and what it says of where it ended."""
+"""Budgets of plan searches, and their results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.arguments import number, shown, whole
+from cepbench.arguments import number, whole
 from cepbench.errors import PlanGeneratorError
 
-#: The deadline, and the number of steps, of a search without a limit.
+#: Deadline and number of steps of a search without limits.
 UNLIMITED = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend: ``Budget(seconds=2)``, ``Budget(steps=10_000)`` or both.
+    """Limits of a search: ``Budget(seconds=2)``, ``Budget(steps=10_000)`` or both.
 
-    A search that reaches either limit ends with the best plan that it has met. Steps make that
-    plan the same on every machine, seconds do not. What a step is says each generator.
+    A search that reaches either limit returns the best plan so far. A limit of steps makes it
+    reproducible on every machine. Each generator documents its step.
 
     Parameters
     ----------
@@ -33,25 +33,22 @@ class Budget:
     Raises
     ------
     PlanGeneratorError
-        If one of them is no such number.
+        If one of them is not such a number.
     """
 
     seconds: float = math.inf
     steps: float = math.inf
 
     def __post_init__(self) -> None:
-        for key, wanted in (
-            ("seconds", "a number of more than 0"),
-            ("steps", "an integer of at least 1"),
-        ):
+        for key in ("seconds", "steps"):
             given = getattr(self, key)
-            try:
-                found = _limit(given, key)
-            except PlanGeneratorError:
-                raise PlanGeneratorError(
-                    f"a budget of {shown(given)} {key}; give {wanted}"
-                ) from None
-            object.__setattr__(self, key, found)
+            if isinstance(given, float | np.floating) and given == math.inf:
+                limit = math.inf
+            elif key == "seconds":
+                limit = number(given, "a budget's seconds", PlanGeneratorError, above=0.0)
+            else:
+                limit = whole(given, "a budget's steps", PlanGeneratorError, least=1, most=None)
+            object.__setattr__(self, key, limit)
 
     @property
     def is_limited(self) -> bool:
@@ -64,7 +61,7 @@ class Budget:
         return UNLIMITED if self.steps == math.inf else min(int(self.steps), UNLIMITED)
 
     def deadline(self) -> int:
-        """When a search that begins now has to end, in nanoseconds of the monotonic clock.
+        """The deadline of a search that begins now, in nanoseconds of the monotonic clock.
 
         It is the clock of :func:`cepbench.kernels.clock.now`; :data:`UNLIMITED` for no limit.
         """
@@ -73,20 +70,12 @@ class Budget:
         return time.monotonic_ns() + int(self.seconds * 1e9)
 
     def share(self, parts: int) -> Budget:
-        """An equal part of the seconds; the steps stay, for they are counted part by part."""
+        """An equal share of the seconds; steps are counted per search, so they stay."""
         return Budget(self.seconds / parts, self.steps)
 
 
-def _limit(given: Any, key: str) -> float:
-    if isinstance(given, float | np.floating) and given == math.inf:
-        return math.inf
-    if key == "steps":
-        return whole(given, key, PlanGeneratorError, least=1, most=None)
-    return number(given, key, PlanGeneratorError, above=0.0)
-
-
 def budget_from(given: Any) -> Budget:
-    """A budget as users give it: one, a number of seconds, or None for no limit.
+    """The budget of an argument: a Budget, a number of seconds, or None for no limit.
 
     Raises
     ------
@@ -100,17 +89,17 @@ def budget_from(given: Any) -> Budget:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search returns that can say more than its plan.
+    """The result of a search: a plan and how the search ended.
 
     Attributes
     ----------
     plan : list of int or nested pairs of int
     log_bound : float or None
-        Natural logarithm of a cost that no plan of its space can be below, if one was proven.
+        Natural logarithm of a proven lower bound of the cost over the generator's space.
     complete : bool
-        Whether the search came to its natural end, not to that of its budget.
+        Whether the search completed; False if its budget ended it.
     steps : int or None
-        How many it took.
+        Number of steps.
     """
 
     plan: Any

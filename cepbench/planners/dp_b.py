@@ -18,13 +18,13 @@ from cepbench.planners.registry import plan_generator
 from cepbench.planners.zstream import tree_over
 from cepbench.plans.tree import Tree
 
-#: The known tree's cost is scaled to e to this power. What costs more is not looked at, and there
-#: is room for numbers 10^580 times smaller before anything underflows.
+#: The known tree's cost is scaled to e to this power. Dearer sets are pruned, and numbers 10^580
+#: times smaller do not underflow.
 _TOP = 650.0
-#: Beyond that range everything is done in logarithms, many times slower.
+#: Beyond that range the search runs in logarithms, many times slower.
 _RANGE = 1340.0
 
-#: From so many variables on, rounds of flips improve the known tree.
+#: Number of variables from which rounds of flips improve the known tree.
 _LARGE = 19
 _ROUNDS = 40
 
@@ -46,17 +46,17 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     splits the one whose left child has the smallest set is taken, sets being compared as binary
     numbers in which the first written variable is the lowest digit.
 
-    A step of its budget is a split that is tried. Ended by its budget it returns the tree that it
-    started with, and how far that can be from the best one.
+    A step of its budget is a split tried. When its budget ends, it returns its initial tree and a
+    lower bound.
 
     Notes
     -----
-    Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, where all sets cost alike and none can be
-    left out. Sets that are dearer than a known tree, by themselves or with what must come outside
-    them, are left out with all their splits, see :mod:`cepbench.kernels.planning.dp_b`; where rates and
-    selectivities differ as measured ones do, more than 99 of 100 splits are never tried.
+    Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, if all sets cost the same and none can be
+    pruned. Sets dearer than a known tree, by themselves or with a bound of the cost outside them,
+    are pruned with all their splits, see :mod:`cepbench.kernels.planning.dp_b`; with measured rates
+    and selectivities more than 99 % of the splits are never tried.
 
-    Differs from [kolchinsky2018]_: the paper tries all splits, and took more than 50 hours for 22
+    Differs from [kolchinsky2018]_: the paper tries all splits, which took more than 50 hours for 22
     events (section 6.3). The plan is the same.
     """
     if problem.cost.form != "sets":
@@ -91,24 +91,24 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
             sizes, terms.log_weight, terms.last, n, log_limit, budget.most_steps, deadline
         )
     if len(nodes):
-        return Found(_as_tree(nodes, n), steps=steps)
+        return Found(any_cost.tree_of_splits(dict(nodes.tolist()), n), steps=steps)
     return Found(known, float(np.logaddexp(shared, log_bound)), complete=False, steps=steps)
 
 
 def _known_tree(problem: CostedProblem) -> Tree[int]:
-    """A tree that is cheap and found fast; the cheaper, the fewer splits are tried."""
+    """A cheap tree found fast; the cheaper it is, the more is pruned."""
     rng = np.random.default_rng(0)
     trees = [
         tree_over(problem, range(problem.n)),
         tree_over(problem, greedy(problem, rng)),
     ]
     tree = min(trees, key=problem.log_tree_cost)
-    # Below that, all splits take less time than a better tree.
+    # For fewer variables all splits take less time than a better tree.
     return improved(problem, tree, rng, _ROUNDS)[0] if problem.n >= _LARGE else tree
 
 
 def _log_inner_cost(terms: CostTerms, sizes: np.ndarray, tree: Tree[int]) -> float:
-    """ln of what a tree costs beyond its leaves and its root."""
+    """ln of the cost of a tree without its leaves and root."""
     costs: list[float] = []
 
     def visit(node: Tree[int]) -> int:
@@ -124,15 +124,3 @@ def _log_inner_cost(terms: CostTerms, sizes: np.ndarray, tree: Tree[int]) -> flo
 
     visit(tree)
     return float(np.logaddexp.reduce(costs))
-
-
-def _as_tree(nodes: np.ndarray, n: int) -> Tree[int]:
-    left_of = dict(nodes.tolist())
-
-    def build(mask: int) -> Tree[int]:
-        if mask not in left_of:
-            return mask.bit_length() - 1
-        left = left_of[mask]
-        return (build(left), build(mask ^ left))
-
-    return build((1 << n) - 1)

@@ -27,13 +27,13 @@ from cepbench.planners.registry import plan_generator
 def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The order of least cost: left-deep dynamic programming, O(n·2^n) steps, 24·2^n bytes.
 
-    Of equally good orders it takes one that keeps late written variables last: among the best
-    choices for the last place the one written last, and so on downwards.
+    Ties: of the best choices for the last place it takes the variable written last, and so on
+    towards the first place.
 
-    A step of its budget is a set of variables. Ended by its budget it returns the order of GREEDY,
-    and a bound: each prefix costs at least as much as the cheapest set of its size.
+    A step of its budget is a set of variables. When its budget ends, it returns the order of GREEDY
+    and a lower bound: each prefix costs at least as much as the cheapest set of its size.
 
-    Differs from [selinger1979]_: cross products are allowed, as the paper wants it (section 3.3),
+    Differs from [selinger1979]_: cross products are allowed, as in [kolchinsky2018]_, section 3.3,
     and there are no interesting orders.
     """
     deadline = budget.deadline()
@@ -41,7 +41,7 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
         return any_cost.cheapest_order(problem, budget)
     terms = problem.terms
     sizes = log_subset_sizes(terms)
-    # How many sets there are is known beforehand: what cannot end is not begun.
+    # The number of sets is known, so a search beyond the budget is not begun.
     if budget.most_steps >= len(sizes) - 1:
         costs, delay, in_logs = _scaled(sizes, terms.log_delay, terms.last)
         order = cheapest_order(costs, delay, terms.last, in_logs, deadline)
@@ -55,9 +55,9 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
 def _scaled(
     sizes: np.ndarray, log_delay: np.ndarray, last: int
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Costs as plain numbers if their range allows it; and whether they are logarithms.
+    """Costs as scaled numbers if their range allows it, otherwise as logarithms; which of the two.
 
-    Plain numbers are many times faster, and a common factor changes no order.
+    Numbers are many times faster than logarithms, and a common factor changes no comparison.
     """
     numbers = [sizes[1:], log_delay] if last >= 0 else [sizes[1:]]
     lowest = min(float(some.min()) for some in numbers)
@@ -66,6 +66,6 @@ def _scaled(
         return sizes, log_delay, True
     middle = (lowest + highest) / 2
     costs = sizes - middle
-    costs[0] = 0.0  # of no variables at all: not read, and maybe out of range
+    costs[0] = 0.0  # of the empty set: never read, and maybe out of range
     delay = np.exp(log_delay - middle) if last >= 0 else log_delay
     return np.exp(costs, out=costs), delay, False

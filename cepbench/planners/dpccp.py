@@ -19,10 +19,10 @@ from cepbench.planners.goo import smallest_joins
 from cepbench.planners.predicate_graph import adjacency, components
 from cepbench.planners.registry import plan_generator
 
-#: With so many connected sets it needs nearly 1 GiB. Stars of 24 variables have half as many.
+#: Limit of connected sets, which take nearly 1 GiB; a star of 24 variables has half as many.
 MOST_SETS = 1 << 24
 
-#: So many pairs take 10 to 20 seconds. Where all are neighbours 18 variables have fewer, 19 more.
+#: Limit of pairs, which take 10 to 20 seconds; a clique of 18 variables has fewer, one of 19 more.
 MOST_PAIRS = 1 << 28
 
 
@@ -38,24 +38,22 @@ MOST_PAIRS = 1 << 28
     default=False,
 )
 def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """The tree of least cost none of whose joins lacks a condition, in a step each such join.
+    """The tree of least cost without cross products, in one step per connected subgraph pair.
 
-    Two variables are neighbours if there is a condition on both, the order in time among them. A
-    set of variables is connected if its members can be reached from each other through members,
-    and two disjoint connected sets make a pair if there are neighbours among them. Dynamic
-    programming goes through these pairs alone: n³/6 of them for a chain, n·2^n/4 for a star and
-    3^n/2 where all are neighbours. Of equally good pairs it takes the one that comes first in the
-    enumeration; the left child of a node holds the earliest written variable below the node.
+    Two variables are adjacent if there is a condition on both, the order in time included. Dynamic
+    programming enumerates the pairs of disjoint connected sets with adjacent members: n³/6 for a
+    chain, n·2^n/4 for a star and 3^n/2 for a clique. Of equally good pairs it takes the first of
+    the enumeration; the left child of a node holds the earliest written variable below the node.
 
-    A step of its budget is a pair. Ended by its budget it returns the tree of GOO with joins of
-    neighbours alone, and a bound that holds what all trees share, leaves and root.
+    A step of its budget is a pair. When its budget ends, it returns the tree of GOO without cross
+    products and a lower bound, the cost of the leaves and the root.
 
-    Limits: it refuses predicate graphs that are not connected, for which there is no such tree,
-    those of more than 2^24 connected sets, and without a budget more than 2^28 pairs.
+    Limits: it refuses disconnected predicate graphs, which have no such tree, those of more than
+    2^24 connected sets, and without a budget more than 2^28 pairs.
 
     Differs from [moerkotte2006]_: variables keep their written numbers instead of those of a
-    breadth-first search, and all connected sets are listed first. Sets are met after all their
-    subsets either way.
+    breadth-first search, and all connected sets are listed first. Either way a set comes after all
+    its subsets.
     """
     n = problem.n
     adjacent = adjacency(problem)

@@ -1,4 +1,4 @@
-"""FLIPS: local search over trees, by the best tree over one leaf order after the other."""
+"""FLIPS: local search over trees, by the best tree over changing leaf orders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepbench.planners.leaf_orders import improved
 from cepbench.planners.registry import plan_generator
 from cepbench.planners.zstream import tree_over
 
-#: Leaf orders that are tried without a budget.
+#: Leaf orders tried without a budget.
 _ROUNDS = 50
 
 
@@ -19,18 +19,18 @@ _ROUNDS = 50
     "FLIPS",
     kind="tree",
     costs="joins",
-    space="all trees, down to what random flips do not improve",
-    source="a search of our own over the trees of [mei2009]_, Algorithm 5",
+    space="all trees, down to one that random flips do not improve",
+    source="own search over the trees of [mei2009]_, Algorithm 5",
     anytime=True,
     default=False,
 )
 def flips(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
     """The tree of ZSTREAM-ORD, improved by random flips of children, O(n³) each.
 
-    A tree stays the same when the children of a node change places, but its leaves come in another
-    order, and the best tree over that order is at least as good. So a round flips each node of
-    the present tree with probability 1/2 and takes the best tree over the leaves as they stand
-    then. Without a budget there are 50 rounds, with one as many as it allows; a round is a step.
+    Swapping the children of a node changes the leaf order but not the cost of a tree, and the best
+    tree over the new leaf order is at least as good. A round swaps the children of each node of the
+    current tree with probability 1/2 and takes the best tree over the resulting leaf order. Without
+    a budget there are 50 rounds, with one as many as it allows; a round is a step.
     """
     rounds = budget.most_steps if budget.is_limited else _ROUNDS
     start = tree_over(problem, greedy(problem, rng))

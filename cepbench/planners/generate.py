@@ -54,7 +54,7 @@ def plan(
     generator : str or PlanGenerator
         A name in ``PLAN_GENERATORS``, in any case.
     seed : int
-        Of the randomized generators; the same seed gives the same plan.
+        Seed of randomized generators; the same seed gives the same plan.
     time_selectivity : {"adjacent", "exact"}
         How the order in time of a SEQ enters the estimates; see
         :meth:`CostedProblem.from_pattern`.
@@ -67,31 +67,30 @@ def plan(
         :class:`~cepbench.statistics.output_profiler.OutputProfiler`. With OR either one name, for
         the branches that have it, or one for each branch.
     budget : Budget or float, optional
-        What a search may spend, or the seconds of it; then it ends with the best plan so far.
-        Branches share the seconds. Generators that are no searches take no notice.
+        Limits of a search, or its seconds; at the end of it the search returns the best plan so
+        far. Branches share the seconds. Generators without a search ignore it.
     cost : str or CostModel
-        What the plan should cost little of: a name in ``COST_MODELS``, in any case, or a cost
-        model. Only ``"throughput"`` has a weight of latency.
+        The cost to minimize: a name in ``COST_MODELS``, in any case, or a cost model. Only
+        ``"throughput"`` has a weight of latency.
 
     Returns
     -------
     OrderPlan or TreePlan
-        Over the variables that a match binds, with its estimated cost and partial matches, and
-        with the proven gap to the best plan where there is a bound.
+        Over the variables that a match binds, with its estimated cost and partial matches, and the
+        gap to a lower bound if there is one.
     UnionPlan
-        Of one plan for each branch, if there are several.
+        One plan per branch, if there are several.
 
     Raises
     ------
     PlanGeneratorError
-        If there is no such generator or cost, the generator fails or returns no plan, or ``seed``
-        is no seed.
+        If the generator or cost is unknown, the generator fails or returns no valid plan, or
+        ``seed`` is invalid.
     PlanningRefusedError
         If the generator does not minimize this cost, or the pattern is beyond its limits or the
         machine's memory.
     StatisticsError, UnsupportedPatternError
-        If no planning problem can be made of the pattern and the statistics, or ``alpha`` or
-        ``last`` makes no sense.
+        If the statistics are insufficient for the pattern, or ``alpha`` or ``last`` is invalid.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     branches = pattern.branches()
@@ -112,7 +111,7 @@ def plan_problem(
     seed: int = 0,
     budget: Budget | float | None = None,
 ) -> Plan:
-    """Find a plan for a problem made before; parameters and errors as for :func:`plan`.
+    """Find a plan for a planning problem; parameters and errors as for :func:`plan`.
 
     The cost is that of a :class:`~cepbench.costs.costed.CostedProblem`, else throughput.
     """
@@ -127,7 +126,7 @@ def plan_problem(
         ]
         raise PlanningRefusedError(
             f"{generator.name} does not minimize the cost {problem.cost.name}; "
-            f"{', '.join(able) or 'no generator of such plans'} can"
+            f"{', '.join(able) or f'no generator of {generator.kind} plans'} can"
         )
     if generator.max_size is not None and problem.n > generator.max_size:
         raise PlanningRefusedError(
@@ -164,7 +163,7 @@ def plan_problem(
     notes = problem.cost.notes(problem, generator.kind, indices)
     notes |= {"generator": generator.name, "seed": seed, "complete": search.complete}
     if search.log_bound is not None:
-        # A bound and a cost are sums in different orders, so the one may be a rounding too high.
+        # Bound and cost are sums in different orders; rounding may put the bound above the cost.
         notes["log_bound"] = min(search.log_bound, notes["log_cost"])
     elif generator.exact and search.complete:
         notes["log_bound"] = notes["log_cost"]
@@ -172,7 +171,7 @@ def plan_problem(
 
 
 def _remarks(branch: Pattern) -> tuple[str, ...]:
-    """What a plan does not show of its pattern."""
+    """Notes on the negated and Kleene variables, which a plan does not show."""
     return tuple(
         f"{variable}: checked on the way, no step of the plan"
         if variable.kind is Kind.NEGATED
@@ -183,7 +182,7 @@ def _remarks(branch: Pattern) -> tuple[str, ...]:
 
 
 def _place(error: Exception, generator: PlanGenerator) -> str:
-    """Where in the generator's own code an error came up; nothing if it was not there."""
+    """The line of a user-defined generator that an error comes from; empty if none."""
     code = getattr(generator.function, "__code__", None)
     lines = [
         line
@@ -197,6 +196,6 @@ def _with_advice(error: PlanGeneratorError, generator: PlanGenerator) -> PlanGen
     if not generator.is_builtin:
         error.add_note(
             f"cep.check_generator({generator.name!r}) tries it on planning problems of every kind "
-            "and tells what is wrong"
+            "and reports what is wrong"
         )
     return error

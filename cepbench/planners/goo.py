@@ -1,4 +1,4 @@
-"""GOO: again and again the two trees whose join is smallest."""
+"""GOO: greedy operator ordering, the smallest join first."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from cepbench.planners.registry import plan_generator
     default=False,
 )
 def goo(problem: CostedProblem, rng: np.random.Generator) -> Any:
-    """Greedy operator ordering: of all pairs of trees join the one that adds least to the cost.
+    """Greedy operator ordering: join the pair of trees that adds least to the cost, in O(n³).
 
-    It begins with a tree for each variable and ends with a single one, after O(n³) steps. Without
-    latency the join with the fewest partial matches is taken. With it, a join with the tree that
-    holds the last event counts with what it makes the other tree wait, α times its size. Of
-    equally good pairs the one written first is taken; the left child of a node holds the earliest
-    written variable below the node.
+    It begins with one tree per variable. Without latency it takes the join with the fewest partial
+    matches; with latency, joining a tree with the one that holds the last event also costs α times
+    the former's size. Of equally good pairs the one written first is taken; the left child of a node
+    holds the earliest written variable below the node.
 
-    Differs from [fegaras1998]_: cross products compete with all other joins on equal terms, since
-    the events of a pattern are few enough for a cross product to be the smallest join.
+    Differs from [fegaras1998]_: cross products compete with all other joins, since patterns have so
+    few events that a cross product can be the smallest join.
     """
     return smallest_joins(problem, np.ones((problem.n, problem.n), dtype=bool))
 
@@ -48,7 +47,7 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     """
     n = problem.n
     adjacent = adjacent & ~np.eye(n, dtype=bool)
-    # A tree has the place of its earliest variable; a place without a tree is dead.
+    # A tree is at the index of its earliest variable; other indices are dead.
     trees: list[Any] = list(range(n))
     terms = problem.terms
     products, least = terms.log_factor.copy(), terms.log_bound.copy()
@@ -59,7 +58,7 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     dead = np.zeros(n, dtype=bool)
 
     def joined(i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of the joins of tree i with each other one, and what these add to the cost."""
+        """Sizes of the joins of tree i with each other tree, and their cost."""
         counts = np.minimum(members[i] + members, n)
         new = products[i] + products + between[i] + np.minimum(least[i], least)
         new += terms.log_order_factor[counts]

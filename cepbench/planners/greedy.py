@@ -1,4 +1,4 @@
-"""GREEDY: at each step the variable that keeps the prefix smallest."""
+"""GREEDY: at each step the variable with the smallest next prefix."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from cepbench.planners.registry import plan_generator
 def greedy(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """Append the variable that adds least to the cost, in O(n²).
 
-    Without latency this is the one after which fewest partial matches are expected. Of equally
-    good variables the earlier written one is taken.
+    Without latency this is the one with the fewest expected partial matches. Of equally good
+    variables the earlier written one is taken.
     """
     return extended(problem, [])
 
 
 def first_order(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
-    """Where searches over orders begin: the order of GREEDY, or the written one.
+    """The start of searches over orders: the order of GREEDY, or the written one.
 
-    The written one for costs of whole plans, which say nothing of the steps on the way.
+    The latter for costs of the form ``plans``, which have no cost of a prefix.
     """
     return list(range(problem.n)) if problem.cost.form == "plans" else greedy(problem, rng)
 
 
 def extended(problem: CostedProblem, prefix: list[int]) -> list[int]:
-    """Bring the first variables of an order to a whole one, step by step as GREEDY does."""
+    """Complete a prefix of an order as GREEDY does."""
     if problem.cost.form != "sets":
         return any_cost.extended(problem, prefix)
     terms = problem.terms
-    # What each variable would multiply the present prefix by, and the least cardinality with it.
+    # The factor of each variable on the current prefix, and the least cardinality with it.
     growth = terms.log_factor.copy()
     least = terms.log_bound
     size = 0.0
@@ -46,7 +46,7 @@ def extended(problem: CostedProblem, prefix: list[int]) -> list[int]:
     for k in range(problem.n):
         after = growth + least
         if terms.last in order:
-            # Now the numbers matter, not only which is smaller.
+            # Latency is added, so the sizes themselves matter, not only their order.
             after = np.logaddexp(size + after + terms.log_order_factor[k + 1], terms.log_delay)
         chosen = prefix[k] if k < len(prefix) else int(np.argmin(after))
         order.append(chosen)

@@ -1,4 +1,4 @@
-"""IKKBZ: the best order without cross products, where the conditions form a tree."""
+"""IKKBZ: the best order without cross products, for acyclic predicate graphs."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def ikkbz(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     Raises
     ------
     PlanningRefusedError
-        If the graph has a cycle or falls into parts, or the cost is no sum of products: events
-        are used up, latency counts, or ``time_selectivity="exact"``.
+        If the graph is cyclic or disconnected, or the cost is not a sum of products: events are
+        consumed, latency counts, or ``time_selectivity="exact"``.
     """
     return best_order(problem, _edges_of_tree(problem))
 
@@ -39,21 +39,20 @@ def ikkbz(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
 def best_order(problem: PlanningProblem, edges: list[tuple[int, int]]) -> list[int]:
     """The cheapest order along the edges of a tree, by rates and the selectivities of the edges.
 
-    From a first variable on, the tree says which variable each other one has to follow, and each
-    multiplies the size of a prefix by its factor and the selectivity of its edge. Of a sequence of
-    such variables let T be the product and C the sum of the products of its prefixes; then of two
-    sequences the one of smaller rank (T − 1) / C comes first, which is the ASI property
-    [ibaraki1984]_. All is in logarithms.
+    For a first variable, the tree is a precedence graph, and each variable multiplies the size of a
+    prefix by its factor and the selectivity of its edge. For a sequence of variables, let T be the
+    product and C the sum of the products of its prefixes; of two sequences the one of smaller rank
+    (T − 1) / C comes first, the ASI property [ibaraki1984]_. All is in logarithms.
 
-    Differs from [krishnamurthy1986]_: that normalizes and merges the chains of a tree from its
-    leaves up, and derives the ranks for one first variable from those for its neighbour, O(n²).
-    Here the sequence of least rank is joined to the one that it has to follow, which makes the same
-    chains, for each first variable anew, O(n² log n).
+    Differs from [krishnamurthy1986]_, which normalizes and merges the chains of the tree from its
+    leaves up and derives the ranks for one root from those of its neighbour, O(n²). Here the
+    sequence of least rank is appended to its predecessor, which gives the same chains, for each root
+    anew, O(n² log n).
 
     Parameters
     ----------
     problem : PlanningProblem
-        Its selectivities elsewhere do not count.
+        Selectivities other than those of the edges are ignored.
     edges : list of (int, int), length n − 1
         Of a tree over 0 … n−1.
     """
@@ -86,7 +85,7 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
 
 def _check_cost(problem: CostedProblem) -> None:
     if problem.consuming:
-        why = f"under {problem.strategy} the rarest variable counts, not the product of all"
+        why = f"under {problem.strategy} the rarest variable counts, not the product"
     elif problem.alpha:
         why = f"alpha = {problem.alpha:g} adds latency; choose alpha = 0"
     elif problem.log_order_factor.any():

@@ -1,4 +1,4 @@
-"""IDP: the best next few variables by dynamic programming, again and again."""
+"""IDP: iterative dynamic programming, block by block."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import extended
 from cepbench.planners.registry import plan_generator
 
-#: Sets of variables that all blocks together may look at: half a second.
+#: Limit of the sets of variables of all blocks together: half a second.
 _SETS = 1 << 22
-#: What a budget can raise it to: 18 bytes each.
+#: The largest limit by a budget, at 18 bytes per set.
 _MOST_SETS = 1 << 24
 
 
@@ -28,18 +28,18 @@ _MOST_SETS = 1 << 24
     default=False,
 )
 def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """Iterative dynamic programming over prefixes, the first of the two kinds of the paper, IDP1.
+    """Iterative dynamic programming over prefixes, IDP1 of the paper.
 
-    The cheapest order of k variables that can come next is found as DP-LD finds a whole one, kept,
-    and the next k are looked for behind it. k is as large as 4 million sets of variables in all
-    allow: all variables up to 22, where the order is as good as that of DP-LD; 4 of 50, 3 of 100,
-    2 of 200; of 400 one alone, which makes the order of GREEDY.
+    The cheapest next k variables are found as DP-LD finds a whole order, and so on block by block. k
+    is the largest for which all blocks have at most 4 million sets of variables: all variables up to
+    22, where the order costs as much as that of DP-LD; 4 of 50, 3 of 100, 2 of 200, and 1 of 400,
+    which gives the order of GREEDY.
 
-    A step of its budget is a set; so the steps, up to 16 million, say how large k is. Ended by its
-    seconds it takes the rest of the order as GREEDY would.
+    A step of its budget is a set, so the steps, up to 16 million, determine k. When its seconds end,
+    it completes the order as GREEDY does.
 
-    Differs from [kossmann2000]_: a block is chosen by the cost of the prefixes that end in it, where
-    the paper also completes the candidates greedily to compare them.
+    Differs from [kossmann2000]_: blocks are compared by the cost of their prefixes; the paper also
+    completes the candidates greedily.
     """
     deadline = budget.deadline()
     most = min(budget.most_steps, _MOST_SETS) if budget.steps < np.inf else _SETS
@@ -62,10 +62,10 @@ def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budge
 
 
 def _block_length(n: int, most_sets: int) -> int:
-    """The most variables in a block with which all blocks look at no more sets than that."""
+    """The largest block length for which all blocks have at most that many sets."""
     return max((k for k in range(2, n + 1) if _sets(n, k) <= most_sets), default=1)
 
 
 def _sets(n: int, k: int) -> int:
-    """How many sets are looked at with blocks of k variables."""
+    """The number of sets of all blocks of k variables."""
     return sum(comb(m, size) for m in range(n, 0, -k) for size in range(1, min(k, m) + 1))

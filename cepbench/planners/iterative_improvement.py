@@ -13,7 +13,7 @@ from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import first_order
 from cepbench.planners.registry import plan_generator
 
-#: With more 3-cycles than this (from 33 variables on), so many are drawn by chance instead.
+#: Limit of 3-cycles; from 33 variables on, this many random ones are drawn.
 _MOST_CYCLES = 10_000
 _SPACE = "all orders, down to a local minimum"
 _SOURCE = "[swami1988]_, [swami1989]_ in [kolchinsky2018]_, section 6.1"
@@ -21,17 +21,17 @@ _SOURCE = "[swami1988]_, [swami1989]_ in [kolchinsky2018]_, section 6.1"
 
 @plan_generator("II-RANDOM", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
 def ii_random(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """Iterative improvement that starts from a random order.
+    """Iterative improvement from a random order.
 
     The neighbours of an order differ from it by a swap of two positions or by a cyclic shift of
-    three. They are visited in random order, the first better one is taken, and so on until no
-    neighbour is better; beyond 32 variables, until none of all swaps and of 10,000 random 3-cycles
-    is. A neighbour counts as better if it lowers the prefixes and delays that it changes by one
-    part in 10⁹, so equal costs never move.
+    three. They are visited in random order and the first better one is taken, until no neighbour is
+    better; beyond 32 variables, until none of all swaps and of 10,000 random 3-cycles is. A
+    neighbour counts as better if it lowers the cost of the prefixes and delays that it changes by
+    more than 10⁻⁹ of it, so equal costs never move.
 
-    A step of its budget is a neighbour that is tried. Without a budget it ends at the first local
-    minimum; with one it starts again from further random orders as long as any is left, and
-    returns the best of all that it came to.
+    A step of its budget is a neighbour tried. Without a budget it ends at the first local minimum;
+    with one it restarts from random orders until the budget ends, and returns the best local
+    minimum.
     """
     deadline = budget.deadline()
     found = descent(problem, rng.permutation(problem.n), rng, budget.most_steps, deadline)
@@ -45,9 +45,9 @@ def ii_random(problem: CostedProblem, rng: np.random.Generator, budget: Budget) 
 
 @plan_generator("II-GREEDY", kind="order", space=_SPACE, source=_SOURCE, anytime=True)
 def ii_greedy(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """Iterative improvement that starts from the order of GREEDY; else as II-RANDOM.
+    """Iterative improvement from the order of GREEDY; otherwise as II-RANDOM.
 
-    It ends at the first local minimum, whatever is left of its budget.
+    It ends at the first local minimum, even if budget is left.
     """
     start = np.array(first_order(problem, rng))
     return descent(problem, start, rng, budget.most_steps, budget.deadline())
@@ -60,7 +60,7 @@ def descent(
     most_steps: int,
     deadline: int,
 ) -> Found:
-    """From an order down to a local minimum, or as far as the budget lets it come."""
+    """Descend from an order to a local minimum, or until the budget ends."""
     order = start.astype(np.int64)
     moves = rng.permutation(_moves(problem.n, rng))
     if problem.cost.form == "sets":
@@ -71,14 +71,14 @@ def descent(
 
 
 def better(problem: CostedProblem, first: Found, second: Found) -> Found:
-    """The order of less cost, the first of equally good ones, and the steps of both."""
+    """The cheaper order, the first if equal, with the steps of both."""
     costs = [problem.log_order_cost(found.plan) for found in (first, second)]
     plan = second.plan if costs[1] < costs[0] else first.plan
     return Found(plan, complete=second.complete, steps=(first.steps or 0) + (second.steps or 0))
 
 
 def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows i, j, k as kernels read them: all swaps, and all or ``_MOST_CYCLES`` cycles."""
+    """All swaps, and all or ``_MOST_CYCLES`` 3-cycles, as rows i, j, k for the kernels."""
     i, j = np.triu_indices(n, 1)
     swaps = np.column_stack([i, j, j])
     if n * (n - 1) * (n - 2) // 3 <= _MOST_CYCLES:
@@ -90,9 +90,9 @@ def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def random_cycles(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """3-cycles of any of at least 3 positions, as rows i, j, k."""
-    # Of each row the second and third are drawn from the positions that are still free. Chances
-    # are drawn all at once, for in annealing the rows are few and the draws many.
+    """Random 3-cycles of n ≥ 3 positions, as rows i, j, k."""
+    # The second and third are drawn from the remaining positions. All draws are one call, since
+    # annealing makes many calls for few rows.
     chances = rng.random((3, count))
     chances *= np.array([[n], [n - 1], [n - 2]])
     a, b, c = chances.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Better trees over other orders of the leaves: the search of FLIPS, and DP-B's way to begin."""
+"""Improving a tree by changing its leaf order: the search of FLIPS and the start of DP-B."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def improved(
     rounds: int,
     budget: Budget | None = None,
 ) -> tuple[Tree[int], int]:
-    """A tree after so many rounds of flips, or as many as fit in the budget, and their number."""
+    """The best tree of some rounds of flips, or of those that fit the budget, and their number."""
     deadline = UNLIMITED if budget is None else budget.deadline()
     cost = problem.log_tree_cost(tree)
     best, least = tree, cost
@@ -27,7 +27,7 @@ def improved(
     while done < rounds and problem.n > 2 and time.monotonic_ns() < deadline:
         other = tree_over(problem, leaves(_flipped(tree, rng)))
         other_cost = problem.log_tree_cost(other)
-        # Equally good ones are taken too, for they open other ways, but not returned.
+        # Equally good trees are accepted, to leave plateaus, but not returned.
         if other_cost <= cost:
             tree, cost = other, other_cost
         if cost < least:

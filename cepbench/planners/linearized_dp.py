@@ -1,4 +1,4 @@
-"""LINDP: the best tree over leaves in an order that is the best one along the conditions."""
+"""LINDP: linearized dynamic programming, the best tree over the leaf order of IKKBZ."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from cepbench.planners.zstream import tree_over
 def linearized_dp(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """ZSTREAM over the leaf order that IKKBZ finds; for patterns of hundreds of events.
 
-    Where the conditions have cycles, IKKBZ goes along a minimum spanning tree, that of the most
-    selective conditions; of equally selective ones the earlier written pair is taken. The parts
-    of a graph that is not connected are ordered one by one and stand side by side, the one of
-    fewest partial matches first.
+    If the predicate graph is cyclic, IKKBZ gets the minimum spanning tree of the selectivities; of
+    equal ones the earlier written pair comes first. The components of a disconnected graph are
+    ordered separately and concatenated, the one of fewest partial matches first.
 
-    The order is chosen by rates and selectivities alone, the trees over it by the whole cost:
-    bounds of events that are used up, order in time, latency.
+    The leaf order depends on rates and selectivities alone, the tree over it on the whole cost:
+    consumed events, order in time, latency.
 
-    Differs from [neumann2018]_: there it is the middle one of three strategies chosen by size,
-    which here all stand by themselves, DPCCP, LINDP and GOO; and it makes no cross products.
+    Differs from [neumann2018]_: there it is one of three strategies chosen by size, here separate
+    generators (DPCCP, LINDP, GOO); and there it makes no cross products.
     """
     order: list[int] = []
     parts = components(adjacency(problem))
@@ -44,7 +43,7 @@ def linearized_dp(problem: CostedProblem, rng: np.random.Generator) -> Any:
 
 
 def _along_conditions(problem: PlanningProblem, part: list[int]) -> list[int]:
-    """The order of IKKBZ over a connected part of the variables."""
+    """The order of IKKBZ over a connected component."""
     index = np.array(part)
     alone = PlanningProblem(
         tuple(problem.names[i] for i in part),

@@ -1,4 +1,4 @@
-"""Which variables have a condition on both of them, the order in time among such conditions."""
+"""The predicate graph of a problem; the order in time counts as a condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def adjacency(problem: PlanningProblem) -> np.ndarray:
 
 
 def components(adjacent: np.ndarray) -> list[list[int]]:
-    """The parts that the graph falls into, each in written order, the earliest first."""
+    """The connected components, each in written order, the earliest first."""
     found: list[list[int]] = []
     left = np.ones(len(adjacent), dtype=bool)
     while left.any():

@@ -13,7 +13,7 @@ from cepbench.planners.budget import Budget, Found
 from cepbench.planners.predicate_graph import adjacency
 from cepbench.planners.registry import plan_generator
 
-#: For each variable it makes so many trees, if its budget allows.
+#: Trees per variable, if its budget allows.
 TREES = 100
 
 
@@ -26,18 +26,17 @@ TREES = 100
     default=False,
 )
 def quickpick(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """The cheapest of 100·n trees, each made by taking conditions in random order.
+    """The cheapest of 100·n trees, each built from the conditions in random order.
 
-    It begins with a tree for each variable. A condition, the order in time of two variables
-    included, joins the trees that hold its variables, if these are two; of what no condition joins
-    any two trees are joined, in random order. A tree is given up as soon as its nodes cost more
-    than the best tree so far. The left child of a node holds the earliest written variable below
-    the node.
+    It begins with one tree per variable. A condition, the order in time included, joins the trees of
+    its two variables unless they are the same; remaining trees are joined in random order. A tree is
+    abandoned as soon as its nodes cost more than the best tree so far. The left child of a node
+    holds the earliest written variable below the node.
 
-    A step of its budget is a tree, given up or not. A tree takes O((n + m) log n) for m conditions.
+    A step of its budget is a tree, abandoned or not, of O((n + m) log n) for m conditions.
 
-    Differs from [waas2000]_: the first tree counts as any other one, instead of one found by a
-    heuristic beforehand, and conditions are drawn without replacement.
+    Differs from [waas2000]_: there is no initial bound from a heuristic, and conditions are drawn
+    without replacement.
     """
     most = TREES * problem.n
     if problem.cost.form != "sets":

@@ -26,7 +26,7 @@ _OWN = "cepbench.planners."
 
 @dataclass(frozen=True)
 class PlanGenerator:
-    """One way to find a plan.
+    """A registered plan generator.
 
     Attributes
     ----------
@@ -36,21 +36,21 @@ class PlanGenerator:
     function : callable
         (problem, rng) → order, tree or other shape of that kind over indices.
     exact : bool
-        Whether its plan is always of least cost over its space, for each cost that it takes.
+        Whether its plan is always of least cost over its space, for each cost that it supports.
     space : str
-        The plans that it chooses from, in words.
+        The plans that it searches, in words.
     description : str
     source : str
-        Where it comes from.
+        The paper.
     max_size : int or None
-        The most variables that it takes; it refuses more.
+        The largest number of variables.
     anytime : bool
         Whether it is a search that takes a budget as its third argument.
     default : bool
-        Whether it is compared where nothing else is said.
+        Whether it is in the default set, see :func:`default_generators`.
     costs : tuple of str
-        The costs that it takes: names of cost models, or of forms in which a cost is known, see
-        :mod:`cepbench.costs.model`; of a form, also those of the more special ones.
+        The costs that it supports: names of cost models, or forms of costs, which include the more
+        specific forms; see :mod:`cepbench.costs.model`.
     """
 
     name: str
@@ -66,7 +66,7 @@ class PlanGenerator:
     costs: tuple[str, ...] = ("plans",)
 
     def takes(self, cost: CostModel) -> bool:
-        """Whether it looks for plans of least such cost, exactly or not."""
+        """Whether it minimizes the cost, exactly or heuristically."""
         special = FORMS[FORMS.index(cost.form) :]
         return cost.name in self.costs or any(form in self.costs for form in special)
 
@@ -82,10 +82,10 @@ class PlanGenerator:
         return f"{named.__module__}.{named.__qualname__}"
 
 
-#: Kind of plan -> the generator whose plans have the least cost of all.
+#: Kind of plan → the generator of optimal plans.
 OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
 
-#: A plan within this part of the least cost has the least cost: sums in another order differ.
+#: Relative tolerance of optimality: sums in another order differ by rounding.
 TOLERANCE = 1e-9
 
 #: Name → plan generator, in the order of registration.
@@ -107,8 +107,7 @@ def plan_generator(
 ) -> Callable[[_F], _F]:
     """Register the decorated function as a plan generator; it is returned unchanged.
 
-    Registering a name again replaces the user's generator that had it, so that a faulty first
-    version does not stay; cepbench's own cannot be replaced.
+    Registering a name again replaces a user-defined generator; built-in ones cannot be replaced.
 
     Parameters
     ----------
@@ -118,33 +117,32 @@ def plan_generator(
         A name in :data:`~cepbench.plans.kinds.PLAN_KINDS`: what the function returns, for
         ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
     exact : bool
-        Whether its plan is always of least cost over its space, for each cost that it takes.
+        Whether its plan is always of least cost over its space, for each cost that it supports.
     space : str
-        The plans that it chooses from, in words.
+        The plans that it searches, in words.
     description : str, optional
-        One line; the first line of the docstring if not given.
+        One line; by default the first line of the docstring.
     source : str
-        Where it comes from.
+        The paper.
     max_size : int, optional
-        Patterns of more variables are refused with a clear error.
+        The largest number of variables; larger patterns are an error.
     anytime : bool
         Whether the function is a search that takes a :class:`~cepbench.planners.budget.Budget` as
-        its third argument, keeps to it and returns the best plan so far, by itself or, with more
-        to say of it, in a :class:`~cepbench.planners.budget.Found`.
+        its third argument, keeps to it and returns the best plan so far, alone or in a
+        :class:`~cepbench.planners.budget.Found`.
     default : bool
-        Whether it is compared where nothing else is said, see :func:`default_generators`.
+        Whether it is in the default set, see :func:`default_generators`.
     costs : str or sequence of str
-        The costs that it takes, others are refused: names of cost models, or forms in which a cost
-        is known. ``"plans"`` is any cost, for a function that asks ``problem.log_order_cost`` or
-        ``log_tree_cost`` or none at all; ``"joins"`` those that ``problem.cost`` knows join by
-        join; ``"sets"`` those of ``problem.terms``, sums of sizes of sets. See
+        The costs that it supports; others are an error. Names of cost models, or forms: ``"plans"``
+        is any cost, for a function that uses ``problem.log_order_cost`` or ``log_tree_cost``;
+        ``"joins"`` needs ``problem.cost.log_joins``; ``"sets"`` needs ``problem.terms``. See
         :mod:`cepbench.costs.model`.
 
     Raises
     ------
     PlanGeneratorError
-        If there is no such kind, the name is that of one of cepbench's own, or what is decorated
-        cannot be called.
+        If the kind is unknown, the name is that of a built-in generator, or the decorated object
+        is not callable.
 
     Examples
     --------
@@ -153,62 +151,55 @@ def plan_generator(
     ...     return sorted(range(problem.n), key=problem.rate)
     """
     PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
-    choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError)
     if max_size is not None:
         max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
-    exact = flag(exact, f"{name}: exact", PlanGeneratorError)
-    anytime = flag(anytime, f"{name}: anytime", PlanGeneratorError)
-    default = flag(default, f"{name}: default", PlanGeneratorError)
-    taken_costs = [costs] if isinstance(costs, str) else costs
-    taken_costs = tuple(texts(taken_costs, f"{name}: costs", PlanGeneratorError))
+    listed = [costs] if isinstance(costs, str) else costs
+    declared: dict[str, Any] = {
+        "kind": choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError),
+        "exact": flag(exact, f"{name}: exact", PlanGeneratorError),
+        "space": space,
+        "source": source,
+        "max_size": max_size,
+        "anytime": flag(anytime, f"{name}: anytime", PlanGeneratorError),
+        "default": flag(default, f"{name}: default", PlanGeneratorError),
+        "costs": tuple(texts(listed, f"{name}: costs", PlanGeneratorError)),
+    }
 
     def register(function: _F) -> _F:
         if not callable(function):
             raise PlanGeneratorError(
                 f"{name}: a plan generator is a function, not {shown(function)}"
             )
-        docstring = (function.__doc__ or "").strip()
-        first_line = docstring.splitlines()[0] if docstring else ""
+        first_line = (function.__doc__ or "").strip().partition("\n")[0]
+        about = first_line if description is None else description
         PLAN_GENERATORS.add(
-            PlanGenerator(
-                name=name,
-                kind=kind,
-                function=function,
-                exact=exact,
-                space=space,
-                description=first_line if description is None else description,
-                source=source,
-                max_size=max_size,
-                anytime=anytime,
-                default=default,
-                costs=taken_costs,
-            )
+            PlanGenerator(name=name, function=function, description=about, **declared)
         )
         return function
 
     return register
 
 
-def own_generators() -> list[str]:
-    """Names of the users' plan generators, in the order in which they were registered."""
+def user_defined_generators() -> list[str]:
+    """Names of the user-defined plan generators, in the order of registration."""
     return [name for name, entry in PLAN_GENERATORS.items() if not entry.is_builtin]
 
 
-def default_generators(*, own: bool = True) -> list[str]:
-    """Names of the plan generators that are compared where nothing else is said.
+def default_generators(*, user_defined: bool = True) -> list[str]:
+    """Names of the default set of plan generators, those registered with ``default``.
 
-    They are those registered with ``default``: of cepbench's the classic ones, whose plans
-    [kolchinsky2018]_, section 6.1, compares, and every user-defined one that does not opt out.
+    They are the algorithms compared in [kolchinsky2018]_, section 6.1, and the user-defined ones
+    that do not opt out.
 
     Parameters
     ----------
-    own : bool
-        Whether user-defined generators are among them.
+    user_defined : bool
+        Whether to include user-defined generators.
     """
     return [
         name
         for name, entry in PLAN_GENERATORS.items()
-        if entry.default and (own or entry.is_builtin)
+        if entry.default and (user_defined or entry.is_builtin)
     ]
 
 

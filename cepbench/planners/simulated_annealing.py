@@ -1,4 +1,4 @@
-"""SA: simulated annealing over orders, which also goes uphill, less and less."""
+"""SA: simulated annealing over orders."""
 
 from __future__ import annotations
 
@@ -15,43 +15,42 @@ from cepbench.planners.greedy import first_order
 from cepbench.planners.iterative_improvement import descent, random_cycles
 from cepbench.planners.registry import plan_generator
 
-#: A neighbour that costs as much again is taken with a probability of exp(−1/2).
+#: Start: a neighbour of twice the cost is accepted with probability exp(−1/2).
 _HOT = 2.0
-#: One that costs a hundredth more is hardly taken any more.
+#: End: a neighbour that costs 1 % more is hardly accepted.
 _COLD = 1e-3
 _COOLING = 0.9
-#: Neighbours that are tried at one temperature: so many for each variable, so many at most.
+#: Neighbours tried per temperature: for each variable, and at most.
 _STAGE = 16
 _LONGEST_STAGE = 1600
-#: It is frozen if it is cold and so many stages have found nothing better.
+#: It is frozen after this many cold stages without improvement.
 _IDLE = 4
 
 
 @plan_generator(
     "SA",
     kind="order",
-    space="all orders, from that of GREEDY uphill and down to a local minimum",
+    space="all orders, from that of GREEDY to a local minimum",
     source="[ioannidis1987]_, [swami1988]_; schedule of [ioannidis1990]_",
     anytime=True,
     default=False,
 )
 def simulated_annealing(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Found:
-    """Simulated annealing that starts from the order of GREEDY and is never worse than it.
+    """Simulated annealing from the order of GREEDY, never worse than it.
 
-    At each temperature 16·n random neighbours are tried, 1,600 at most, swaps and 3-cycles of
-    positions alike; a better one is always taken, one that adds the part x of the present cost with
-    probability exp(−x / temperature). The temperature goes from 2 down by a tenth at a time, to
-    0.001 and on until four temperatures have found nothing better. The best order of all is then
-    improved to a local minimum as II-GREEDY does it.
+    At each temperature 16·n random neighbours are tried, at most 1,600, half swaps and half
+    3-cycles of positions. A better one is always accepted, one that adds the fraction x of the
+    current cost with probability exp(−x / temperature). The temperature starts at 2 and falls by
+    10 % at a time, to 0.001 and on until four temperatures have brought no improvement. The best
+    order is then improved to a local minimum as in II-GREEDY.
 
-    Differs from [ioannidis1990]_, where 16·n and the first temperature come from: there the
-    temperature is a cost, at first twice that of the start, and falls by 5 % at a time. Costs of
-    event patterns lie many powers of ten apart, so most of such a schedule would be spent at
-    temperatures at which everything is taken; here it is a part of the present cost. At the start
-    the two are the same. Cooling faster and the descent at the end found the same orders in half
-    the time.
+    Differs from [ioannidis1990]_, the source of 16·n and the first temperature: there the
+    temperature is a cost, initially twice that of the start, and falls by 5 % at a time. Costs of
+    event patterns differ by many orders of magnitude, so most of that schedule would accept every
+    neighbour; here the temperature is relative to the current cost. Faster cooling with a final
+    descent found the same orders in half the time.
 
-    A step of its budget is a neighbour that is tried.
+    A step of its budget is a neighbour tried.
     """
     start = np.array(first_order(problem, rng))
     return annealed(problem, start, _HOT, rng, budget.most_steps, budget.deadline())
@@ -65,7 +64,7 @@ def annealed(
     most_steps: int,
     deadline: int,
 ) -> Found:
-    """Anneal from a temperature on, and improve the best order that is met to a local minimum."""
+    """Anneal from a temperature on, then descend from the best order to a local minimum."""
     best = start.astype(np.int64)
     tried = best.copy()
     compiled = problem.cost.form == "sets"
@@ -95,13 +94,13 @@ def annealed(
 
 def _log_allowances(temperature: float, chances: np.ndarray) -> np.ndarray:
     """ln x for the largest x with exp(−x / temperature) above the chance."""
-    # The smallest chance that a float in [0, 1) can be told from 0 by.
+    # The smallest positive value of ``rng.random``.
     part = -temperature * np.log(np.maximum(chances, 2.0**-53))
     return np.log(part)
 
 
 def _random_moves(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Swaps and 3-cycles of any positions, half of them each."""
+    """Random moves, half swaps and half 3-cycles."""
     if n == 2:
         return np.tile(np.array([[0, 1, 1]]), (count, 1))
     moves = random_cycles(n, count, rng)

@@ -1,4 +1,4 @@
-"""2PO: two-phase optimization, local minima first, then annealing from the best of them."""
+"""2PO: two-phase optimization, iterative improvement, then annealing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cepbench.planners.iterative_improvement import better, descent
 from cepbench.planners.registry import plan_generator
 from cepbench.planners.simulated_annealing import annealed
 
-#: Local minima of the first phase: ten as in [ioannidis1990]_, while they are quickly found.
+#: Local minima of the first phase: ten as in [ioannidis1990]_, within a limit of steps.
 _STARTS = 10
 _MOST_STEPS = 1_000_000
-#: Where the second phase begins.
+#: First temperature of the second phase.
 _LUKEWARM = 0.1
 
 
 @plan_generator(
     "2PO",
     kind="order",
-    space="all orders, from local minima uphill and down to another one",
+    space="all orders, from the best of several local minima to a local minimum",
     source="[ioannidis1990]_",
     anytime=True,
     default=False,
@@ -30,14 +30,13 @@ def two_phase(problem: CostedProblem, rng: np.random.Generator, budget: Budget) 
     """Iterative improvement from several orders, then simulated annealing from the best.
 
     The first phase descends from the order of GREEDY, exactly as II-GREEDY with the same seed, and
-    from random ones: to ten local minima, or fewer if a million neighbours have been tried (beyond
-    some 100 variables). The second is that of SA from a temperature of 0.1 on, at which a
-    neighbour that is a tenth worse is still taken every third time. So it is never worse than
-    II-GREEDY.
+    from random ones: to ten local minima, or fewer after a million neighbours (beyond about 100
+    variables). The second is SA from a temperature of 0.1 on, at which a neighbour that costs 10 %
+    more is accepted with probability 1/e. It is never worse than II-GREEDY.
 
-    A step of its budget is a neighbour that is tried.
+    A step of its budget is a neighbour tried.
 
-    Differs from [ioannidis1990]_: all starts are random there; and see SA.
+    Differs from [ioannidis1990]_: there all starts are random; and see SA.
     """
     deadline = budget.deadline()
     found = descent(problem, np.array(first_order(problem, rng)), rng, budget.most_steps, deadline)

@@ -22,12 +22,12 @@ from cepbench.plans.tree import Tree
     source="[mei2009]_, Algorithm 5, in [kolchinsky2018]_, section 6.1",
 )
 def zstream(problem: CostedProblem, rng: np.random.Generator) -> Tree[int]:
-    """The cheapest tree that joins neighbours of the written order only, in O(n³).
+    """The cheapest tree over leaves in written order, in O(n³).
 
     Of equally good cuts of an interval the leftmost is taken.
 
-    Differs from [mei2009]_: by default the cost is Cost_tree of [kolchinsky2018]_ instead of
-    ZStream's own operator costs, as in the experiments of [kolchinsky2018]_.
+    Differs from [mei2009]_: by default the cost is Cost_tree instead of ZStream's operator costs, as
+    in the experiments of [kolchinsky2018]_.
     """
     return tree_over(problem, range(problem.n))
 

@@ -19,5 +19,5 @@ from cepbench.plans.tree import Tree
     source="[kolchinsky2018]_, section 6.1",
 )
 def zstream_ord(problem: CostedProblem, rng: np.random.Generator) -> Tree[int]:
-    """ZSTREAM over the leaf order that GREEDY finds; ties as in these two."""
+    """ZSTREAM over the leaf order of GREEDY; ties as in these two."""
     return tree_over(problem, greedy(problem, rng))

@@ -1,4 +1,4 @@
-"""A plan as users hand it in; what is none is refused with the call that makes one of it."""
+"""Plan arguments; the error for other objects names the call that makes a plan."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 
 
 def plan_from(given: Any) -> AnyPlan:
-    """The plan that was handed in.
+    """The plan of an argument.
 
     Raises
     ------
     PlanError
-        If it is no plan.
+        If it is not a plan.
     """
     if isinstance(given, Plan | UnionPlan):
         return given
@@ -27,7 +27,7 @@ def plan_from(given: Any) -> AnyPlan:
 
 
 def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
-    """See that there is a plan for each branch of a pattern, over its variables.
+    """Check that there is one plan per branch of a pattern, over its variables.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
     Raises
     ------
     PlanError
-        If not.
+        If the number of plans or the variables of one differ.
     """
     if len(plan.parts) != len(branches):
         raise PlanError(
@@ -50,7 +50,6 @@ def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
 
 
 def _advice(given: Any) -> str:
-    """What to do instead."""
     if isinstance(given, str):
         return (
             f"cep.plan(pattern, statistics, {shown(given)}) lets a generator of that name make one"

@@ -1,7 +1,7 @@
-"""The kinds of plan by name, and how the indices that a generator returns become a plan.
+"""The kinds of plan by name, and the conversion of a generator's result to a plan.
 
-A plan is one of its kind's class, made of its ``shape``: the list of an order, the nested pairs of
-a tree. Generators and costs see the same shape over the indices 0 … n−1 of a problem's variables.
+A kind has a class of plans, constructed from a ``shape``: the list of an order, the nested pairs of
+a tree. Generators and costs use the same shape over the indices 0 … n−1 of a problem's variables.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from cepbench.plans.tree import relabel
 
 @dataclass(frozen=True)
 class PlanKind:
-    """What a kind of plan needs so that generators can make plans of it.
+    """A kind of plan.
 
     Attributes
     ----------
     name : str
     plan : class
-        Of such plans, a :class:`~cepbench.plans.model.Plan`.
-        Called with a shape over names, and notes.
+        A subclass of :class:`~cepbench.plans.model.Plan`, called with a shape over names and notes.
     checked : callable
-        (what a generator returned, names of the variables, the generator's name) → a shape over
-        the indices 0 … n−1; raises PlanGeneratorError if it is none.
+        (a generator's result, names of the variables, the generator's name) → a shape over the
+        indices 0 … n−1; raises PlanGeneratorError if the result is invalid.
     relabel : callable
         (shape, function of a label) → the same shape with other labels.
     read : callable
-        (what a generator returned, n) → the same in one piece. It may run the generator's code, as
-        an iterator does, so its errors count as the generator's.
+        (a generator's result, n) → the result with iterators read. Its errors count as those of the
+        generator, whose code an iterator runs.
     """
 
     name: str
@@ -65,27 +64,27 @@ def plan_to_json(plan: AnyPlan) -> dict[str, Any]:
 
 
 def plan_from_json(described: Mapping[str, Any]) -> AnyPlan:
-    """The plan that :func:`plan_to_json` was given.
+    """The inverse of :func:`plan_to_json`.
 
     Raises
     ------
     PlanError
-        If it describes no plan.
+        If it is not the description of a plan.
     """
     match described:
         case {"kind": "union", "shape": list() as parts}:
             return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
         case {"kind": str() as kind, "shape": shape} if kind in PLAN_KINDS:
             return PLAN_KINDS[kind].plan(shape)
-    raise PlanError(f"{described!r} is no plan")
+    raise PlanError(f"{described!r} does not describe a plan")
 
 
 def _listed(found: Any, n: int) -> Any:
-    """The elements of what was returned as an order; what is none is left as it is."""
-    # Sets and mappings are iterable too, but in an order that nobody chose.
+    """The elements of an iterable result; any other result unchanged."""
+    # Sets and mappings are iterable too, but in no defined order.
     if isinstance(found, str | bytes | AbstractSet | Mapping) or not isinstance(found, Iterable):
         return found
-    # Without end if a user's iterator is; one element too many is enough to tell.
+    # An iterator may be endless; one element too many is enough for an error.
     return list(islice(found, n + 1))
 
 
@@ -165,12 +164,12 @@ def _check_complete(indices: list[int], plan: Any, names: Sequence[str], who: st
         )
 
 
-#: How often an index is there, in a word.
+#: Counts in words.
 _TIMES = {2: "twice"}
 
 
 def _shown(found: Any) -> str:
-    """What was returned, cut where a message would get too long."""
+    """A result as messages quote it, shortened."""
     text = repr(found)
     return text if len(text) <= 200 else f"{text[:200]} …"
 

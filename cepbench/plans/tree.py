@@ -14,7 +14,7 @@ OtherLeaf = TypeVar("OtherLeaf", str, int)
 #: A leaf, or a pair of trees.
 Tree: TypeAlias = Leaf | tuple["Tree[Leaf]", "Tree[Leaf]"]
 
-#: Levels that a plan's tree may have; comparing and describing trees recurse.
+#: Limit of the levels of a plan's tree, since comparing and describing trees recurse.
 MAXIMUM_LEVELS = 400
 
 
@@ -22,8 +22,8 @@ def post_order(tree: Tree[Leaf]) -> Iterator[Tree[Leaf]]:
     """The nodes of a tree: left, right, then the node itself."""
     waiting = [(tree, False)]
     while waiting:
-        node, has_children_before = waiting.pop()
-        if isinstance(node, tuple) and not has_children_before:
+        node, is_ready = waiting.pop()
+        if isinstance(node, tuple) and not is_ready:
             waiting += [(node, True), (node[1], False), (node[0], False)]
         else:
             yield node
@@ -42,7 +42,7 @@ def relabel(tree: Tree[Leaf], label: Callable[[Leaf], OtherLeaf]) -> Tree[OtherL
 
 
 def left_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
-    """The tree that takes up one leaf after the other."""
+    """The left-deep tree over a sequence of leaves."""
     tree: Tree[Leaf] = order[0]
     for leaf in order[1:]:
         tree = (tree, leaf)
@@ -55,7 +55,7 @@ def text(tree: Tree[Leaf]) -> str:
 
 
 def tree_from(given: Any, level: int = 0) -> Tree[str]:
-    """The tree of names that somebody wrote; lists are taken as pairs.
+    """The tree of names of an argument; lists are taken as pairs.
 
     Raises
     ------
@@ -72,6 +72,6 @@ def tree_from(given: Any, level: int = 0) -> Tree[str]:
     if isinstance(given, list | tuple) and len(given) == 2:
         return (tree_from(given[0], level + 1), tree_from(given[1], level + 1))
     raise PlanError(
-        f"{shown(given)} is no tree; a tree is a variable name or a pair of trees, "
+        f"{shown(given)} is not a tree; a tree is a variable name or a pair of trees, "
         'such as (("a", "c"), "b")'
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import re
 from typing import Any
+
+from markupsafe import Markup
 
 from cepbench.reporting.shell import render
 
-#: A page with fewer headings than this is read without.
+#: A page with fewer headings than this has no contents.
 _FEWEST = 4
 
-_LEVELS = ("h2", "h3")
+#: Level, id and inside of a heading; nbconvert puts a sign that links to it behind its text.
+_HEADING = re.compile(r"""<(h[23])\b[^>]*\sid=["']([^"']+)["'][^>]*>(.*?)</\1>""", re.DOTALL)
+_SIGN = re.compile(r"""<a\b[^>]*\sclass=["']anchor-link["'].*?</a>""", re.DOTALL)
 
 
 def with_contents(page: str) -> str:
@@ -21,48 +25,15 @@ def with_contents(page: str) -> str:
     page : str
         HTML. Headings of the second and third level within ``main`` count that have an id.
     """
-    reader = _Headings()
-    reader.feed(page)
-    end = page.find("</h1>")
-    if len(reader.found) < _FEWEST or end < 0:
+    title, end, rest = page.partition("</h1>")
+    headings = _HEADING.findall(page[page.find("<main") :])
+    if len(headings) < _FEWEST or not end:
         return page
-    end += len("</h1>")
-    return f"{page[:end]}{_box(reader.found)}{page[end:]}"
-
-
-def _box(headings: list[tuple[str, str, str]]) -> str:
     chapters: list[dict[str, Any]] = []
-    for level, anchor, text in headings:
+    for level, anchor, inside in headings:
+        heading = {"anchor": Markup(anchor), "text": Markup(_SIGN.sub("", inside)).striptags()}
         if level == "h2" or not chapters:
-            chapters.append({"anchor": anchor, "text": text, "parts": []})
+            chapters.append({**heading, "parts": []})
         else:
-            chapters[-1]["parts"].append({"anchor": anchor, "text": text})
-    return render("contents.html.j2", chapters=chapters)
-
-
-class _Headings(HTMLParser):
-    """Level, id and text of the headings, without the signs that link to them."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, str, str]] = []
-        self._level = self._anchor = self._text = ""
-        self._in_main = self._in_sign = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self._in_main |= tag == "main"
-        if self._in_main and tag in _LEVELS and given.get("id"):
-            self._level, self._anchor, self._text = tag, given["id"] or "", ""
-        self._in_sign |= tag == "a" and given.get("class") == "anchor-link"
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "a":
-            self._in_sign = False
-        if tag == self._level:
-            self.found.append((tag, self._anchor, " ".join(self._text.split())))
-            self._level = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._level and not self._in_sign:
-            self._text += data
+            chapters[-1]["parts"].append(heading)
+    return f"{title}{end}{render('contents.html.j2', chapters=chapters)}{rest}"

@@ -1,4 +1,4 @@
-"""What a page offers to take away: tables, pictures, the notebook with and without its outputs."""
+"""Downloads of a page: tables, pictures, the notebook with and without its outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Download:
     Attributes
     ----------
     name : str
-        What it is, without the ending.
+        Name without the suffix.
     links : tuple of (str, str, int)
         Format, link relative to the site, bytes; one for each format.
     detail : str
@@ -47,7 +47,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Downloads:
-    """All files beside a page, by what they are."""
+    """All files beside a page."""
 
     tables: tuple[Download, ...] = ()
     pictures: tuple[Download, ...] = ()
@@ -56,7 +56,7 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """A picture for the gallery: its stem, what is seen, and the small file's link and size."""
+    """A picture for the gallery: stem, description, link and size of the small file."""
 
     stem: str
     alt: str

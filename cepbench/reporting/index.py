@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
 
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.navigation import FRONT, Entry, Navigation, groups
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import Benchmark
 from cepbench.reporting.shell import render
-from cepbench.reporting.story import LOOKS, Headline, Verdict
+from cepbench.reporting.story import LOOKS, JudgedClaim
 from cepbench.studies.study import Study
 
 
 @dataclass(frozen=True, slots=True)
 class StudyReport:
-    """What the first page tells of a study; what is empty is left out.
+    """A study on the first page; what is empty is left out.
 
     Attributes
     ----------
     study : Study
     pages : sequence of Page
         Those of its notebooks that were run, in its order.
-    headlines : sequence of Headline
+    headlines : sequence of JudgedClaim
     findings : sequence of (str, str, str)
         A sentence that a notebook recorded, with the link of its page and the page's name.
     verdicts : mapping of str to int
         Verdict -> how many claims of the ledger have it.
-    claims : mapping of str to sequence of Verdict
+    claims : mapping of str to sequence of JudgedClaim
         Figure of the paper -> its claims.
     ledger_link : str
         The page of its ledger.
@@ -38,10 +36,10 @@ class StudyReport:
 
     study: Study
     pages: Sequence[Page] = ()
-    headlines: Sequence[Headline] = ()
+    headlines: Sequence[JudgedClaim] = ()
     findings: Sequence[tuple[str, str, str]] = ()
     verdicts: Mapping[str, int] = field(default_factory=dict)
-    claims: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
+    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
     ledger_link: str = ""
 
     @property
@@ -55,15 +53,10 @@ class StudyReport:
         """Profiles of its pages."""
         return values_of(self.pages, "profile")
 
-    @property
-    def seconds(self) -> float:
-        """What running its notebooks took, one after the other."""
-        return sum(page.seconds for page in self.pages)
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the first page shows; what is empty is left out.
+    """Contents of the first page; what is empty is left out.
 
     Attributes
     ----------
@@ -84,11 +77,6 @@ class Report:
     documentation: Sequence[Entry] = ()
 
     @property
-    def shown(self) -> list[StudyReport]:
-        """The studies of which a page is there."""
-        return [report for report in self.studies if report.pages]
-
-    @property
     def by_group(self) -> dict[str, list[Page]]:
         """Heading of the navigation -> its notebooks' pages."""
         return {
@@ -107,28 +95,18 @@ class Report:
         return values_of(self.pages, "seed")
 
     @property
-    def started(self) -> datetime | None:
-        """When the first page was run."""
-        return min((page.started for page in self.pages if page.started), default=None)
-
-    @property
-    def seconds(self) -> float:
-        """What running all pages took."""
-        return sum(page.seconds for page in self.pages)
-
-    @property
     def machine(self) -> Mapping[str, str]:
-        """Processor and cores, if all pages have the same; each page says its own."""
-        return self._same([page.machine for page in self.pages])
+        """Processor and cores, if all pages have the same."""
+        return _shared([page.machine for page in self.pages])
 
     @property
     def versions(self) -> Mapping[str, str]:
         """Versions, as the machine."""
-        return self._same([page.versions for page in self.pages])
+        return _shared([page.versions for page in self.pages])
 
-    @staticmethod
-    def _same(found: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:
-        return found[0] if found and all(one == found[0] for one in found) else {}
+
+def _shared(found: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    return found[0] if found and all(one == found[0] for one in found) else {}
 
 
 def values_of(pages: Sequence[Page], parameter: str) -> list[str]:

@@ -21,6 +21,7 @@ from pandas.io.formats.style import Styler
 
 from cepbench.analysis.checks import CHECK_KINDS, ClaimCheck, Measured, Selection, measure
 from cepbench.errors import ReportError
+from cepbench.figures.rows import quantity_of
 from cepbench.studies.registry import find_study
 from cepbench.studies.study import Study
 
@@ -32,14 +33,13 @@ VERDICTS = (HOLDS, FAILS, OPEN)
 #: The verdicts on several claims.
 PLURAL = {HOLDS: "hold", FAILS: "do not hold", OPEN: "are not testable at this profile"}
 
+#: Keys of a claim's entry: texts that it must have, selections of runs, and options of its check.
 _TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
+_SIDES = ("over", "under", "than")
+_OPTIONS = ("pattern_sets", "sizes", "needed_sizes", "across", "take")
+#: Words for metrics that are not those of charts.
 _METRICS = {
-    "events_per_second": "throughput",
     "stream_throughput": "throughput of the whole stream",
-    "stream_events_per_second": "throughput of the whole stream",
-    "peak_bytes": "peak memory",
-    "plan_cost": "plan cost",
-    "plan_seconds": "planning time",
     "plan_cost_times_seconds": "plan cost × planning time",
     "latency_mean": "mean latency",
     "events_per_second_by_latency": "throughput / latency",
@@ -48,7 +48,7 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why claims come out otherwise than their paper says: in a few words, and in full."""
+    """Why claims of the paper do not hold here: in a few words, and in full."""
 
     title: str
     text: str
@@ -121,7 +121,7 @@ def claims(study: Study) -> tuple[Claim, ...]:
     reasons = {name: Reason(**entry) for name, entry in data.get("reasons", {}).items()}
     lines = data.get("headlines", {})
     entries = tuple(
-        replace(_claim(entry, study, groups, reasons), headline=lines.get(entry.get("id"), ""))
+        _claim(entry, study, groups, reasons, lines.get(entry.get("id"), ""))
         for entry in data["claim"]
     )
     names = [entry.id for entry in entries]
@@ -204,27 +204,22 @@ def ledger(
         measured = measure(claim.check, counted.get(claim.results), seed=seed)
         saved = _saved(claim.check, counted.get(claim.results), seed)
         verdict, why = judge(measured, claim.low, claim.high)
-        reason = claim.reason if verdict != HOLDS else None
+        reason = claim.reason if claim.reason and verdict != HOLDS else Reason("", "")
         rows.append(
             {
                 "paper": its.key,
-                "id": claim.id,
-                "figure": claim.figure,
-                "section": claim.section,
-                "statement": claim.statement,
+                **{name: getattr(claim, name) for name in ("id", "figure", "section", "statement")},
                 "check": claim.text,
                 "fails_if": claim.fails_if,
-                "value": measured.value,
-                "low": measured.low,
-                "high": measured.high,
+                **{name: getattr(measured, name) for name in ("value", "low", "high")},
                 "saved": 1 / saved.value,
                 "saved_low": 1 / saved.high,
                 "saved_high": 1 / saved.low,
                 "patterns": measured.patterns,
                 "left_out": measured.left_out,
                 "verdict": verdict,
-                "why": " ".join(_sentence(text) for text in (why, reason and reason.title) if text),
-                "reason": reason.text if reason else "",
+                "why": " ".join(_sentence(text) for text in (why, reason.title) if text),
+                "reason": reason.text,
             }
         )
     return pd.DataFrame(rows)
@@ -366,10 +361,10 @@ def _claim(
     study: Study,
     groups: Mapping[str, list[str]],
     reasons: Mapping[str, Reason],
+    headline: str,
 ) -> Claim:
     name = entry.get("id", "without an id")
-    known = {*_TEXTS, "over", "under", "than", "pattern_sets", "sizes", "needed_sizes", "across",
-             "take", "expected", "reason"}  # fmt: skip
+    known = {*_TEXTS, *_SIDES, *_OPTIONS, "expected", "reason"}
     for key in entry:
         if key not in known:
             raise ReportError(f"claim {name!r} has an unknown key {key!r}; keys are {known}")
@@ -383,24 +378,21 @@ def _claim(
         )
     if not expected or set(expected) - {"from", "to"}:
         raise ReportError(f"claim {name!r} cannot fail: expected has neither from nor to")
+    than = entry.get("than")
+    options: dict[str, Any] = {
+        key: tuple(entry[key]) if isinstance(entry[key], list) else entry[key]
+        for key in _OPTIONS
+        if key in entry
+    }
     check = ClaimCheck(
         kind=entry["kind"],
         metric=entry["metric"],
         over=_selection(entry["over"], groups),
         under=_selection(entry["under"], groups) if "under" in entry else None,
-        than=(
-            (
-                _selection(entry["than"]["over"], groups),
-                _selection(entry["than"]["under"], groups),
-            )
-            if "than" in entry
-            else None
-        ),
-        pattern_sets=tuple(entry.get("pattern_sets", ())),
-        sizes=tuple(entry.get("sizes", ())),
-        needed_sizes=tuple(entry.get("needed_sizes", ())),
-        across=entry.get("across", ""),
-        take=entry.get("take", "median"),
+        than=(_selection(than["over"], groups), _selection(than["under"], groups))
+        if than
+        else None,
+        **options,
     )
     return Claim(
         **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},
@@ -409,6 +401,7 @@ def _claim(
         high=float(expected.get("to", math.inf)),
         text=_in_words(check, entry, study),
         reason=reasons[entry["reason"]] if "reason" in entry else None,
+        headline=headline,
     )
 
 
@@ -423,7 +416,7 @@ def _in_words(check: ClaimCheck, entry: Mapping[str, Any], study: Study) -> str:
     def side(given: Mapping[str, Any]) -> str:
         return _side(given, len(study.generators))
 
-    metric = _METRICS.get(check.metric, check.metric.replace("_", " "))
+    metric = _METRICS.get(check.metric, quantity_of(check.metric).title.lower())
     kind = (
         "geometric mean"
         if check.kind == "ratio" and "under" not in entry

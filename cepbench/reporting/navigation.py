@@ -1,4 +1,4 @@
-"""The pages of the site in the order in which they are read, and the groups they belong to."""
+"""The pages of the site in reading order, and their groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cepbench.reporting.requests import GENERAL, study_of
 from cepbench.studies.registry import STUDIES
 
 #: Groups beside the studies.
-START, OWN, DOCS, MORE = "start", "own", "docs", "more"
+START, USER, DOCS, MORE = "start", "own", "docs", "more"
 
 
 def groups() -> dict[str, str]:
@@ -17,7 +17,7 @@ def groups() -> dict[str, str]:
     return {
         START: "Start",
         **{key: study.label for key, study in STUDIES.items()},
-        OWN: "Your pages",
+        USER: "Your pages",
         DOCS: "Documentation",
         MORE: "More",
     }
@@ -28,7 +28,7 @@ def group_of(stem: str) -> str:
     study = study_of(stem)
     if study:
         return study.key
-    return START if stem in GENERAL else OWN
+    return START if stem in GENERAL else USER
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from cepbench.errors import ReportError
 from cepbench.reporting.opening import unknown_parameter
 from cepbench.reporting.provenance import machine, versions
 
-#: A line by which Python tells of a warning.
+#: A line that Python prints for a warning.
 _WARNING = re.compile(r"^.*\b\w*Warning: .*$", re.MULTILINE)
 
 #: Folder for the sockets of all kernels while notebooks are run, and numbers for their names.
@@ -45,9 +45,15 @@ class _Kernel(AsyncKernelManager):
         if process is not None:
             process.kill()
 
+    async def _async_interrupt_kernel(self) -> None:
+        """Send nothing: jupyter_client interrupts a kernel, even an idle one, before it shuts down.
+
+        ipykernel logs such an interrupt as an error now and then. ``interrupt_kernel`` still sends it.
+        """
+
 
 def parameters_of(notebook: str | Path) -> dict[str, str]:
-    """Parameter -> default value, as the notebook's ``parameters`` cell says them (Python text).
+    """Parameter -> default value in the notebook's ``parameters`` cell, as Python text.
 
     Raises
     ------
@@ -72,7 +78,7 @@ def run_notebook(
     metadata: Mapping[str, Any] | None = None,
     strict: bool = False,
 ) -> nbformat.NotebookNode:
-    """Run a notebook in a kernel of its own, in the folder where it lies.
+    """Run a notebook in a new kernel, in its folder.
 
     Parameters
     ----------
@@ -119,12 +125,7 @@ def run_notebook(
                 # name of its own: by default they are ``kernel-ipc-1`` … in the notebook's
                 # folder, where two kernels that start at once take each other's.
                 config=Config(
-                    {
-                        "KernelManager": {
-                            "transport": "ipc",
-                            "ip": f"{runtime}/{next(_numbers)}",
-                        }
-                    }
+                    {"KernelManager": {"transport": "ipc", "ip": f"{runtime}/{next(_numbers)}"}}
                 ),
             )
         except PapermillExecutionError as error:
@@ -150,7 +151,7 @@ def _refuse_warnings(name: str, executed: nbformat.NotebookNode) -> None:
 
 
 def read_notebook(path: Path) -> nbformat.NotebookNode:
-    """A notebook, as it lies there or as :func:`run_notebook` wrote it."""
+    """A notebook, executed or not."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=nbformat.warnings.MissingIDFieldWarning)
         return nbformat.read(path, as_version=4)
@@ -164,10 +165,10 @@ def kill_kernels() -> None:
 
 @contextmanager
 def quiet_kernels() -> Iterator[str]:
-    """A folder of a short name for the sockets of kernels; no start-up chatter.
+    """A folder with a short name for the sockets of kernels, without their start-up messages.
 
-    The environment is that of the whole process: whoever runs several notebooks at the same time
-    enters this around all of them, and it is theirs too.
+    The environment is that of the whole process: to run several notebooks at the same time, enter
+    this around all of them.
     """
     if _runtime:
         yield _runtime[0]

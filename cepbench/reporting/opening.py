@@ -1,4 +1,4 @@
-"""What every notebook of the report does first: its parameters checked, plug-ins, a folder."""
+"""First call of every notebook: parameters are checked, plug-ins loaded, a folder made."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from cepbench.errors import ReportError, did_you_mean
 from cepbench.figures.offline import use_offline_charts
 from cepbench.plugins import load_plugins
 
-#: What the cell begins with that papermill puts behind the one with the parameters.
+#: First line of the cell that papermill inserts after the one with the parameters.
 _INJECTED = "# Parameters"
 
 
 def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
-    """The folder for a notebook's results, after everything that a notebook needs first.
+    """Set up a notebook: check parameters, load plug-ins, and make the folder for its results.
 
-    Parameters that papermill has put in are held against those that the notebook declares, files
-    of plan generators and evaluators are run, and charts are drawn without a network.
+    Parameters that papermill inserted are checked against those that the notebook declares, and
+    charts are drawn without a network.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     Raises
     ------
     ReportError
-        If papermill handed over a parameter that the notebook does not declare. papermill by
+        If papermill sets a parameter that the notebook does not declare. papermill by
         itself warns and runs on, with the default.
     PlanGeneratorError
         If a file fails or registers nothing.
@@ -58,7 +58,7 @@ def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportErro
     known : iterable of str
         The parameters that there are.
     where : str
-        What is without it, in words.
+        Where it was looked for, in words.
     """
     names = list(known)
     hint = did_you_mean(name, names, cutoff=0.5) or "."
@@ -68,7 +68,7 @@ def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportErro
 
 
 def _cells_so_far() -> Sequence[str]:
-    """Texts of the cells that were run before in this kernel; none outside of one."""
+    """Texts of the cells run so far in this kernel; empty outside of one."""
     from IPython import get_ipython
 
     shell = get_ipython()
@@ -88,19 +88,17 @@ def _check_injected(cells: Sequence[str]) -> None:
 
 
 def _assigned(text: str) -> list[str]:
-    """Names that stand on the left of a cell's assignments."""
+    """Names that a cell assigns at its top level."""
     try:
         statements = ast.parse(text).body
     except SyntaxError:  # a cell that is no Python, such as one that failed
         return []
-    found = []
-    for statement in statements:
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
+    return [
+        target.id
+        for statement in statements
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (
+            statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         )
-        found += [target.id for target in targets if isinstance(target, ast.Name)]
-    return found
+        if isinstance(target, ast.Name)
+    ]

@@ -1,10 +1,10 @@
-"""Executed notebooks as pages: charts, figures, text and tables; code is folded."""
+"""Executed notebooks as pages: charts, figures, text and tables, with folded code."""
 
 from __future__ import annotations
 
-import base64
 import json
 import re
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -47,13 +47,13 @@ class Page:
     group : str
         A key of :func:`cepbench.reporting.navigation.groups`.
     seconds : float
-        What running it took.
+        Running time.
     started : datetime or None
-        When it was run, if the notebook says so.
+        Start of the run, if the notebook records it.
     parameters : mapping
         Of this run.
     machine, versions : mapping of str to str
-        Of this run; empty if they were not written down.
+        Of this run; empty if they were not recorded.
     thumbnails : sequence of Thumbnail
     downloads : Downloads
     anchors : mapping of str to str
@@ -85,8 +85,13 @@ class Page:
 
     @property
     def code_shown(self) -> bool:
-        """Pages that teach are read for their code; others for what came out."""
-        return self.group == START
+        """Whether its code is unfolded; see :func:`shows_code`."""
+        return shows_code(self.group)
+
+
+def shows_code(group: str) -> bool:
+    """Whether pages of a group show their code: those that teach, others show results."""
+    return group == START
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Body:
         Everything on the page that a link can lead to.
     findings : sequence of str
         Sentences for the front page that the notebook recorded.
+    figures : sequence of str
+        Stems of the figures that it saved.
     """
 
     html: str
@@ -113,6 +120,7 @@ class Body:
     anchors: Mapping[str, str]
     ids: frozenset[str]
     findings: Sequence[str] = ()
+    figures: Sequence[str] = ()
 
 
 def page_of(page: Page, body: Body, navigation: Navigation) -> str:
@@ -127,17 +135,6 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
         here=page.link,
     )
     return with_contents(text)
-
-
-def recorded_figures(notebook: NotebookNode) -> list[str]:
-    """Stems of the figures that an executed notebook saved, in its order."""
-    records = [
-        output.data[RECORD_MIME]
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if RECORD_MIME in output.get("data", {})
-    ]
-    return list(dict.fromkeys(what["figure"] for what in records if "figure" in what))
 
 
 def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
@@ -167,7 +164,8 @@ def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) ->
         prepared.pictures,
         prepared.anchors,
         frozenset(_IDS.findall(text)),
-        tuple(prepared.findings),
+        prepared.findings,
+        list(dict.fromkeys(prepared.figures)),
     )
 
 
@@ -190,6 +188,7 @@ class _Prepared:
         self.pictures: dict[str, bytes] = {}
         self.anchors: dict[str, str] = {}
         self.findings: list[str] = []
+        self.figures: list[str] = []
         #: Charts since the last text that have no figure for print yet: what their template is
         #: given, and the output that it makes.
         self._waiting: list[tuple[dict[str, Any], NotebookNode]] = []
@@ -203,7 +202,12 @@ class _Prepared:
         for output in _joined(cell.get("outputs", [])):
             data = output.get("data", {})
             if RECORD_MIME in data:
-                saved += self._recorded(data[RECORD_MIME])
+                record = data[RECORD_MIME]
+                if "finding" in record:
+                    self.findings.append(record["finding"])
+                if "figure" in record:
+                    saved.append(record["figure"])
+                    self.figures.append(record["figure"])
                 continue
             if output.output_type == "stream":
                 output.text = _as_in_terminal(output.text)
@@ -221,20 +225,12 @@ class _Prepared:
             outputs.append(output)
         cell.outputs = outputs
 
-    def _recorded(self, what: Mapping[str, str]) -> list[str]:
-        if "finding" in what:
-            self.findings.append(what["finding"])
-        return [what["figure"]] if "figure" in what else []
-
     def _chart(self, specification: Mapping[str, Any]) -> NotebookNode:
         title = _title_of(specification)
         # "<" is the only character that could end the script element early.
         text = json.dumps({"description": title, **specification}).replace("<", "\\u003c")
-        given = {
-            "anchor": f"chart-{self.charts}",
-            "name": title,
-            "specification": Markup(text),
-        }
+        anchor = f"chart-{self.charts}"
+        given = {"anchor": anchor, "name": title, "specification": Markup(text)}
         self.charts += 1
         output = _drawn("chart.html.j2", **given, twin=False, files=[])
         self._waiting.append((given, output))
@@ -242,7 +238,7 @@ class _Prepared:
 
     def _picture(self, data: Mapping[str, Any], stem: str) -> NotebookNode:
         is_svg = "image/svg+xml" in data
-        content = data["image/svg+xml"].encode() if is_svg else _decoded(data["image/png"])
+        content = data["image/svg+xml"].encode() if is_svg else b64decode(data["image/png"])
         number = len(self.pictures)
         link = f"{self.folder}/{PICTURES}/{number}.{'svg' if is_svg else 'png'}"
         self.pictures[link] = content
@@ -273,27 +269,19 @@ def _title_of(specification: Mapping[str, Any]) -> str:
     return ". ".join(" ".join(part) if isinstance(part, list) else part for part in parts if part)
 
 
-def _decoded(picture: str) -> bytes:
-    return base64.b64decode(picture)
-
-
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Pieces of one text put together: a progress bar comes in as many as it has steps."""
+    """Pieces of one text joined: a progress bar is written in many."""
     joined: list[NotebookNode] = []
     for output in outputs:
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and output.output_type == last.output_type == "stream"
-            and output.name == last.name
-        ):
-            last.text += output.text
+        stream = output.get("name") if output.output_type == "stream" else None
+        if stream and joined and joined[-1].get("name") == stream:
+            joined[-1].text += output.text
         else:
             joined.append(output)
     return joined
 
 
 def _as_in_terminal(text: str) -> str:
-    """What is left on the screen after carriage returns, as a progress bar prints them."""
+    """Text as a terminal shows it after carriage returns, which progress bars print."""
     lines = _COLOURS.sub("", text).split("\n")
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

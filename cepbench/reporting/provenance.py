@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark printed when ``make bench`` ran it last.
+    """Output of a benchmark in the last ``make bench``.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Benchmark:
 
 
 def benchmarks_in(folder: Path) -> list[Benchmark]:
-    """What ``make bench`` left below the folder of a report."""
+    """Benchmarks below the folder of a report."""
     return [
         Benchmark(
             path.stem.removeprefix("bench_").replace("_", " "),

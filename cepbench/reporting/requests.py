@@ -1,4 +1,4 @@
-"""Which notebooks are to be run, under which names and with what: the report's and anybody's."""
+"""Requests for notebooks: which ones, under which names, and with which parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from cepbench.errors import ReportError, did_you_mean
 from cepbench.reporting.ledger import claims
-from cepbench.reporting.notebooks import parameters_of
 from cepbench.studies.registry import STUDIES, studies_of
 from cepbench.studies.study import Study
 
@@ -71,7 +70,7 @@ def study_of(stem: str) -> Study | None:
 def requests_for(
     wanted: Sequence[str], folder: str | Path = "notebooks", *, studies: Sequence[str] = ()
 ) -> list[Request]:
-    """The notebooks that somebody names, each once, those of the report in its order.
+    """Requests for the named notebooks, each once, those of the report in its order.
 
     Parameters
     ----------
@@ -177,13 +176,13 @@ def settings_of(
     seed: int,
     plugins: Sequence[str | Path],
 ) -> dict[str, Any]:
-    """What the builder sets of a notebook's parameters; the others keep their defaults.
+    """The parameters of a notebook that the report sets; the others keep their defaults.
 
     Parameters
     ----------
     request : Request
     known : mapping of str to str
-        Parameter -> default, as the notebook says it.
+        Parameter -> default of the notebook.
     report, data : Path
         Folders of the report, and of generated streams. For a notebook of a study ``report`` is
         the study's folder in it.
@@ -193,8 +192,8 @@ def settings_of(
     Raises
     ------
     ReportError
-        If there are files of plug-ins, and the notebook is one of the user's without a parameter
-        for them.
+        If there are plug-ins, and the notebook is not one of the report and has no parameter for
+        them.
     """
     here = request.path.parent
     own_folder = report / request.stem
@@ -217,11 +216,6 @@ def settings_of(
             )
         own["plugin"] = [relative(Path(file), here) for file in plugins]
     return {name: value for name, value in own.items() if name in known}
-
-
-def declared(requests: Sequence[Request]) -> dict[str, dict[str, str]]:
-    """Stem -> parameters that its notebook declares, with their defaults."""
-    return {request.stem: parameters_of(request.path) for request in requests}
 
 
 def relative(path: Path, start: Path) -> str:

@@ -1,4 +1,4 @@
-"""What all pages of the site share: templates, scripts and styles as files, and the policy.
+"""Templates, scripts, styles and content policy of all pages of the site.
 
 Scripts and styles are files of the site, Vega once instead of 0.9 MB in every page with charts.
 They load from a disk as well as from a server, since the policy allows both and nothing else.

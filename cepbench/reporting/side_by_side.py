@@ -1,8 +1,7 @@
-"""Notebooks run side by side, as far as that disturbs no measurement.
+"""Notebooks run side by side, one per core.
 
-What a notebook measures, its metadata say: ``"measures": "nothing"`` may run beside anything,
-``"one core"`` takes times on one core and runs beside what measures nothing, and ``"all cores"``,
-also meant where nothing is said, runs alone.
+A notebook whose metadata say ``"uses": "one core"`` runs beside others of its kind. One that uses
+``"all cores"``, the default, runs alone.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from jupyter_core.utils import ensure_event_loop
 from cepbench.errors import ReportError, did_you_mean
 from cepbench.reporting.notebooks import kill_kernels, quiet_kernels
 
-NOTHING, ONE_CORE, ALL_CORES = MEASURES = ("nothing", "one core", "all cores")
+ONE_CORE, ALL_CORES = USES = ("one core", "all cores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,63 +28,62 @@ class Task:
     Attributes
     ----------
     stem : str
-    measures : str
-        One of :data:`MEASURES`.
+    uses : str
+        One of :data:`USES`.
     after : frozenset of str
-        Stems of those that must have been run, if they are run at all.
+        Stems of the notebooks that run earlier, if they run at all.
     """
 
     stem: str
-    measures: str = ALL_CORES
+    uses: str = ALL_CORES
     after: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, stem: str, metadata: Mapping[str, Any], after: Sequence[str] = ()) -> Task:
-        """As a notebook's metadata say.
+        """Read a task from a notebook's metadata.
 
         Raises
         ------
         ReportError
-            If ``measures`` is none of :data:`MEASURES`.
+            If ``uses`` is not in :data:`USES`.
         """
-        measures = metadata.get("measures", ALL_CORES)
-        if measures not in MEASURES:
+        uses = metadata.get("uses", ALL_CORES)
+        if uses not in USES:
             raise ReportError(
-                f"{stem}.ipynb: its metadata say that it measures {measures!r}"
-                f"; it can measure {', '.join(MEASURES)}{did_you_mean(measures, MEASURES)}"
+                f'{stem}.ipynb: unknown value {uses!r} of "uses" in its metadata'
+                f"; use one of {', '.join(USES)}{did_you_mean(uses, USES)}"
             )
-        return cls(stem, measures, frozenset(after))
+        return cls(stem, uses, frozenset(after))
 
 
 def run_side_by_side(
     tasks: Sequence[Task],
     run: Callable[[str], float],
     *,
-    say: Callable[[str], object] = print,
+    on_progress: Callable[[str, str], object] = print,
     cores: int | None = None,
 ) -> None:
-    """Run notebooks, each as soon as it disturbs nobody and what it reads is there.
+    """Run notebooks, each as soon as a core is free and the notebooks that it reads have ended.
 
     Parameters
     ----------
     tasks : sequence of Task
-        Of those that may run, earlier ones go first.
+        Started in this order, those that run alone last.
     run : callable
-        Runs the notebook of a stem, in a thread, and returns how many seconds that took.
-    say : callable
-        Told in this thread of every notebook that begins and ends.
+        Runs the notebook of a stem, in a thread, and returns its duration in seconds.
+    on_progress : callable
+        Called in this thread with the stem of a notebook and its state, when it begins and ends.
     cores : int, optional
-        How many may run at the same time; by default as many as this machine has cores.
+        Number of notebooks that run at the same time; by default this machine's cores.
 
     Raises
     ------
     ReportError
         If notebooks wait for one another.
     Exception
-        The first that ``run`` raises, once those that had begun have ended; no others begin.
+        The first that ``run`` raises, after the running notebooks have ended; no others begin.
     """
-    # What takes times goes first: there is one lane for all of it.
-    pending = sorted(tasks, key=lambda task: (ONE_CORE, NOTHING, ALL_CORES).index(task.measures))
+    pending = sorted(tasks, key=lambda task: USES.index(task.uses))
     running: dict[Future[float], Task] = {}
     workers = cores or os.cpu_count() or 1
     with quiet_kernels(), ThreadPoolExecutor(workers) as pool:
@@ -93,19 +91,19 @@ def run_side_by_side(
             while pending or running:
                 while task := _next(pending, list(running.values()), workers):
                     pending.remove(task)
-                    say(f"{task.stem}: running")
+                    on_progress(task.stem, "running")
                     running[pool.submit(_in_own_loop, run, task.stem)] = task
                 if not running:
                     names = ", ".join(task.stem for task in pending)
-                    raise ReportError(f"each of these notebooks is to run after another: {names}")
+                    raise ReportError(f"these notebooks wait for one another: {names}")
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
                     task = running.pop(future)
-                    say(f"{task.stem}: {future.result():.0f} s")
+                    on_progress(task.stem, f"{future.result():.0f} s")
         except Exception:
             wait(running)
             raise
-        except BaseException:  # the user ends it: so do the kernels, and the threads with them
+        except BaseException:  # interrupted by the user: end the kernels, and so the threads
             kill_kernels()
             raise
 
@@ -123,14 +121,12 @@ def _in_own_loop(run: Callable[[str], float], stem: str) -> float:
 
 
 def _next(pending: Sequence[Task], running: Sequence[Task], workers: int) -> Task | None:
-    """The first that may run beside those that are running."""
-    measured = {task.measures for task in running}
-    if len(running) >= workers or ALL_CORES in measured:
+    """The first task that may run beside those that are running."""
+    if len(running) >= workers or any(task.uses == ALL_CORES for task in running):
         return None
     waited_for = {task.stem for task in (*pending, *running)}
     for task in pending:
-        alone = task.measures == ALL_CORES and running
-        disturbing = task.measures == ONE_CORE and ONE_CORE in measured
-        if not (alone or disturbing or task.after & waited_for - {task.stem}):
+        alone = task.uses == ALL_CORES and running
+        if not (alone or task.after & waited_for - {task.stem}):
             return task
     return None

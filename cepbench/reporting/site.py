@@ -1,10 +1,9 @@
-"""A report: every notebook run, and all that were run published as a site."""
+"""A report: notebooks are run, and published as a site with those run before."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,14 @@ from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, StudyReport, index_html
 from cepbench.reporting.ledger import Claim, anchor_of, counts_of
 from cepbench.reporting.navigation import Entry, Navigation, group_of
-from cepbench.reporting.notebooks import read_notebook, run_notebook
+from cepbench.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.reporting.opening import unknown_parameter
-from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, recorded_figures
+from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
 from cepbench.reporting.provenance import benchmarks_in
 from cepbench.reporting.requests import (
     LEDGER,
     PROFILES,
     Request,
-    declared,
     rank_of,
     requests_for,
     settings_of,
@@ -62,7 +60,7 @@ def build_report(
     plugins: Sequence[str | Path] = (),
     data: str | Path | None = None,
     strict: bool = False,
-    say: Any = print,
+    on_progress: Callable[[str, str], object] = print,
 ) -> Path:
     """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
 
@@ -71,9 +69,9 @@ def build_report(
     folder : path
         Gets the site, and a folder of results a notebook.
     profile : str
-        ``quick`` takes minutes and ``full`` hours; handed to the notebooks.
+        ``quick`` takes minutes and ``full`` hours; a parameter of the notebooks.
     seed : int
-        Handed to the notebooks.
+        A parameter of the notebooks.
     notebooks : path
         Folder of the notebooks.
     only : sequence of str or Request
@@ -83,13 +81,13 @@ def build_report(
     parameters : mapping, optional
         More parameters, for every notebook that has them; one that no notebook has is an error.
     plugins : sequence of paths
-        Python files with plan generators or evaluators, handed to the notebooks.
+        Python files with plan generators or evaluators, which the notebooks load.
     data : path, optional
         Where the generated stream is kept for the next report; ``<folder>/data`` by default.
     strict : bool
         A warning that a cell prints is an error.
-    say : callable
-        Called with what is going on, line by line.
+    on_progress : callable
+        Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
 
     Returns
     -------
@@ -116,7 +114,7 @@ def build_report(
         profiles = study.profiles if study else PROFILES
         if profile not in profiles:
             raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(profiles)}")
-    known = declared(wanted)
+    known = {request.stem: parameters_of(request.path) for request in wanted}
     more = dict(parameters or {})
     for name in more:
         if not any(name in names for names in known.values()):
@@ -145,7 +143,7 @@ def build_report(
     _measure(
         [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
         streams,
-        say,
+        on_progress,
     )
 
     def run(stem: str) -> float:
@@ -159,19 +157,22 @@ def build_report(
         return float(executed.metadata.papermill.duration)
 
     tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
-    run_side_by_side(tasks, run, say=say)
-    return publish_report(target, say=say)
+    run_side_by_side(tasks, run, on_progress=on_progress)
+    return publish_report(target, on_progress=on_progress)
 
 
 #: Parameters of a notebook that change a sweep which it reads.
 _OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
 
 
-def _measure(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path, say: Any) -> None:
+def _measure(
+    wanted: Sequence[tuple[str, dict[str, Any]]],
+    data: Path,
+    on_progress: Callable[[str, str], object],
+) -> None:
     """Measure the sweeps that notebooks with these settings read, before any of them is run.
 
-    So all cores are a sweep's own, and Spark is started once. ``fresh`` is done with then, and
-    taken out of the settings.
+    A sweep then has all cores, and Spark is started once. ``fresh`` is removed from the settings.
     """
     sweeps: dict[Path, StudySweep] = {}
     for name, settings in wanted:
@@ -183,11 +184,13 @@ def _measure(wanted: Sequence[tuple[str, dict[str, Any]]], data: Path, say: Any)
             sweeps[sweep.folder] = sweep
     began = time.perf_counter()
     for sweep in measure_all(list(sweeps.values())):
-        say(f"sweep {sweep.sweep.name}: {time.perf_counter() - began:.0f} s")
+        on_progress(f"sweep {sweep.sweep.name}", f"{time.perf_counter() - began:.0f} s")
         began = time.perf_counter()
 
 
-def publish_report(folder: str | Path, *, say: Any = print) -> Path:
+def publish_report(
+    folder: str | Path, *, on_progress: Callable[[str, str], object] = print
+) -> Path:
     """Make the site of notebooks that were run before; nothing is run.
 
     Parameters
@@ -195,9 +198,9 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     folder : path
         Of a report. Every ``<stem>/<stem>.ipynb`` in it becomes ``<stem>.html``, with tables as
         CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its
-        key. ``index.html`` tells of all of them, and ``assets`` holds what the pages share.
-    say : callable
-        Called with which notebooks are left out, line by line.
+        key. ``index.html`` is the first page, and ``assets`` holds what the pages share.
+    on_progress : callable
+        Called with the stem of each notebook that is left out, and why.
 
     Returns
     -------
@@ -210,7 +213,7 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         If there is no executed notebook.
     """
     target = Path(folder)
-    executed = _executed(target, say)
+    executed = _executed(target, on_progress)
     if not executed:
         raise ReportError(
             f"there is no executed notebook in {target}; run some by `cepbench report build`"
@@ -223,9 +226,8 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
         others = [page for page in pages if group not in STUDIES or page.group == group]
         labels = [page.entry.label for page in others]
-        page = _page(target, stem, notebook, group, labels)
-        bodies[stem] = body_of(notebook, folder=stem, code_shown=page.code_shown)
-        pages.append(replace(page, anchors=bodies[stem].anchors))
+        bodies[stem] = body_of(notebook, folder=stem, code_shown=shows_code(group))
+        pages.append(_page(target, stem, notebook, bodies[stem], group, labels))
     entries = [page.entry for page in pages]
     if benchmarks:
         entries.append(_BENCHMARKS)
@@ -235,11 +237,13 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
     write_assets(target)
     for page in pages:
         _write_pictures(target, page.stem, bodies[page.stem])
-        _write(target / page.link, page_of(page, bodies[page.stem], navigation))
+        (target / page.link).write_text(
+            page_of(page, bodies[page.stem], navigation), encoding="utf-8"
+        )
     if benchmarks:
         here = _BENCHMARKS.link
         text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
-        _write(target / here, text)
+        (target / here).write_text(text, encoding="utf-8")
     index = target / "index.html"
     report = Report(
         pages,
@@ -248,11 +252,11 @@ def publish_report(folder: str | Path, *, say: Any = print) -> Path:
         benchmarks=benchmarks,
         documentation=documentation,
     )
-    _write(index, index_html(report, navigation))
+    index.write_text(index_html(report, navigation), encoding="utf-8")
     return index
 
 
-def _executed(target: Path, say: Any) -> dict[str, NotebookNode]:
+def _executed(target: Path, on_progress: Callable[[str, str], object]) -> dict[str, NotebookNode]:
     """Stem -> notebook, in the order of the site; one that failed is no page."""
     stems = [
         path.parent.relative_to(target).as_posix()
@@ -264,14 +268,14 @@ def _executed(target: Path, say: Any) -> dict[str, NotebookNode]:
     for stem in sorted(stems, key=rank_of):
         notebook = read_notebook(target / stem / f"{Path(stem).name}.ipynb")
         if notebook.metadata.get("papermill", {}).get("exception"):
-            say(f"{stem}: left out, since a cell of it failed; run it again")
+            on_progress(stem, "left out, since a cell of it failed; run it again")
         else:
             found[stem] = notebook
     return found
 
 
 def _page(
-    target: Path, stem: str, notebook: NotebookNode, group: str, labels: Sequence[str]
+    target: Path, stem: str, notebook: NotebookNode, body: Body, group: str, labels: Sequence[str]
 ) -> Page:
     metadata = notebook.metadata
     ran = metadata.get("papermill", {})
@@ -279,7 +283,6 @@ def _page(
     title = title_of(notebook, stem)
     if title.partition(":")[0] in labels:  # a copy of a notebook, with the title of the first
         title = f"{in_words(stem)}: {title}"
-    figures = recorded_figures(notebook)
     return Page(
         stem,
         title=title,
@@ -290,8 +293,9 @@ def _page(
         parameters=dict(ran.get("parameters", {})),
         machine=dict(own.get("machine", {})),
         versions=dict(own.get("versions", {})),
-        thumbnails=write_thumbnails(target, stem, figures),
-        downloads=write_downloads(target, stem, notebook, figures),
+        thumbnails=write_thumbnails(target, stem, body.figures),
+        downloads=write_downloads(target, stem, notebook, body.figures),
+        anchors=body.anchors,
     )
 
 
@@ -336,7 +340,3 @@ def _write_pictures(target: Path, stem: str, body: Body) -> None:
     for link, content in body.pictures.items():
         folder.mkdir(exist_ok=True)
         (target / link).write_bytes(content)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the front page tells in numbers. All of them are read from the results of the run."""
+"""Numbers of the front page, all read from the results of the run."""
 
 from __future__ import annotations
 
@@ -17,47 +17,37 @@ from cepbench.sweeps.cells import OK
 #: Verdict -> class of its look in the style sheet, and a sign, since colour alone says nothing.
 LOOKS = {HOLDS: ("holds", "✓"), FAILS: ("fails", "✗"), OPEN: ("open", "?")}
 
+#: Columns of results that :func:`facts` reads.
+_COUNTED = ["pattern", "generator", "status", "seconds", "events"]
+
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A claim of the ledger with what became of it.
+class JudgedClaim:
+    """A claim of the ledger with its verdict.
 
     Attributes
     ----------
     statement : str
     measured : str
-        Value and interval; a dash if nothing was measured.
+        Value, or the claim's headline with it; a dash if nothing was measured.
+    interval : str
+        Empty if there is none.
     verdict : str
-    look, sign : str
-        See :data:`LOOKS`.
+        A key of :data:`LOOKS`.
     link : str
         Where the claim is explained; empty if no page of the site does.
     """
 
     statement: str
     measured: str
-    verdict: str
-    look: str
-    sign: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A claim of a paper beside one sentence of what was measured; the rest as in Verdict."""
-
-    claim: str
-    measured: str
     interval: str
     verdict: str
-    look: str
-    sign: str
     link: str
 
 
 def verdicts_by_figure(
     ledger: pd.DataFrame, link: Callable[[Claim], str]
-) -> dict[str, list[Verdict]]:
+) -> dict[str, list[JudgedClaim]]:
     """Figure of a study's paper -> its claims, in the order of the ledger.
 
     Parameters
@@ -67,15 +57,15 @@ def verdicts_by_figure(
     link : callable
         Claim -> where it is explained.
     """
-    found: dict[str, list[Verdict]] = {}
+    found: dict[str, list[JudgedClaim]] = {}
     for claim, row in _known(ledger):
-        measured = "–" if pd.isna(row.value) else _with_interval(row)
-        verdict = Verdict(row.statement, measured, row.verdict, *LOOKS[row.verdict], link(claim))
-        found.setdefault(row.figure, []).append(verdict)
+        measured = "–" if pd.isna(row.value) else _minus(shown_value(row.value))
+        judged = JudgedClaim(row.statement, measured, _interval(row), row.verdict, link(claim))
+        found.setdefault(row.figure, []).append(judged)
     return found
 
 
-def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Headline]:
+def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
     """Claims that have a ``headline`` in the ledger's file and were measured.
 
     Parameters
@@ -83,20 +73,14 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Headli
     ledger, link
         As in :func:`verdicts_by_figure`.
     """
-    return [
-        Headline(
-            row.statement,
-            claim.headline.format(
-                value=_minus(shown_value(row.value)), percent=_percent(row.value)
-            ),
-            _interval(row, in_percent="{percent}" in claim.headline),
-            row.verdict,
-            *LOOKS[row.verdict],
-            link(claim),
-        )
-        for claim, row in _known(ledger)
-        if claim.headline and not pd.isna(row.value)
-    ]
+    found = []
+    for claim, row in _known(ledger):
+        if claim.headline and not pd.isna(row.value):
+            shown = {"value": _minus(shown_value(row.value)), "percent": _percent(row.value)}
+            interval = _interval(row, in_percent="{percent}" in claim.headline)
+            measured = claim.headline.format(**shown)
+            found.append(JudgedClaim(row.statement, measured, interval, row.verdict, link(claim)))
+    return found
 
 
 def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
@@ -109,49 +93,37 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
     stems : list of str
         Notebooks whose ``results.parquet`` are read.
     """
-    runs = events = 0
-    patterns: set[str] = set()
-    generators: set[str] = set()
-    for table in _results(folder, stems):
-        patterns |= set(table.get("pattern", pd.Series(dtype=str)).dropna())
-        generators |= set(table.get("generator", pd.Series(dtype=str)).dropna())
-        if {"status", "seconds", "events"} <= set(table.columns):
-            ended = table[(table["status"] == OK) & table["seconds"].notna()]
-            runs += len(ended)
-            events += int(ended["events"].sum())
+    tables = list(_results(folder, stems))
+    if not tables:
+        return []
+    rows = pd.concat(tables).reindex(columns=_COUNTED)
+    ended = rows[(rows["status"] == OK) & rows["seconds"].notna() & rows["events"].notna()]
     found = {
-        "runs measured": f"{runs:,}" if runs else "",
-        "events processed": _large(events) if events else "",
-        "patterns": f"{len(patterns):,}" if patterns else "",
-        "plan generators": f"{len(generators)}" if generators else "",
+        "runs measured": len(ended),
+        "events processed": int(ended["events"].sum()),
+        "patterns": rows["pattern"].nunique(),
+        "plan generators": rows["generator"].nunique(),
     }
-    return [(number, what) for what, number in found.items() if number]
+    return [(_large(number), what) for what, number in found.items() if number]
 
 
 def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, Any]]:
-    """Rows with their claims; what an older report judged and the ledger no longer has is left out."""
+    """Rows with their claims, without those that the ledger of today does not have."""
     by_id = {
         (key, claim.id): claim
         for key in ledger["paper"].unique()
         for claim in claims(find_study(key))
     }
     rows: Iterator[Any] = ledger.itertuples(index=False)
-    for row in rows:
-        if (row.paper, row.id) in by_id:
-            yield by_id[row.paper, row.id], row
+    return ((by_id[row.paper, row.id], row) for row in rows if (row.paper, row.id) in by_id)
 
 
 def _interval(row: Any, *, in_percent: bool = False) -> str:
-    """Empty where there is no spread, as with the longest of all times."""
-    if row.low == row.high:
+    """Empty where nothing was measured or there is no spread, as with the longest of all times."""
+    if pd.isna(row.value) or row.low == row.high:
         return ""
     written = _percent if in_percent else shown_value
     return _minus(f"{written(row.low)} to {written(row.high)}")
-
-
-def _with_interval(row: Any) -> str:
-    value, interval = _minus(shown_value(row.value)), _interval(row)
-    return f"{value} ({interval})" if interval else value
 
 
 def _percent(value: float) -> str:
@@ -163,12 +135,10 @@ def _minus(text: str) -> str:
 
 
 def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:
-    wanted = {"pattern", "generator", "status", "seconds", "events"}
-    for stem in stems:
-        path = folder / stem / "results.parquet"
+    for path in (folder / stem / "results.parquet" for stem in stems):
         if path.exists():
-            names = [name for name in pq.read_schema(path).names if name in wanted]
-            yield pd.read_parquet(path, columns=names)
+            names = set(pq.read_schema(path).names)
+            yield pd.read_parquet(path, columns=[name for name in _COUNTED if name in names])
 
 
 def _large(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What a page and the columns of its tables are called, in words."""
+"""Titles of pages and words for the columns of their tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pandas as pd
 from nbformat import NotebookNode
 
-#: A summary is cut behind its first sentence, or before so many letters.
+#: A summary ends after its first sentence, or before this number of letters.
 _LONGEST = 250
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
 from cepbench.files import whole_file
+from cepbench.markup import Html
 from cepbench.spark.jobs import run_job, short_errors
 from cepbench.streams.dataset_folder import (
     MONTH,
@@ -69,15 +69,20 @@ class IngestReport:
     path : Path
         The data set.
     declaration : Declaration
-    files : tuple of FileReport
-    reasons : mapping of str to int
-        Reason → number of rows quarantined for it.
     """
 
     path: Path
     declaration: Declaration
-    files: tuple[FileReport, ...]
-    reasons: Mapping[str, int]
+
+    @property
+    def files(self) -> tuple[FileReport, ...]:
+        """One report per source file."""
+        return tuple(FileReport(**report) for report in self.declaration.notes["files"])
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """Reason → number of rows quarantined for it."""
+        return self.declaration.notes["reasons"]
 
     @property
     def events(self) -> int:
@@ -110,19 +115,21 @@ class IngestReport:
     __str__ = __repr__ = describe
 
     def _repr_html_(self) -> str:
-        files = "".join(
-            f"<tr><td>{html.escape(file.name)}</td><td>{file.rows:,}</td>"
-            f"<td>{file.events:,}</td><td>{file.quarantined:,}</td></tr>"
-            for file in self.files
-        )
-        reasons = "".join(
-            f"<li>{count:,} × {html.escape(reason)}</li>" for reason, count in self.reasons.items()
-        )
-        return (
-            f"<p>{html.escape(self.describe().splitlines()[0])}</p><table><tr><th>file</th>"
-            f"<th>rows</th><th>events</th><th>in quarantine</th></tr>{files}</table>"
-            f"<ul>{reasons}</ul>"
-        )
+        return str(_PAGE(report=self, heading=self.describe().splitlines()[0]))
+
+
+_PAGE = Html(
+    """<p>{{ heading }}</p>
+<table><tr><th>file</th><th>rows</th><th>events</th><th>in quarantine</th></tr>
+{% for file in report.files %}
+<tr><td>{{ file.name }}</td>
+{% for number in (file.rows, file.events, file.quarantined) %}
+<td>{{ "{:,}".format(number) }}</td>{% endfor %}</tr>
+{% endfor %}
+</table>
+<ul>{% for reason, count in report.reasons.items() %}
+<li>{{ "{:,}".format(count) }} × {{ reason }}</li>{% endfor %}</ul>"""
+)
 
 
 def ingest_minute_bars(
@@ -261,9 +268,7 @@ def _ingest(
             },
         )
         finish_dataset(path, declaration)
-    notes = declaration.notes
-    reported = tuple(FileReport(**report) for report in notes["files"])
-    return IngestReport(path, declaration, reported, notes["reasons"])
+    return IngestReport(path, declaration)
 
 
 def _digest(file: Path) -> str:

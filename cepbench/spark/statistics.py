@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from cepbench.errors import DatasetError, StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
-from cepbench.statistics.measure import PAIRS, StatisticsSample, merge_samples, sample_statistics
+from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset_folder import MONTH, read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -25,21 +24,12 @@ from cepbench.streams.event_stream import EventStream
 GROUP = 25
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Some patterns on one month of the data (on all of it, if it is not partitioned)."""
-
-    month: str | None
-    patterns: tuple[tuple[str, Pattern], ...]
-
-
 def measure_statistics(
     spark: SparkSession,
     data_path: str | Path,
     patterns: Mapping[str, Pattern],
     *,
     seed: int = 0,
-    pairs: int = PAIRS,
     partitions: int | None = None,
     progress: bool = True,
 ) -> dict[str, Statistics]:
@@ -54,8 +44,6 @@ def measure_statistics(
         Name → pattern.
     seed : int
         Of the sampled pairs; the results do not depend on the number of tasks.
-    pairs : int
-        Maximum number of candidates per pair of variables and month.
     partitions : int, optional
         Number of Spark tasks.
     progress : bool
@@ -82,11 +70,11 @@ def measure_statistics(
     read_declaration(path)
     named = iter(patterns.items())
     groups = list(iter(lambda: tuple(islice(named, GROUP)), ()))
-    tasks = [_Task(month, group) for group in groups for month in _months(path)]
+    tasks = [(month, group) for group in groups for month in _months(path)]
     samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
     for found in run_job(
         spark,
-        partial(_sample, path, seed, pairs),
+        partial(_sample, path, seed),
         tasks,
         name="statistics",
         partitions=partitions,
@@ -150,13 +138,16 @@ def _files(path: Path, month: str | None) -> list[Path]:
     return sorted(path.glob(f"{folders}/*.parquet")) or sorted(path.glob("*.parquet"))
 
 
-def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, StatisticsSample]]:
-    """The samples of a task's patterns; in a Spark worker."""
-    types = {v.type for _, pattern in task.patterns for v in pattern.variables}
-    attributes = {name for _, pattern in task.patterns for name in _attributes(pattern)}
+def _sample(
+    path: Path, seed: int, task: tuple[str | None, tuple[tuple[str, Pattern], ...]]
+) -> list[tuple[str, StatisticsSample]]:
+    """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
+    month, patterns = task
+    types = {v.type for _, pattern in patterns for v in pattern.variables}
+    attributes = {name for _, pattern in patterns for name in _attributes(pattern)}
     # The sizes of partitions depend on events of all types.
-    whole = any(pattern.strategy.attribute for _, pattern in task.patterns)
-    first = None if task.month is None else pd.Period(task.month, "M")
+    whole = any(pattern.strategy.attribute for _, pattern in patterns)
+    first = None if month is None else pd.Period(month, "M")
     stream = EventStream.from_parquet(
         path,
         types=None if whole else sorted(types),
@@ -164,29 +155,23 @@ def _sample(path: Path, seed: int, pairs: int, task: _Task) -> list[tuple[str, S
         start=None if first is None else first.to_timestamp(),
         end=None if first is None else (first + 1).to_timestamp(),
     )
-    events = sum(pq.read_metadata(file).num_rows for file in _files(path, task.month))
-    return [
-        (
-            name,
-            sample_statistics(
-                pattern,
-                # Restricted to its types, so that results do not depend on the group.
-                stream
-                if pattern.strategy.attribute
-                else stream.of_types(variable.type for variable in pattern.variables),
-                seed=seed,
-                pairs=pairs,
-                stream_events=events,
-            ),
+    events = sum(pq.read_metadata(file).num_rows for file in _files(path, month))
+    samples = []
+    for name, pattern in patterns:
+        # Restricted to its types, so that results do not depend on the group.
+        part = (
+            stream
+            if pattern.strategy.attribute
+            else stream.of_types(variable.type for variable in pattern.variables)
         )
-        for name, pattern in task.patterns
-    ]
+        sample = sample_statistics(pattern, part, seed=seed, stream_events=events)
+        samples.append((name, sample))
+    return samples
 
 
 def _attributes(pattern: Pattern) -> Iterator[str]:
     for clause in pattern.conditions:
-        for attribute in clause.attributes():
-            yield attribute.name
+        yield from (attribute.name for attribute in clause.attributes())
     if pattern.strategy.attribute:
         yield pattern.strategy.attribute
 

@@ -64,17 +64,10 @@ class ConditionWriter:
             missing = ["", ""]
         else:
             # Columns of the same name compare as they are; all else compares as doubles.
-            plain = (
-                isinstance(left, Attribute)
-                and isinstance(right, Attribute)
-                and left.name == right.name
-            )
-            doubles = [self._number(side, place) for side in sides]
-            written = (
-                [place(a.variable, a.name) for a in sides if isinstance(a, Attribute)]
-                if plain
-                else doubles
-            )
+            doubles = written = [self._number(side, place) for side in sides]
+            columns = [side for side in sides if isinstance(side, Attribute)]
+            if len(columns) == 2 and columns[0].name == columns[1].name:
+                written = [place(column.variable, column.name) for column in columns]
             missing = [
                 "" if _is_finite(side) else f"isnan({double})"
                 for side, double in zip(sides, doubles, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, shown
-from cepbench.errors import QueryError, UnsupportedPatternError, did_you_mean
+from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.given import check_parts, plan_from
@@ -85,11 +85,7 @@ def to_sql(
     compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
     """
     pattern = pattern_from(pattern)
-    if not isinstance(dialect, str) or dialect not in DIALECTS:
-        raise QueryError(
-            f"no dialect {shown(dialect)}; there are {', '.join(DIALECTS)}"
-            f"{did_you_mean(dialect, DIALECTS)}"
-        )
+    choice(dialect, "dialect", DIALECTS, QueryError)
     choice(output, "output", ("matches", "count"), QueryError)
     columns = (type_column, time_column, position_column)
     for name in (table, *columns):
@@ -119,8 +115,7 @@ def _check_pattern(pattern: Pattern) -> None:
     if pattern.strategy.name == "consuming":
         raise UnsupportedPatternError(
             "STRATEGY consuming depends on the matches reported before, which a join cannot "
-            "express; use an evaluator, or "
-            "another strategy"
+            "express; use an evaluator, or another strategy"
         )
     taken = {"branch": "the column of branches"} if len(pattern.branches()) > 1 else {}
     for name in pattern.names:
@@ -178,27 +173,18 @@ class _Query:
             The argument of :meth:`BranchWriter.select` for each branch.
         counted : bool
         """
-        if len(self._branches) == 1:
-            body = self._single(joins[0], counted=counted)
-        else:
-            body = self._several(joins, counted=counted)
-        if not self._steps:
-            return body
-        return (
-            "WITH "
-            + ",\n".join(f"{name} (\n{query}\n)" for name, query in self._steps)
-            + f"\n{body}"
-        )
+        several = len(self._branches) > 1
+        body = (self._several if several else self._single)(joins, counted=counted)
+        steps = ",\n".join(f"{name} (\n{query}\n)" for name, query in self._steps)
+        return f"WITH {steps}\n{body}" if steps else body
 
-    def _single(self, joined: Any, *, counted: bool) -> str:
-        writer = self._writers[0]
-        names = self._branches[0].positive_names
-        if counted:
-            selection = writer.select(joined, ())
-            self._steps += writer.steps
-            return selection.write(["count(*) AS matches"])
+    def _single(self, joins: Sequence[Any], *, counted: bool) -> str:
+        (writer,), (joined,) = self._writers, joins
+        names = () if counted else self._branches[0].positive_names
         selection = writer.select(joined, [(name, self._position) for name in names])
         self._steps += writer.steps
+        if counted:
+            return selection.write(["count(*) AS matches"])
         placed = {name: selection.place(name, self._position) for name in names}
         columns = [f"{placed[name]} AS {self._quote(name)}" for name in names]
         last = writer.last()

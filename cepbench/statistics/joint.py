@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepbench.arguments import whole
 from cepbench.errors import StatisticsError
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
@@ -85,8 +86,7 @@ def measure_joint(
     StatisticsError
         If ``draws`` is not positive, or the stream has no event of some type.
     """
-    if draws < 1:
-        raise StatisticsError(f"draws={draws}: frequencies need at least one draw")
+    whole(draws, "draws", StatisticsError, least=1)
     check_fit(pattern, stream)
     check_types(pattern, stream)
     groups: dict[frozenset[str], list[Clause]] = {}

@@ -7,9 +7,8 @@ one slice, and :func:`merge_samples` adds them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.given import stream_from
-
-_Key = TypeVar("_Key")
 
 #: Sampled candidates per pair of variables, in one slice.
 PAIRS = 20_000
@@ -234,25 +231,17 @@ def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
         active=math.fsum(sample.active for sample in samples),
         shortest=samples[0].shortest,
         events={name: sum(s.events[name] for s in samples) for name in samples[0].events},
-        pairs=_merged(samples, lambda sample: sample.pairs),
-        sets=_merged(samples, lambda sample: sample.sets),
+        pairs={key: _sum([s.pairs[key] for s in samples]) for key in samples[0].pairs},
+        sets={key: _sum([s.sets[key] for s in samples]) for key in samples[0].sets},
         stream_events=sum(sample.stream_events for sample in samples),
         partition=_sum(partitions) if partitions else None,
     )
 
 
-def _merged(
-    samples: Sequence[StatisticsSample],
-    part: Callable[[StatisticsSample], Mapping[_Key, PairSample]],
-) -> dict[_Key, PairSample]:
-    return {key: _sum([part(sample)[key] for sample in samples]) for key in part(samples[0])}
-
-
-def _sum(samples: Iterable[PairSample]) -> PairSample:
-    listed = list(samples)
+def _sum(samples: Sequence[PairSample]) -> PairSample:
     # Exact sums do not depend on the order.
     return PairSample(
-        math.fsum(sample.candidates for sample in listed),
-        math.fsum(sample.held for sample in listed),
-        math.fsum(sample.variance for sample in listed),
+        math.fsum(sample.candidates for sample in samples),
+        math.fsum(sample.held for sample in samples),
+        math.fsum(sample.variance for sample in samples),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +9,16 @@ from typing import Any
 
 from cepbench.arguments import kind_of, number, shown, text
 from cepbench.errors import StatisticsError, did_you_mean
+from cepbench.markup import Html
 
 Pair = tuple[str, str]
+
+_TABLE = Html(
+    """<table class="cep-statistics"><tr><th>quantity</th><th>variables</th><th>value</th>
+<th>standard error</th></tr>{% for quantity, key, value, error in rows %}
+<tr><td>{{ quantity }}</td><td>{{ key }}</td><td>{{ "%.4g" | format(value) }}</td>
+<td>{{ "" if error is none else "± %.2g" | format(error) }}</td></tr>{% endfor %}</table>"""
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +88,15 @@ class Statistics:
                     f"selectivities[{shown(pair)}] = {value!r}; a probability is at most 1"
                 )
         object.__setattr__(self, "selectivities", selectivities)
-        single = {k: v for k, v in self.standard_errors.items() if isinstance(k, str)}
-        paired = {k: v for k, v in self.standard_errors.items() if not isinstance(k, str)}
-        for name in single:
-            _known("standard_errors", name, values)
-        errors: dict[str | Pair, float] = {
-            name: _number("standard_errors", name, value) for name, value in single.items()
-        }
-        for pair, value in _by_pair("standard_errors", paired, values).items():
-            errors[pair] = value
+        errors: dict[Any, float] = {}
+        paired: dict[Any, float] = {}
+        for name, value in self.standard_errors.items():
+            if isinstance(name, str):
+                _known("standard_errors", name, values)
+                errors[name] = _number("standard_errors", name, value)
+            else:
+                paired[name] = value
+        errors |= _by_pair("standard_errors", paired, values)
         object.__setattr__(self, "standard_errors", errors)
         for key, bound in (("stream_rate", {"above": 0.0}), ("partitions", {"least": 1.0})):
             value = getattr(self, key)
@@ -190,15 +197,7 @@ class Statistics:
         )
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td>{quantity}</td><td>{html.escape(key)}</td><td>{value:.4g}</td>"
-            f"<td>{'' if error is None else f'± {error:.2g}'}</td></tr>"
-            for quantity, key, value, error in self.rows()
-        )
-        return (
-            '<table class="cep-statistics"><tr><th>quantity</th><th>variables</th><th>value</th>'
-            f"<th>standard error</th></tr>{cells}</table>"
-        )
+        return str(_TABLE(rows=self.rows()))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict."""

@@ -6,7 +6,6 @@ depends on it [kolchinsky2018]_, section 5.1.
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Iterable
 
@@ -15,8 +14,16 @@ import pandas as pd
 
 from cepbench.arguments import kind_of, whole
 from cepbench.errors import StatisticsError
+from cepbench.markup import Html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+
+_TABLE = Html(
+    """<table class="cep-profile"><caption>arrival orders of {{ matches }} matches</caption>
+<tr><th>branch</th><th>order</th><th>matches</th><th>share</th></tr>{% for row in rows %}
+<tr><td>{{ row.branch }}</td><td>{{ row.order | join(", ") }}</td><td>{{ row.matches }}</td>
+{#- -#}<td>{{ "%.1f" | format(100 * row.share) }}%</td></tr>{% endfor %}</table>"""
+)
 
 
 class OutputProfiler:
@@ -164,17 +171,8 @@ class OutputProfiler:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{number}</td><td>{html.escape(', '.join(order))}</td>"
-            f"<td>{count}</td><td>{count / counts.total():.1%}</td></tr>"
-            for number, counts in enumerate(self._counts)
-            for order, count in _ranked(counts)[:10]
-        )
-        return (
-            f'<table class="cep-profile"><caption>arrival orders of {self.matches_seen} matches'
-            "</caption><tr><th>branch</th><th>order</th><th>matches</th><th>share</th></tr>"
-            f"{rows}</table>"
-        )
+        shown = self.orders().groupby("branch").head(10)
+        return str(_TABLE(matches=self.matches_seen, rows=shown.itertuples(index=False)))
 
 
 def _ranked(counts: Counter[tuple[str, ...]]) -> list[tuple[tuple[str, ...], int]]:

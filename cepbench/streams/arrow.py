@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +36,11 @@ def table_from_frame(
         raise StreamError(
             f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
         )
-    text(type, "type", StreamError)
-    text(time, "time", StreamError)
     names = [str(name) for name in frame.columns]
-    _refuse_duplicates(names)
     for name in (type, time, *(attributes or ())):
         if name not in names and name in frame.index.names:
             raise StreamError(f"{name!r} is the DataFrame's index; call reset_index() first")
-        if name not in names:
-            raise no_column(name, names)
+    check_columns([type, time, *(attributes or ())], names)
     if names != list(frame.columns):
         frame = frame.set_axis(names, axis="columns")
     if attributes is not None:
@@ -124,15 +121,10 @@ def columns_of_table(
         raise StreamError(
             f"from_arrow takes a pyarrow.Table, not {kind_of(table)}; {how_to_make_one(table)}"
         )
-    text(type, "type", StreamError)
-    text(time, "time", StreamError)
     sort = flag(sort, "sort", StreamError)
     kept = [name for name in table.column_names if name not in (type, time)]
     names = kept if attributes is None else texts(attributes, "attributes", StreamError)
-    _refuse_duplicates(table.column_names)
-    for name in (type, time, *names):
-        if name not in table.column_names:
-            raise no_column(name, table.column_names)
+    check_columns([type, time, *names], table.column_names)
     # Validated before sorting, so that errors name rows of the given table.
     try:
         timestamps, is_datetime = _timestamps(table.column(time), time)
@@ -165,20 +157,26 @@ def columns_of_table(
     )
 
 
-def no_column(name: str, known: list[str], where: str = "") -> StreamError:
-    """The error for a missing column, with the known ones and the nearest."""
-    several = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
-    return StreamError(
-        f"{where}no column {name!r}; there are {several or 'none'}{did_you_mean(name, known)}"
-    )
+def check_columns(wanted: list[str], known: list[str], where: str = "") -> None:
+    """Check the names of the columns to read, type and time first.
 
-
-def _refuse_duplicates(names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    Raises
+    ------
+    StreamError
+        If one is not a text or unknown (the nearest is suggested), or two columns have one name.
+    """
+    for name, what in zip(wanted, ("type", "time"), strict=False):
+        text(name, what, StreamError)
+    for name, count in Counter(known).items():
+        if count > 1:
             raise StreamError(f"two columns are named {name!r}; rename one of them")
-        seen.add(name)
+    for name in wanted:
+        if name not in known:
+            several = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
+            raise StreamError(
+                f"{where}no column {name!r}; there are {several or 'none'}"
+                f"{did_you_mean(name, known)}"
+            )
 
 
 def _arrival_order(

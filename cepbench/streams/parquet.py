@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import functools
+import operator
 import os
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -16,7 +18,7 @@ import pyarrow.dataset as ds
 
 from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
-from cepbench.streams.arrow import columns_of_table, no_column
+from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration
 from cepbench.streams.whole_positions import arrival_order, whole_positions
@@ -79,15 +81,10 @@ def columns_of_parquet(
         attributes = texts(attributes, "attributes", StreamError)
     declaration = read_declaration(path)
     wanted = None if types is None else texts(types, "types", StreamError)
+    keep = wanted
     if declaration is not None:
-        if wanted is None:
-            wanted = list(declaration.counts)
-            keep = None
-        else:
-            _refuse_unknown(wanted, declaration.counts, path)
-            keep = wanted
-    else:
-        keep = wanted
+        wanted = list(declaration.counts) if keep is None else keep
+        _refuse_unknown(wanted, declaration.counts, path)
     try:
         dataset = _open(path, type)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
@@ -95,10 +92,8 @@ def columns_of_parquet(
         names = [name for name in dataset.schema.names if name not in hidden]
         names = names if attributes is None else attributes
         columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
-        for name in columns:
-            if name not in dataset.schema.names:
-                known = [name for name in dataset.schema.names if name not in hidden]
-                raise no_column(name, known, f"{path}: ")
+        missing = [name for name in columns if name not in dataset.schema.names]
+        check_columns(missing, [n for n in dataset.schema.names if n not in hidden], f"{path}: ")
         wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
         part = dataset
         if keep is not None:
@@ -178,16 +173,11 @@ def _filter(
     by_month = MONTH in schema.names and pa.types.is_timestamp(moment)
     if start is not None:
         parts.append(ds.field(time) >= _bound(start, moment, time))
-        if by_month:
-            parts.append(ds.field(MONTH) >= _month(start))
+        parts += [ds.field(MONTH) >= _month(start)] if by_month else []
     if end is not None:
         parts.append(ds.field(time) < _bound(end, moment, time))
-        if by_month:
-            parts.append(ds.field(MONTH) <= _month(end))
-    together: ds.Expression | None = None
-    for part in parts:
-        together = part if together is None else together & part
-    return together
+        parts += [ds.field(MONTH) <= _month(end)] if by_month else []
+    return functools.reduce(operator.and_, parts) if parts else None
 
 
 def _utc(moment: datetime | int) -> pd.Timestamp:

@@ -1,4 +1,4 @@
-"""A study's sweep, measured, or read where it is finished: what its notebooks begin with."""
+"""Sweeps of studies, measured, or read where they are finished."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.planners.registry import own_generators
+from cepbench.planners.registry import user_defined_generators
 from cepbench.streams.dataset_folder import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
-from cepbench.sweeps.store import COMPLETE
+from cepbench.sweeps.store import COMPLETE, is_finished
 from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
-from cepbench.sweeps.user_parts import is_finished
 
 
 @dataclass(frozen=True)
 class StudySweep:
-    """A study's sweep, with what was measured of it.
+    """A sweep of a study, with its results.
 
     Attributes
     ----------
@@ -57,7 +56,7 @@ class StudySweep:
             shutil.rmtree(self.folder)
 
     def measure(self) -> None:
-        """Generate the stream and measure what is left, on a Spark that runs or on its own."""
+        """Generate the stream and measure what is left, on a running Spark session or a new one."""
         # Spark is loaded only where something is measured.
         from cepbench.spark.session import session_for_a_while
         from cepbench.sweeps.on_spark.data import sweep_data
@@ -114,8 +113,8 @@ def study_sweep(
     seed : int
         Of the stream and of the sweep.
     **changes
-        Keys of the sweep file, ``identifiers`` and ``days`` to set otherwise; what is empty or 0
-        keeps what the file says.
+        Keys of the sweep file, ``identifiers`` and ``days`` that replace its values unless they
+        are empty or 0.
 
     Raises
     ------
@@ -130,7 +129,7 @@ def study_sweep(
     paths = data_paths(sweep, data)
     config = sweep.config(paths)
     return StudySweep(
-        config, paths, sweep_folder(data, sweep.name, config), sweep, own_generators()
+        config, paths, sweep_folder(data, sweep.name, config), sweep, user_defined_generators()
     )
 
 

@@ -25,7 +25,7 @@ STUDIES: Mapping[str, Study] = MappingProxyType(_STUDIES)
 
 
 def register(study: Study) -> Study:
-    """Make a study known, with the sweeps of its folder; one of the same key is replaced."""
+    """Register a study and the sweeps in its folder; one of the same key is replaced."""
     _STUDIES[study.key] = study
     if (study.folder / "sweeps").is_dir():
         SWEEP_FOLDERS[study.key] = study.folder / "sweeps"

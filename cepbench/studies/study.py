@@ -1,4 +1,4 @@
-"""What a study of a paper is made of."""
+"""The definition of a study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Study:
         Names in ``notebooks/<key>/``, in the order of the pages; that of the ledger comes last
         and is the same notebook for all studies.
     generators : sequence of str
-        The plan generators that its claims are about; none: every row counts.
+        The plan generators that its claims are about; empty: every row counts.
     profiles : sequence of str
         Sizes in which all of it can be run.
     """
@@ -41,7 +41,7 @@ class Study:
 
     @property
     def label(self) -> str:
-        """As a text names it: ``Kolchinsky & Schuster 2018``."""
+        """Name in texts: ``Kolchinsky & Schuster 2018``."""
         return self.reference.label
 
     @property

@@ -30,44 +30,6 @@ LIMIT = "partial_match_limit"
 #: Any other failure; see ``reason``.
 ERROR = "error"
 
-_CONFIGURATION = [
-    ("pattern_set", pa.string()),
-    ("size", pa.int64()),
-    ("pattern_id", pa.string()),
-    ("pattern", pa.string()),
-    ("generator", pa.string()),
-    ("plan_kind", pa.string()),
-    ("evaluator", pa.string()),
-    # The evaluator's, as a JSON object.
-    ("options", pa.string()),
-    # Empty in a sweep of a single stream or window.
-    ("stream", pa.string()),
-    ("window", pa.string()),
-    ("strategy", pa.string()),
-    ("alpha", pa.float64()),
-    ("repetition", pa.int64()),
-    ("seed", pa.int64()),
-    ("time_selectivity", pa.string()),
-    ("dataset", pa.string()),
-    ("output", pa.string()),
-    ("partial_match_limit", pa.int64()),
-    ("configuration", pa.string()),
-]
-_PLAN = [
-    ("plan", pa.string()),
-    ("plan_cost", pa.float64()),
-    ("plan_log_cost", pa.float64()),
-    ("plan_seconds", pa.float64()),
-]
-_OUTCOME = [
-    ("status", pa.string()),
-    ("reason", pa.string()),
-    # The generator whose run of an equal plan this row repeats; missing for a run of its own.
-    ("measured_with", pa.string()),
-    # Metrics of this evaluator alone, as a JSON object; missing if none.
-    ("details", pa.string()),
-]
-
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
 
@@ -87,26 +49,54 @@ METRICS = {
 }
 #: Versions and machine. ``commit`` is missing if cepbench runs from no checkout.
 PROVENANCE = {
-    "cepbench_version": pa.string(),
-    "commit": pa.string(),
-    "numba_version": pa.string(),
-    "llvmlite_version": pa.string(),
-    "numpy_version": pa.string(),
-    "pandas_version": pa.string(),
-    "pyarrow_version": pa.string(),
-    "python_version": pa.string(),
-    "platform": pa.string(),
-    "cpu": pa.string(),
+    **dict.fromkeys(
+        ("cepbench_version", "commit", "numba_version", "llvmlite_version", "numpy_version",
+         "pandas_version", "pyarrow_version", "python_version", "platform", "cpu"),
+        pa.string(),
+    ),
     "cores": pa.int64(),
-}
-_WHEN = [("started_at", pa.timestamp("ms", tz="UTC"))]
+}  # fmt: skip
 
 #: Columns of the results table and their types, in order. ``configuration`` is the sweep's whole
 #: configuration as JSON: each row states its provenance by itself.
 RESULT_SCHEMA = pa.schema(
-    [*_CONFIGURATION, *_PLAN, *_OUTCOME, *METRICS.items(), *PROVENANCE.items(), *_WHEN]
+    [
+        ("pattern_set", pa.string()),
+        ("size", pa.int64()),
+        ("pattern_id", pa.string()),
+        ("pattern", pa.string()),
+        ("generator", pa.string()),
+        ("plan_kind", pa.string()),
+        ("evaluator", pa.string()),
+        # The evaluator's, as a JSON object.
+        ("options", pa.string()),
+        # Empty in a sweep of a single stream or window.
+        ("stream", pa.string()),
+        ("window", pa.string()),
+        ("strategy", pa.string()),
+        ("alpha", pa.float64()),
+        ("repetition", pa.int64()),
+        ("seed", pa.int64()),
+        ("time_selectivity", pa.string()),
+        ("dataset", pa.string()),
+        ("output", pa.string()),
+        ("partial_match_limit", pa.int64()),
+        ("configuration", pa.string()),
+        ("plan", pa.string()),
+        ("plan_cost", pa.float64()),
+        ("plan_log_cost", pa.float64()),
+        ("plan_seconds", pa.float64()),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        # The generator whose run of an equal plan this row repeats; missing for a run of its own.
+        ("measured_with", pa.string()),
+        # Metrics of this evaluator alone, as a JSON object; missing if none.
+        ("details", pa.string()),
+        *METRICS.items(),
+        *PROVENANCE.items(),
+        ("started_at", pa.timestamp("ms", tz="UTC")),
+    ]
 )
-
 
 #: The ``generator`` and the ``plan_kind`` of a run without a plan.
 NO_PLAN = "none"

@@ -33,24 +33,10 @@ from cepbench.sweeps.workload import PatternSpec
 
 #: Columns of the comparison, in order.
 COLUMNS = (
-    "generator",
-    "plan_kind",
-    "evaluator",
-    "plan",
-    "cost",
-    "plan_seconds",
-    "events_per_second",
-    "events_per_second_q1",
-    "events_per_second_q3",
-    "runs",
-    "measured_with",
-    "peak_partial_matches",
-    "peak_bytes",
-    "comparisons",
-    "matches",
-    "status",
-    "reason",
-)
+    "generator", "plan_kind", "evaluator", "plan", "cost", "plan_seconds", "events_per_second",
+    "events_per_second_q1", "events_per_second_q3", "runs", "measured_with",
+    "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
+)  # fmt: skip
 
 #: Columns that a notebook shows before the numeric ones, and those.
 _TEXTS = ("plan generator", "evaluator", "plan")
@@ -122,33 +108,33 @@ def compare(
         Or its text.
     stream : EventStream
     statistics : Statistics, optional
-        What plans are made from; measured on the stream if not given.
+        For planning; measured on the stream by default.
     generators : sequence of str or PlanGenerator, optional
         Such as names in ``cep.PLAN_GENERATORS``; by default those of
         :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
         See :class:`cepbench.sweeps.grid.Grid`.
     options : mapping, optional
-        Evaluator -> its options by name; those that are not given have their defaults.
+        Evaluator -> its options by name; others have their defaults.
     repetitions : int
-        Runs of each different plan at least, after a warm-up.
+        Minimum runs of each different plan, after a warm-up.
     seconds : float
-        How long each different plan is run at least, all its runs together: short runs say little
-        one by one; an hour at most. With 0 there are ``repetitions`` runs, however short.
+        Minimum time of each different plan's runs together, since single short runs are noisy; an
+        hour at most. With 0 there are ``repetitions`` runs.
     seed : int
-        Of statistics and of plan generators that draw at random.
+        Of sampled statistics and randomized plan generators.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
-        A run that stores more partial matches stops, and its row says so.
+        A run that stores more partial matches ends with status ``partial_match_limit``.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
     cost : str or CostModel
-        What plans should cost little of, see :func:`cepbench.planners.generate.plan`; generators
-        that cannot minimize it are rows with status ``refused``.
+        The cost that plans minimize, see :func:`cepbench.planners.generate.plan`; generators that
+        cannot minimize it are rows with status ``refused``.
     on_progress : callable, optional
-        Called with how many runs are finished and of how many, first with 0; for a progress bar.
-        Runs beyond the repetitions are counted as they come.
+        Called with the numbers of finished and of all runs, first with 0; for a progress bar.
+        Runs beyond the repetitions are added as they come.
 
     Returns
     -------
@@ -164,7 +150,7 @@ def compare(
     PlanGeneratorError
         If a generator or the cost is unknown.
     ExperimentError
-        If a number or word makes no sense, or two runs found different numbers of matches.
+        If an argument is invalid, or two runs found different numbers of matches.
     EvaluationError
         If an evaluator or one of its options is unknown.
     """

@@ -1,4 +1,4 @@
-"""What a sweep measures, as one small object that a file can hold."""
+"""The configuration of a sweep, its checks and its identity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -49,201 +49,12 @@ _FIRST_NAMES = {"generators": "algorithms"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepConfig:
-    """The grid of a sweep, and the data it runs on.
-
-    Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
-    weight of latency × repetition.
-
-    Attributes
-    ----------
-    data : str
-        Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
-        if there are ``streams``.
-    streams : tuple of (str, str)
-        Several data sets instead, by names of letters, digits, - and _; a mapping does as well.
-        Every pattern runs on each: patterns are drawn from the types that all of them have, and
-        bounds on the work hold on all of them.
-    pattern_sets : tuple of str
-        Keys of :data:`cepbench.sweeps.workload.PATTERN_SETS`; by default all of them, or
-        none if there are ``user_patterns``.
-    sizes : tuple of int
-        Numbers of participating events.
-    patterns : int
-        Patterns of each size in each set.
-    window : str
-        The text after WITHIN of the patterns that are drawn.
-    windows : tuple of str
-        Several instead. Every pattern runs under each, a user-defined one too.
-    attribute : str
-        What the patterns' predicates compare.
-    max_partial_matches : float or None
-        Keeps patterns out whose plans may hold more partial matches; see
-        :func:`cepbench.sweeps.workload.draw_workload`. A result must say so.
-    max_kleene_events : float
-        Most expected events per window of the identifier under KL; see there.
-    strategies : tuple of str
-        Selection strategies, of :data:`STRATEGIES`. Contiguity is meant among the events that a
-        pattern runs on, those of its own types.
-    cost : str
-        What plans should cost little of, a name in ``cep.COST_MODELS``.
-    alphas : tuple of float
-        Weights of the latency in the cost that plans are made for; see
-        :func:`cepbench.planners.generate.plan`.
-    latency : bool
-        Whether to measure detection latency, in a run after each run for throughput.
-    share_equal_plans : bool
-        Whether equal plans of several generators run once; see
-        :func:`cepbench.sweeps.measure.measure_pattern`.
-    generators : tuple of str or None
-        Plan generators; all that are registered if None.
-    evaluators : tuple of str or None
-        See :class:`cepbench.sweeps.grid.Grid`.
-    options : tuple of (str, tuple of str)
-        Evaluator -> the options that it runs with one after the other, each a JSON object. A
-        mapping of evaluators to lists of options does as well, and a mapping of evaluators to a
-        table of options in which a list stands for one value after the other.
-    repetitions : int
-    seed : int
-        Of the workload, the sampled statistics and the plan generators.
-    time_selectivity : str
-        See :func:`cepbench.planners.generate.plan`.
-    partial_match_limit : int
-        A run that stores more partial matches ends as a row that says so.
-    user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns, without STRATEGY; a mapping does as well.
-    """
-
-    data: str = ""
-    streams: tuple[tuple[str, str], ...] = ()
-    pattern_sets: tuple[str, ...] = field(default=None)  # type: ignore[arg-type]
-    sizes: tuple[int, ...] = (3, 4, 5, 6, 7)
-    patterns: int = 100
-    window: str = "20 minutes"
-    windows: tuple[str, ...] = ()
-    attribute: str = "difference"
-    max_partial_matches: float | None = None
-    max_kleene_events: float = MAX_KLEENE_EVENTS
-    strategies: tuple[str, ...] = ("any",)
-    cost: str = "throughput"
-    alphas: tuple[float, ...] = (0.0,)
-    latency: bool = False
-    share_equal_plans: bool = False
-    generators: tuple[str, ...] | None = None
-    evaluators: tuple[str, ...] | None = None
-    options: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    repetitions: int = 3
-    seed: int = 0
-    time_selectivity: str = "adjacent"
-    partial_match_limit: int = PARTIAL_MATCH_LIMIT
-    user_patterns: tuple[tuple[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            with at_key(each.name):
-                value = _CHECKS[each.name](getattr(self, each.name, None), each.name)
-            object.__setattr__(self, each.name, value)
-        if getattr(self, "pattern_sets", None) is None:
-            sets = () if self.user_patterns else tuple(PATTERN_SETS)
-            object.__setattr__(self, "pattern_sets", sets)
-        if not (self.pattern_sets and self.sizes) and not self.user_patterns:
-            raise ExperimentError(
-                "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
-            )
-
-    @property
-    def data_of(self) -> dict[str, str]:
-        """Path of the data of each stream by its name; of a single one under ``""``."""
-        return dict(self.streams) or {"": self.data}
-
-    def grid(self, generators: Sequence[str | PlanGenerator]) -> Grid:
-        """The cells of each pattern on each stream."""
-        shared = {each.name for each in fields(Grid)} & {each.name for each in fields(self)}
-        values = {name: getattr(self, name) for name in shared}
-        return Grid(
-            **values
-            | {
-                "generators": generators,
-                "options": dict(self.options),
-                "windows": self.windows or ("",),
-            }
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name, ready for JSON; some of them only if they say anything."""
-        listed = {each.name: getattr(self, each.name) for each in fields(self)}
-        values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
-        values["streams"], values["user_patterns"] = dict(self.streams), dict(self.user_patterns)
-        values["options"] = {
-            name: [json.loads(one) for one in several] for name, several in self.options
-        }
-        for several, single in SEVERAL.items():
-            if values[several]:
-                del values[single]
-        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
-
-    def folder_name(self, sweep: str) -> str:
-        """The name of a sweep's folder of results, such as ``types-f964d09a``.
-
-        Another configuration has another name. Where the data lies is no part of it.
-        """
-        named = json.dumps(
-            {_FIRST_NAMES.get(k, k): v for k, v in _without_places(self).items()}, sort_keys=True
-        )
-        return f"{sweep}-{zlib.crc32(named.encode()):08x}"
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`; what is not given has its default.
-
-        Raises
-        ------
-        ExperimentError
-            If a key is unknown (naming the nearest known one), ``data`` is missing, or a value
-            makes no sense.
-        """
-        check_keys(values, [each.name for each in fields(cls)])
-        for several, single in SEVERAL.items():
-            if values.get(several) and values.get(single):
-                raise ExperimentError(f"a sweep has {single} or {several}, not both", (several,))
-        if "data" not in values and not values.get("streams"):
-            raise ExperimentError(
-                "the sweep names no data: it needs 'data', a data set or path, or 'streams', "
-                "several of them by name"
-            )
-        return cls(**values)
+#: (value, name of the field) → the value as it is stored; raises an ExperimentError.
+_Check = Callable[[Any, str], Any]
 
 
-def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
-    """Raise an ExperimentError with the nearest known key if a key is unknown."""
-    for key in given:
-        if key not in known:
-            raise ExperimentError(
-                f"unknown key {key!r}; keys are {', '.join(known)}"
-                f"{did_you_mean(str(key), known, cutoff=0.0)}",
-                (str(key),),
-            )
-
-
-def checked_table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
-    """A mapping, or pairs of keys and values, as a dict.
-
-    Parameters
-    ----------
-    value : object
-    name : str
-        Of the field, for the message.
-    of : str
-        What keys name, such as ``stream``; if not empty they must do as names of files.
-    example : str
-        For the message.
-
-    Raises
-    ------
-    ExperimentError
-        If it is no table, or a key is no such name.
-    """
+def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
+    """A mapping, or pairs of keys and values, as a dict; keys that name streams or patterns checked."""
     try:
         table = dict(value)
     except (TypeError, ValueError):
@@ -256,9 +67,6 @@ def checked_table(value: Any, name: str, of: str, example: str) -> dict[str, Any
                 f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
             )
     return table
-
-
-_Check = Callable[[Any, str], Any]
 
 
 def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
@@ -298,14 +106,14 @@ def _window(value: Any, name: str) -> str:
 
 
 def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    table = checked_table(value, name, "stream", '{small = "one/data/set"}')
+    table = _table(value, name, "stream", '{small = "one/data/set"}')
     return tuple((key, str(data)) for key, data in table.items())
 
 
 def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Options of each evaluator as JSON objects, one for each combination of listed values."""
     found = {}
-    for evaluator, given in checked_table(value, name, "", "{tree = {batch_size = 64}}").items():
+    for evaluator, given in _table(value, name, "", "{tree = {batch_size = 64}}").items():
         with at_key(evaluator):
             several = _combinations(given) if isinstance(given, Mapping) else given
             if not isinstance(several, list | tuple) or not several:
@@ -332,7 +140,7 @@ def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     """Names of patterns and their texts in normal form."""
-    table = checked_table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
+    table = _table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
     found = []
     for key, pattern_text in table.items():
         with at_key(key):
@@ -363,42 +171,204 @@ _text = partial(text, error=ExperimentError)
 _flag = partial(flag, error=ExperimentError)
 _names = _unless_none(_list_of(_text, '["tree"]'))
 
-#: Field -> its check: (value, name of the field) -> the value as it is stored.
-_CHECKS: Mapping[str, _Check] = {
-    "data": lambda value, name: str(value),
-    "streams": _streams,
-    "pattern_sets": _unless_none(
-        _list_of(partial(choice, known=PATTERN_SETS, error=ExperimentError), '["sequence"]')
-    ),
-    "sizes": _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"),
-    "patterns": _positive,
-    "window": _window,
-    "windows": _list_of(_window, '["20 minutes"]'),
-    "attribute": _text,
-    "max_partial_matches": lambda value, name: (
-        None if value is None or value == math.inf else _bound(value, name)
-    ),
-    "max_kleene_events": _bound,
-    "strategies": _list_of(
-        partial(choice, known=STRATEGIES, error=ExperimentError), '["any"]', least=1
-    ),
-    "cost": _text,
-    "alphas": _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1),
-    "latency": _flag,
-    "share_equal_plans": _flag,
-    "generators": _names,
-    "evaluators": _names,
-    "options": _options,
-    "repetitions": _positive,
-    "seed": partial(whole, error=ExperimentError, least=0),
-    "time_selectivity": partial(choice, known=TIME_SELECTIVITIES, error=ExperimentError),
-    "partial_match_limit": _positive,
-    "user_patterns": _patterns,
-}
+
+def _one_of(known: Collection[str]) -> _Check:
+    return partial(choice, known=known, error=ExperimentError)
+
+
+def _field(check: _Check, default: Any) -> Any:
+    return field(default=default, metadata={"check": check})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepConfig:
+    """The grid of a sweep, and the data it runs on.
+
+    Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
+    weight of latency × repetition.
+
+    Attributes
+    ----------
+    data : str
+        Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
+        if there are ``streams``.
+    streams : tuple of (str, str)
+        Several data sets instead, by names of letters, digits, - and _; also as a mapping. Every
+        pattern runs on each: patterns are drawn from the types that all streams have, and bounds
+        on the work hold on all streams.
+    pattern_sets : tuple of str
+        Keys of :data:`cepbench.sweeps.workload.PATTERN_SETS`; by default all, or
+        none if there are ``user_patterns``.
+    sizes : tuple of int
+        Numbers of participating events.
+    patterns : int
+        Patterns of each size in each set.
+    window : str
+        The text after WITHIN of the patterns that are drawn.
+    windows : tuple of str
+        Several instead. Every pattern runs under each, a user-defined one too.
+    attribute : str
+        The attribute that the patterns' predicates compare.
+    max_partial_matches : float or None
+        Excludes patterns whose plans may hold more partial matches; see
+        :func:`cepbench.sweeps.workload.draw_workload`. Results must state it.
+    max_kleene_events : float
+        Most expected events per window of the identifier under KL; see there.
+    strategies : tuple of str
+        Selection strategies, of :data:`STRATEGIES`. Contiguity is relative to the events that a
+        pattern runs on, those of its own types.
+    cost : str
+        The cost that plans minimize, a name in ``cep.COST_MODELS``.
+    alphas : tuple of float
+        Weights of the latency in the cost that plans are made for; see
+        :func:`cepbench.planners.generate.plan`.
+    latency : bool
+        Whether to measure detection latency, in a run after each run for throughput.
+    share_equal_plans : bool
+        Whether equal plans of several generators run once; see
+        :func:`cepbench.sweeps.measure.measure_pattern`.
+    generators : tuple of str or None
+        Plan generators; all that are registered if None.
+    evaluators : tuple of str or None
+        See :class:`cepbench.sweeps.grid.Grid`.
+    options : tuple of (str, tuple of str)
+        Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
+        evaluators to lists of options, or to a table of options in which a list stands for one
+        value after the other.
+    repetitions : int
+    seed : int
+        Of the workload, the sampled statistics and the plan generators.
+    time_selectivity : str
+        See :func:`cepbench.planners.generate.plan`.
+    partial_match_limit : int
+        A run that stores more partial matches ends with status ``partial_match_limit``.
+    user_patterns : tuple of (str, str)
+        Names and texts of user-defined patterns, without STRATEGY; also as a mapping.
+    """
+
+    data: str = _field(lambda value, name: str(value), "")
+    streams: tuple[tuple[str, str], ...] = _field(_streams, ())
+    pattern_sets: tuple[str, ...] = _field(
+        _unless_none(_list_of(_one_of(PATTERN_SETS), '["sequence"]')), None
+    )
+    sizes: tuple[int, ...] = _field(
+        _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"), (3, 4, 5, 6, 7)
+    )
+    patterns: int = _field(_positive, 100)
+    window: str = _field(_window, "20 minutes")
+    windows: tuple[str, ...] = _field(_list_of(_window, '["20 minutes"]'), ())
+    attribute: str = _field(_text, "difference")
+    max_partial_matches: float | None = _field(_unless_none(_bound), None)
+    max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
+    strategies: tuple[str, ...] = _field(
+        _list_of(_one_of(STRATEGIES), '["any"]', least=1), ("any",)
+    )
+    cost: str = _field(_text, "throughput")
+    alphas: tuple[float, ...] = _field(
+        _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1), (0.0,)
+    )
+    latency: bool = _field(_flag, False)
+    share_equal_plans: bool = _field(_flag, False)
+    generators: tuple[str, ...] | None = _field(_names, None)
+    evaluators: tuple[str, ...] | None = _field(_names, None)
+    options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
+    repetitions: int = _field(_positive, 3)
+    seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
+    time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
+    partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
+    user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            with at_key(each.name):
+                value = each.metadata["check"](getattr(self, each.name), each.name)
+            object.__setattr__(self, each.name, value)
+        if getattr(self, "pattern_sets", None) is None:
+            sets = () if self.user_patterns else tuple(PATTERN_SETS)
+            object.__setattr__(self, "pattern_sets", sets)
+        if self.max_partial_matches == math.inf:
+            object.__setattr__(self, "max_partial_matches", None)
+        if not (self.pattern_sets and self.sizes) and not self.user_patterns:
+            raise ExperimentError(
+                "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
+            )
+
+    @property
+    def data_of(self) -> dict[str, str]:
+        """Path of the data of each stream by its name; of a single one under ``""``."""
+        return dict(self.streams) or {"": self.data}
+
+    def grid(self, generators: Sequence[str | PlanGenerator]) -> Grid:
+        """The cells of each pattern on each stream."""
+        shared = {each.name for each in fields(Grid)} & {each.name for each in fields(self)}
+        values = {name: getattr(self, name) for name in shared}
+        return Grid(
+            **values
+            | {
+                "generators": generators,
+                "options": dict(self.options),
+                "windows": self.windows or ("",),
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, ready for JSON; later fields only if they are not the default."""
+        listed = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
+        values["streams"], values["user_patterns"] = dict(self.streams), dict(self.user_patterns)
+        values["options"] = {
+            name: [json.loads(one) for one in several] for name, several in self.options
+        }
+        for several, single in SEVERAL.items():
+            if values[several]:
+                del values[single]
+        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
+
+    def folder_name(self, sweep: str) -> str:
+        """The name of a sweep's folder of results, such as ``types-f964d09a``.
+
+        It is determined by the configuration without the location of the data.
+        """
+        named = json.dumps(
+            {_FIRST_NAMES.get(k, k): v for k, v in _without_places(self).items()}, sort_keys=True
+        )
+        return f"{sweep}-{zlib.crc32(named.encode()):08x}"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; missing fields have their defaults.
+
+        Raises
+        ------
+        ExperimentError
+            If a key is unknown (with the nearest known one), ``data`` is missing, or a value is
+            invalid.
+        """
+        check_keys(values, [each.name for each in fields(cls)])
+        for several, single in SEVERAL.items():
+            if values.get(several) and values.get(single):
+                raise ExperimentError(f"a sweep has {single} or {several}, not both", (several,))
+        if "data" not in values and not values.get("streams"):
+            raise ExperimentError(
+                "the sweep names no data: it needs 'data', a data set or path, or 'streams', "
+                "several by name"
+            )
+        return cls(**values)
+
+
+def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
+    """Raise an ExperimentError with the nearest known key if a key is unknown."""
+    for key in given:
+        if key not in known:
+            raise ExperimentError(
+                f"unknown key {key!r}; keys are {', '.join(known)}"
+                f"{did_you_mean(str(key), known, cutoff=0.0)}",
+                (str(key),),
+            )
 
 
 def _without_places(config: SweepConfig) -> dict[str, Any]:
-    """The configuration with the bare names of its data, which may lie anywhere."""
+    """The configuration with the names of its data in place of paths."""
     if config.streams:
         named = {name: Path(path).name for name, path in config.streams}
         return {**config.to_dict(), "streams": named}
@@ -406,9 +376,9 @@ def _without_places(config: SweepConfig) -> dict[str, Any]:
 
 
 def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:
-    """The configuration, with what stands behind its names: the data and user-defined code.
+    """The configuration together with its data and user-defined code.
 
-    Two sweeps of equal identity measure the same thing; only then may one resume the other.
+    A sweep resumes another one only if their identities are equal.
 
     Parameters
     ----------
@@ -419,16 +389,15 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
     Returns
     -------
     dict
-        The keys of :meth:`SweepConfig.to_dict`, with the bare name of the data, which may lie
-        anywhere; ``data_made_from``, what the data set declares about itself (of other Parquet,
-        its size), of several streams by name; ``user_generators`` and, if there are any,
+        The keys of :meth:`SweepConfig.to_dict`, with the name of the data in place of its path;
+        ``data_made_from``, the declaration of the data set (of other Parquet, its size), of several streams by name; ``user_generators`` and, if there are any,
         ``user_evaluators``, a short hash of each one's code by name; ``user_cost``, that of a
         user-defined cost model.
 
     Raises
     ------
     DatasetError
-        If there is no data set, or one that was never finished.
+        If there is no data set, or an incomplete one.
     """
     evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
     cost = cost_from(config.cost)

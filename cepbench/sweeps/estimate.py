@@ -59,7 +59,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Expected CPU seconds of one sampled pattern, on one stream or on all of a sweep's.
+    """Expected CPU seconds of one sampled pattern on one stream.
 
     Attributes
     ----------
@@ -77,21 +77,6 @@ class Timing:
     planning: float
     running: float
     limited: int
-
-    @property
-    def seconds(self) -> float:
-        """The sum."""
-        return self.reading + self.planning + self.running
-
-    def __add__(self, other: Timing) -> Timing:
-        """The same pattern on two streams."""
-        return Timing(
-            self.pattern_id,
-            self.reading + other.reading,
-            self.planning + other.planning,
-            self.running + other.running,
-            self.limited + other.limited,
-        )
 
 
 def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> float:
@@ -238,7 +223,7 @@ def estimate_table(
     ----------
     sample : sequence of Sampled
     timings : sequence of Timing
-        Of the same patterns.
+        At least one for each of these patterns; those of several streams are added up.
     cores : int
         That work at the same time.
     measuring : float
@@ -259,19 +244,18 @@ def estimate_table(
     """
     if not timings:
         raise ExperimentError("there are no sampled patterns to estimate a duration from")
-    by_id = {timing.pattern_id: timing for timing in timings}
+    measured = pd.DataFrame(map(asdict, timings)).groupby("pattern_id").sum()
+    measured["seconds"] = measured[["reading", "planning", "running"]].sum(axis=1)
     rows = pd.DataFrame(
         {
+            "pattern_id": each.spec.pattern_id,
             "pattern_set": each.spec.pattern_set,
             "size": each.spec.size,
             "rank": each.rank,
             "weight": each.weight,
-            **asdict(by_id[each.spec.pattern_id]),
-            "seconds": by_id[each.spec.pattern_id].seconds,
         }
         for each in sample
-        if each.spec.pattern_id in by_id
-    )
+    ).join(measured, on="pattern_id")
     rng = np.random.default_rng(seed)
     weighted = (rows["weight"] * rows["seconds"]).to_numpy()
     drawn = np.zeros((_RESAMPLES, len(rows)))

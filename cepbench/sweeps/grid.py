@@ -1,4 +1,4 @@
-"""What is run on a pattern: cells, in the order of their measurement, and how each is measured."""
+"""The grid of runs of a pattern: cells in the order of their measurement, and their settings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The cells of one pattern on one stream, and what all of them have in common.
+    """The cells of one pattern on one stream, and their common settings.
 
     Parameters
     ----------
     generators : sequence of str or PlanGenerator
         Names in :data:`cepbench.planners.registry.PLAN_GENERATORS`, or generators themselves.
     evaluators : sequence of str, optional
-        Evaluators, each of which runs every plan that it can. By default every plan runs in the
-        evaluator made for its kind: order plans in the lazy NFA and tree plans in the tree, as
-        in [kolchinsky2018]_, section 6.2. One that runs without a plan has cells of its own,
-        whatever the generators.
+        Each runs every plan of its kinds. By default every plan runs in the default evaluator of
+        its kind: order plans in the lazy NFA and tree plans in the tree, as
+        in [kolchinsky2018]_, section 6.2. An evaluator without plans has cells of its own,
+        independent of the generators.
     options : mapping of str to sequence of str
-        Evaluator -> options that it runs with one after the other, each as a JSON object. An
-        evaluator that is not named runs with its defaults.
+        Evaluator -> options that it runs with in turn, each a JSON object. Other evaluators run
+        with their defaults.
     strategies : sequence of str
         Selection strategies, as the pattern language writes them.
     windows : sequence of str
@@ -40,26 +40,26 @@ class Grid:
         arrive last is the one that most matches on the beginning of the stream end with.
     repetitions : int
     latency : bool
-        Whether every run is followed by another one, of which only detection latency is taken:
-        looking at the clock for every match would slow down the run that throughput is taken from.
+        Whether every run is followed by another one that measures detection latency only: reading
+        the clock for every match would slow down a run that measures throughput.
     share_equal_plans : bool
         Whether equal plans of several generators run once in each repetition. The rows of the
-        others repeat what was measured, and ``measured_with`` says whose run it was. That takes
-        noise away from ratios, which are exactly 1 then, and no work.
+        others repeat the outcome, with the generator of the run in ``measured_with``. Ratios
+        between equal plans are then exactly 1.
     seconds : float
-        How long each plan is run at least, all its runs together: after the repetitions, the plan
-        that was run for the least time is run again, until none was run for less. So long and
-        short runs alike fill the time together, and a drift of the machine falls on all of them.
+        Minimum time of each plan's runs together: after the repetitions, the plan with the least
+        time is run again until all plans have reached it. Runs stay interleaved, so that a drift
+        of the machine's speed affects all plans alike.
     seed : int
         Of the plan generators that draw at random.
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
-        A run that stores more partial matches ends as a row with status ``partial_match_limit``.
+        A run that stores more partial matches ends with status ``partial_match_limit``.
     output : str
         ``count`` or ``matches``.
     cost : str or CostModel
-        What plans should cost little of, see :func:`cepbench.planners.generate.plan`.
+        The cost that plans minimize, see :func:`cepbench.planners.generate.plan`.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -82,7 +82,7 @@ class Grid:
         """All cells, in the order of their measurement.
 
         Repetitions are the outer loop, and every repetition starts one run later, so that a drift
-        of the machine's speed falls on all generators alike and ratios are paired.
+        of the machine's speed affects all generators alike and ratios are paired.
 
         Raises
         ------

@@ -1,22 +1,18 @@
-"""Which event of a pattern arrives last, as seen on the beginning of a stream."""
+"""The event of a pattern that arrives last, measured on the beginning of a stream."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.evaluators.detector import Detector
+from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.output_profiler import OutputProfiler
 from cepbench.streams.event_stream import EventStream
 
-if TYPE_CHECKING:
-    from cepbench.patterns.model import Pattern
-
-#: Matches that are enough to tell orders of arrival apart, and the most events looked at for them.
+#: Matches from which orders of arrival are compared, and the most events read for them.
 ENOUGH_MATCHES = 1_000
 MOST_EVENTS = 100_000
 
@@ -26,7 +22,7 @@ _BATCH = 500
 def expected_last(
     pattern: Pattern, stream: EventStream, statistics: Statistics
 ) -> list[str | None]:
-    """The variable whose event most matches wait for, for each branch of a pattern.
+    """The variable whose event completes most matches, for each branch of a pattern.
 
     Parameters
     ----------
@@ -34,13 +30,13 @@ def expected_last(
     stream : EventStream
         Read until :data:`ENOUGH_MATCHES` are found, or :data:`MOST_EVENTS` are seen.
     statistics : Statistics
-        For the plans by which they are found.
+        For the plans of these runs.
 
     Returns
     -------
     list of (str or None)
-        None where the pattern says by itself which event comes last. Where no match is seen, any
-        order is as good as another, and the last variable that is written stands for it.
+        None if the pattern alone determines the last event. Without any match it is the last
+        variable in the pattern's text.
 
     Notes
     -----

@@ -20,9 +20,9 @@ def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[
     if config.max_partial_matches is not None:
         found.append(
             "Identifiers were drawn again whenever a plan could have held more than "
-            f"{config.max_partial_matches:,.0f} partial matches. That keeps the run short and "
-            "takes away just the patterns on which plans differ most, so ratios are smaller than "
-            "on an unrestricted workload."
+            f"{config.max_partial_matches:,.0f} partial matches. That shortens the run and "
+            "excludes the patterns on which plans differ most, so ratios are smaller than on an "
+            "unrestricted workload."
         )
     if "kleene" in config.pattern_sets:
         found.append(
@@ -34,13 +34,12 @@ def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[
         found.append("The size of a disjunction is that of each of its three sequences.")
     if any("contiguity" in strategy for strategy in config.strategies):
         found.append(
-            "A pattern runs on the events of its own types, and contiguity is meant among those: "
+            "A pattern runs on the events of its own types, and contiguity is relative to those: "
             "in the stream of all identifiers hardly any match would be contiguous."
         )
     if config.share_equal_plans:
         found.append(
-            "Where several generators find the same plan for a pattern, it runs once and counts "
-            "for each of them."
+            "A plan that several generators find for a pattern runs once and counts for each."
         )
     if user_defined:
         were = "was" if len(user_defined) == 1 else "were"

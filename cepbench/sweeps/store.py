@@ -1,18 +1,19 @@
-"""A folder of results that survives being killed at any moment.
+"""A sweep's folder of results, from which a sweep that was killed at any moment resumes.
 
 ``sweep.json`` holds the configuration, ``journals/<pattern_id>.jsonl`` (of several streams
-``<pattern_id>@<stream>.jsonl``) one line a finished row,
-``results.parquet`` all rows once there is nothing left to do. A row counts as finished when its
-line, newline included, is on the disk. ``sweep.lock`` is locked while a sweep runs, by the process
-in ``sweep.pid``; the lock is the operating system's, so it goes when the process goes, however it
-ends.
+``<pattern_id>@<stream>.jsonl``) one line a finished row, ``results.parquet`` all rows of a complete
+sweep. A row is finished when its line, newline included, is on the disk. ``sweep.lock`` is locked
+while a sweep runs, by the process in ``sweep.pid``; the operating system releases the lock when the
+process ends. ``user/`` has such a folder for each user-defined plan generator measured beside the
+sweep: adding or editing one measures it alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
 from cepbench.files import sync_folder, whole_file, write_json
+from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
     RESULT_SCHEMA,
@@ -34,11 +36,14 @@ from cepbench.sweeps.cells import (
     results_frame,
     results_table,
 )
+from cepbench.sweeps.configuration import hash_of_code
 
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
 _LOCK = "sweep.lock"
 _PROCESS = "sweep.pid"
+#: The folder of user-defined plan generators' rows, which are measured beside those of the sweep.
+_USER = "user"
 #: The file that a folder of results has once every cell has a row.
 COMPLETE = "results.parquet"
 
@@ -133,8 +138,11 @@ class ResultsStore(ExitStack):
             try:
                 opened.enter_context(_lock(self.path / _LOCK, timeout=0))
             except Timeout:
+                holder = "unknown"
+                with suppress(OSError):
+                    holder = (self.path / _PROCESS).read_text(encoding="utf-8").strip()
                 raise ExperimentError(
-                    f"process {self._holder()} already runs a sweep in {self.path}; wait for it, "
+                    f"process {holder} already runs a sweep in {self.path}; wait for it, "
                     "stop it, or use another folder"
                 ) from None
             (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
@@ -164,12 +172,6 @@ class ResultsStore(ExitStack):
         """Write all rows to ``results.parquet``; call it when every cell has a row."""
         with whole_file(self.path / COMPLETE) as unfinished:
             pq.write_table(results_table(_all_rows(self.path)), unfinished, compression="zstd")
-
-    def _holder(self) -> str:
-        try:
-            return (self.path / _PROCESS).read_text(encoding="utf-8").strip() or "unknown"
-        except OSError:
-            return "unknown"
 
 
 def journal_path(folder: str | Path, pattern_id: str, stream: str = "") -> Path:
@@ -238,6 +240,71 @@ def read_results(path: str | Path) -> pd.DataFrame:
     if (folder / COMPLETE).exists():
         return frame_of(read_table(folder / COMPLETE))
     return results_frame(_all_rows(folder))
+
+
+def user_folder(sweep: str | Path, name: str) -> Path:
+    """The folder of a user-defined generator's rows; edited code has another folder.
+
+    Parameters
+    ----------
+    sweep : path
+        Folder of the sweep.
+    name : str
+        Of the generator.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If there is no such generator.
+    """
+    generator = find_generator(name)
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", generator.name)
+    return Path(sweep) / _USER / f"{plain}-{hash_of_code(generator)}"
+
+
+def is_finished(sweep: str | Path, user_defined: Sequence[str] | None = None) -> bool:
+    """Whether the sweep and its user-defined generators are completely measured.
+
+    Parameters
+    ----------
+    sweep : path
+        Folder of the sweep.
+    user_defined : sequence of str, optional
+        Names of user-defined generators; all that are registered by default.
+    """
+    return all((folder / COMPLETE).exists() for folder in _folders(sweep, user_defined))
+
+
+def read_with_user_parts(
+    sweep: str | Path, user_defined: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """All finished rows of a sweep and of user-defined generators beside it, pattern by pattern.
+
+    Parameters
+    ----------
+    sweep, user_defined
+        See :func:`is_finished`.
+
+    Returns
+    -------
+    DataFrame
+        See :func:`read_results`.
+
+    Raises
+    ------
+    ExperimentError
+        If one of the folders holds no sweep.
+    """
+    tables = [read_results(folder) for folder in _folders(sweep, user_defined)]
+    if len(tables) == 1:
+        return tables[0]
+    together = pd.concat(tables, ignore_index=True)
+    return together.sort_values("pattern_id", kind="stable", ignore_index=True)
+
+
+def _folders(sweep: str | Path, user_defined: Sequence[str] | None) -> list[Path]:
+    names = user_defined_generators() if user_defined is None else user_defined
+    return [Path(sweep), *(user_folder(sweep, name) for name in names)]
 
 
 def read_table(path: Path) -> pa.Table:

@@ -1,20 +1,23 @@
-"""A sweep as a small file in TOML, with profiles; the sweeps of studies are such files too.
+"""Sweep files: TOML with profiles; the sweeps of studies are such files too.
 
-TOML because Python reads it without another package, numbers and texts differ in it, a pattern may
-stand over several lines as it is, and comments may say why.
+TOML, since Python reads it without another package, it distinguishes numbers from texts, and it has
+multi-line texts and comments.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from cepbench.arguments import choice
+from cepbench.datasets.catalogue import folders
+from cepbench.datasets.library import read_library
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.planners.registry import default_generators
@@ -22,16 +25,15 @@ from cepbench.streams.nasdaq_files import KIND
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
-from cepbench.sweeps.user_patterns import library_patterns
 
-#: Study -> folder of its sweep files. Those of the package are found by where they lie, so that
-#: reading one loads no study; :func:`cepbench.studies.registry.register` adds those of others.
+#: Study -> folder of its sweep files. Those of the package are found by their path, so that reading
+#: one loads no study; :func:`cepbench.studies.registry.register` adds others.
 SWEEP_FOLDERS: dict[str, Path] = {
     folder.parent.name: folder
     for folder in sorted((Path(__file__).parents[1] / "studies").glob("*/sweeps"))
 }
 
-#: The profile of a file that has one of this name, unless another one is asked for.
+#: Name of the profile that is read by default, if a file has it.
 DEFAULT_PROFILE = "quick"
 
 #: Keys that a file has beside the fields of SweepConfig.
@@ -64,10 +66,9 @@ class Sweep:
     profiles : tuple of str
         All that the file has.
     data : mapping of str to (str or mapping)
-        By the names of the streams, ``""`` for a single one: path or name of a data set; or
-        parameters of a stream that is generated in the style of NASDAQ prices, see
-        :class:`cepbench.streams.nasdaq_style.NasdaqStyle`, from the seed of the sweep unless they
-        have one.
+        By the names of the streams, ``""`` for a single one: path or name of a data set, or the
+        parameters of a generated stream, see :class:`cepbench.streams.nasdaq_style.NasdaqStyle`;
+        its seed is by default that of the sweep.
     values : mapping of str to object
         The other fields of :class:`SweepConfig`, by their names there.
     """
@@ -88,13 +89,13 @@ class Sweep:
 
     @property
     def stream(self) -> Mapping[str, Any] | None:
-        """Parameters of the one stream to generate; None if it is there already, or if several."""
+        """Parameters of a single generated stream, else None."""
         single = self.data.get("")
         return single if isinstance(single, Mapping) else None
 
     @property
     def generated(self) -> dict[str, NasdaqStyle]:
-        """The streams to generate, by name; what is named by a text is there already."""
+        """The streams to generate, by name."""
         return {
             name: NasdaqStyle(**{"seed": self.seed, **given})
             for name, given in self.data.items()
@@ -102,7 +103,7 @@ class Sweep:
         }
 
     def config(self, data: str | Path | Mapping[str, str | Path]) -> SweepConfig:
-        """The configuration, on data that lies at this path; or at these, by stream."""
+        """The configuration on data at this path, or at these by stream."""
         if set(self.data) == {""}:
             path = data[""] if isinstance(data, Mapping) else data
             return SweepConfig.from_dict({**self.values, "data": path})
@@ -110,12 +111,12 @@ class Sweep:
         return SweepConfig.from_dict({**self.values, "streams": paths})
 
     def cells(self) -> list[Cell]:
-        """What is run for each pattern on each stream; see :class:`cepbench.sweeps.grid.Grid`.
+        """The cells of each pattern on each stream; see :class:`cepbench.sweeps.grid.Grid`.
 
         Raises
         ------
         ExperimentError
-            If a plan generator or evaluator is unknown, or two of them do not fit.
+            If a plan generator or evaluator is unknown, or a plan fits no evaluator.
         """
         config = self.config("")
         try:
@@ -134,26 +135,26 @@ class Sweep:
             f"{drawn} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})" if drawn else "",
             f"{len(config.user_patterns)} user-defined" if config.user_patterns else "",
         ]
-        profile = f", profile {self.profile}" if self.profile else ""
-        generators = config.generators or ("those of the default set",)
         lines = [
-            f"{self.name}{profile}: {self.title}",
             *(
-                f"  {f'stream {name}' if name else 'data':<11} {_described(given)}"
+                (f"stream {name}" if name else "data", _described(given))
                 for name, given in self.data.items()
             ),
-            f"  patterns    {' and '.join(filter(None, patterns))}",
-            *([f"  windows     {', '.join(config.windows)}"] if config.windows else []),
-            f"  generators  {', '.join(generators)}",
-            *(
-                f"  options     {evaluator}: {', '.join(several)}"
-                for evaluator, several in config.options
-            ),
-            f"  strategies  {', '.join(config.strategies)}",
-            f"  alphas      {', '.join(f'{alpha:g}' for alpha in config.alphas)}",
-            f"  repetitions {config.repetitions}",
+            ("patterns", " and ".join(filter(None, patterns))),
+            ("windows", ", ".join(config.windows)),
+            ("generators", ", ".join(config.generators or ("those of the default set",))),
+            *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
+            ("strategies", ", ".join(config.strategies)),
+            ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
+            ("repetitions", str(config.repetitions)),
         ]
-        return "\n".join(lines)
+        profile = f", profile {self.profile}" if self.profile else ""
+        return "\n".join(
+            [
+                f"{self.name}{profile}: {self.title}",
+                *(f"  {name:<11} {text}" for name, text in lines if text),
+            ]
+        )
 
 
 def _described(data: str | Mapping[str, Any]) -> str:
@@ -170,24 +171,24 @@ def read_sweep(
     profile: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Sweep:
-    """Read a sweep from a file, or that of a study by its name.
+    """Read a sweep from a file, or a study's sweep by its name.
 
     Parameters
     ----------
     source : path or str
         A file in TOML, or one of the names in :func:`named_sweeps`, with or without the study.
     profile : str, optional
-        A table ``[profile.<name>]`` of the file, whose keys replace those outside of it. By
+        A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
     changes : mapping, optional
-        Keys of :data:`KEYS` to set otherwise, whatever file and profile say.
+        Keys of :data:`KEYS` with values that replace those of file and profile.
 
     Raises
     ------
     ExperimentError
-        Naming the file, the key and, where it can be found, the line: if there is no such file,
-        it is no TOML, a key is unknown (with the nearest known one) or a value makes no sense; for
-        a pattern its name and the place in its text.
+        With file, line and key: if there is no such file, it is not TOML, a key is unknown (with
+        the nearest known one) or a value is invalid; for a pattern with its name and the place in
+        its text.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def read_sweep(
         if data and isinstance(values.get("user_patterns"), list):
             with at_key("user_patterns"):
                 first = next(iter(data.values()))
-                values["user_patterns"] = library_patterns(values["user_patterns"], first)
+                values["user_patterns"] = _library_patterns(values["user_patterns"], first)
         config = SweepConfig.from_dict(values)
         for key in _OF_DRAWING:
             if key in values and not config.pattern_sets:
@@ -259,7 +260,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def find_sweep(source: str | Path) -> Path:
-    """The file of a sweep that is named by its path or, if it is a study's, by its name.
+    """The file of a sweep, from its path or the name of a study's sweep.
 
     Raises
     ------
@@ -394,21 +395,32 @@ def _checked_data(value: Any, name: str) -> str | Mapping[str, Any]:
     return value
 
 
+def _library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
+    """Patterns by name from the library of a data set, or of generated streams."""
+    known = folders()
+    named = data.strip("/").partition("/")[0] if isinstance(data, str) else KIND
+    if named not in known:
+        raise ExperimentError(
+            f"user_patterns names patterns of a library, and {data!r} is no data set of the "
+            "catalogue; write their texts, as in [user_patterns] and then name = 'PATTERN …'"
+        )
+    library = read_library(known[named], named)
+    try:
+        return {str(name): library.entry(str(name)).text for name in names}
+    except DatasetError as error:
+        raise ExperimentError(error) from error
+
+
 def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) -> str | None:
     if asked is None:
         return DEFAULT_PROFILE if DEFAULT_PROFILE in profiles else None
-    if asked in profiles:
-        return asked
     if not profiles:
         raise ExperimentError(f"{path} has no profiles; leave {asked!r} out")
-    raise ExperimentError(
-        f"unknown profile {asked!r}: {path} has {' and '.join(profiles)}"
-        f"{did_you_mean(asked, profiles, cutoff=0.0)}"
-    )
+    return choice(asked, f"the profile of {path}", profiles, ExperimentError)
 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
-    """Where the stream of these parameters is kept below a folder of data."""
+    """The folder of a generated stream with these parameters, within a folder of data."""
     style = NasdaqStyle(**{"seed": seed, **stream})
     unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in style.unusual.items())
     name = f"{KIND}-{style.identifiers}-{style.days}-{style.seed}{unusual}"
@@ -416,7 +428,7 @@ def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
 
 
 def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
-    """Where the data of each stream of a sweep lies, or will lie once it is generated.
+    """The path of each stream of a sweep; a stream to be generated need not exist yet.
 
     Parameters
     ----------
@@ -427,13 +439,13 @@ def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
     Returns
     -------
     dict of str to Path
-        Parquet by the stream's name, ``""`` for a single one. A relative path in a sweep file is
-        meant from the working directory or, if there is nothing, from the folder of the file.
+        Parquet by the stream's name, ``""`` for a single one. Relative paths in a sweep file are
+        relative to the working directory or, if there is no such path, to the file's folder.
 
     Raises
     ------
     DatasetError
-        If there is no such data set or path, it cannot be made, or it is no Parquet.
+        If there is no such data set or path, it cannot be made, or it is not Parquet.
     """
     return {
         name: _named(data, sweep.path.parent)
@@ -444,23 +456,22 @@ def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
 
 
 def _named(data: str, folder: Path) -> Path:
-    """A path, from here or from the folder of the sweep's file, or a data set of the catalogue."""
+    """A path relative to the working directory or to ``folder``, or a data set by its name."""
     named = Path(data).expanduser()
     found = next((path for path in (named, folder / named) if path.exists()), None)
     if found is None:
         found = open_dataset(data).path
     if found.is_file() and found.suffix != ".parquet":
         raise DatasetError(
-            f"{found} is no Parquet, and a sweep reads nothing else; make Parquet of it by "
+            f"{found} is no Parquet, and a sweep reads nothing else; convert it by "
             "`cepbench data ingest`"
         )
     return found
 
 
 def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path:
-    """Where the results of a sweep are kept below a folder of data.
+    """The folder of a sweep's results within a folder of data, named by the configuration.
 
-    Named by the configuration: another one is another sweep, an equal one resumes. Where the data
-    lies is no part of the name.
+    Equal configurations share and resume a folder; the location of the data is not part of it.
     """
     return Path(root) / "sweeps" / config.folder_name(experiment)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
 
 from cepbench.arguments import choice, whole
-from cepbench.errors import ExperimentError, UnsatisfiablePatternError
+from cepbench.errors import ExperimentError, UnsatisfiablePatternError, did_you_mean
 from cepbench.patterns.model import Pattern, quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
@@ -25,7 +25,10 @@ from cepbench.seeds import rng_for
 #: more.
 MAX_KLEENE_EVENTS = 5.0
 
-#: How many sequences a disjunction has.
+#: The pattern set of user-defined patterns in results.
+USER = "user"
+
+#: Number of sequences of a disjunction.
 BRANCHES = 3
 
 #: Identifier tuples drawn at a time, and in total before a bound is reported as too low.
@@ -225,6 +228,39 @@ def draw_workload(
                 )
                 text = _satisfiable(draw, PATTERN_SETS[name])
                 specs.append(PatternSpec(f"{name}-{size}-{number:04d}", name, size, text, seed))
+    return specs
+
+
+def user_specs(
+    patterns: Sequence[tuple[str, str]], known_types: Collection[str], seed: int
+) -> list[PatternSpec]:
+    """User-defined patterns as a workload; their size is that of their largest branch.
+
+    Parameters
+    ----------
+    patterns : sequence of (str, str)
+        Names and texts.
+    known_types : collection of str
+        Event types that the data has events of.
+    seed : int
+        Of the sweep.
+
+    Raises
+    ------
+    ExperimentError
+        If a pattern asks for a type that the data has no events of.
+    """
+    specs = []
+    for name, text in patterns:
+        pattern = _parsed(text)
+        for variable in pattern.variables:
+            if variable.type not in known_types:
+                raise ExperimentError(
+                    f"pattern {name!r}: the data has no event of type {variable.type!r} "
+                    f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"
+                )
+        size = max(len(branch.variables) for branch in pattern.branches())
+        specs.append(PatternSpec(f"{USER}-{name}", USER, size, text, seed))
     return specs
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from cepbench.analysis.gains import gains_by_weight, gains_over_native
+from cepbench.analysis.gains import gains_by_weight, gains_over
 from cepbench.figures import static
+from cepbench.studies.kolchinsky2018.figure_data import NATIVE
 from cepbench.sweeps.cells import ERROR, OK, results_frame
 
 RATES = {"TRIVIAL": 50.0, "EFREQ": 100.0, "DP-LD": 200.0, "ZSTREAM": 400.0, "DP-B": 1200.0}
@@ -39,7 +40,7 @@ def results(patterns: int = 4, strategies: tuple[str, ...] = ("any",)) -> pd.Dat
 
 
 def test_each_kind_of_plan_has_its_native_method_as_baseline() -> None:
-    gains = gains_over_native(results(), "events_per_second")
+    gains = gains_over(results(), "events_per_second", NATIVE)
     overall = gains[gains["size"].isna()].set_index("generator")
     assert dict(overall["baseline"]) == {"TRIVIAL": "EFREQ", "DP-LD": "EFREQ", "DP-B": "ZSTREAM"}
     assert overall.loc["TRIVIAL", "value"] == pytest.approx(0.5)
@@ -50,8 +51,8 @@ def test_each_kind_of_plan_has_its_native_method_as_baseline() -> None:
 
 def test_one_baseline_for_all_and_groups_by_strategy() -> None:
     table = results(strategies=("any", "consuming"))
-    gains = gains_over_native(
-        table, "events_per_second", ("strategy",), baselines=dict.fromkeys(("order", "tree"), "TRIVIAL")
+    gains = gains_over(
+        table, "events_per_second", dict.fromkeys(("order", "tree"), "TRIVIAL"), ("strategy",)
     )  # fmt: skip
     assert len(gains) == 2 * 4
     found = gains.set_index(["generator", "strategy"])["value"]
@@ -62,13 +63,13 @@ def test_a_ratio_is_taken_within_one_evaluator() -> None:
     slow = results().assign(evaluator="slow")
     slow["events_per_second"] /= 10
     table = pd.concat([results(), slow[slow["plan_kind"] == "order"]], ignore_index=True)
-    gains = gains_over_native(table, "events_per_second", ["pattern_set"])
+    gains = gains_over(table, "events_per_second", NATIVE, ["pattern_set"])
     found = gains.set_index(["generator", "evaluator"])["value"]
     assert found["TRIVIAL", "lazy-nfa"] == pytest.approx(0.5)
     assert found["TRIVIAL", "slow"] == pytest.approx(0.5)
     # One whose evaluator the baseline did not run in is compared with the first that it did.
     alone = table[(table["generator"] != "EFREQ") | (table["evaluator"] != "slow")]
-    other = gains_over_native(alone, "events_per_second", ["pattern_set"])
+    other = gains_over(alone, "events_per_second", NATIVE, ["pattern_set"])
     assert other.set_index(["generator", "evaluator"])["value"]["TRIVIAL", "slow"] == pytest.approx(
         0.05
     )
@@ -77,7 +78,7 @@ def test_a_ratio_is_taken_within_one_evaluator() -> None:
 def test_without_a_baseline_there_are_no_ratios() -> None:
     table = results()
     alone = table[table["generator"].isin(["DP-LD", "DP-B"])]
-    assert gains_over_native(alone, "events_per_second").empty
+    assert gains_over(alone, "events_per_second", NATIVE).empty
 
 
 @pytest.mark.parametrize("strategies", [("any",), ("any", "consuming")])
@@ -86,7 +87,7 @@ def test_ratios_are_over_the_patterns_that_all_generators_have(strategies: tuple
     slow = (table["generator"] == "TRIVIAL") & table["pattern_id"].isin(["3-3", "7-3"])
     table.loc[slow & (table["strategy"] == "any"), "status"] = ERROR
     by = ("pattern_set",) if len(strategies) == 1 else ("strategy",)
-    gains = gains_over_native(table, "events_per_second", by)
+    gains = gains_over(table, "events_per_second", NATIVE, by)
     # DP-LD gains most on the patterns that TRIVIAL fails on, under whichever strategy.
     own = gains[gains["generator"] == "DP-LD"]
     assert own["value"].tolist() == pytest.approx([2 * 6 ** (1 / 3)] * len(strategies))
@@ -106,7 +107,7 @@ def test_patterns_without_a_weight_are_counted() -> None:
 
 
 def test_ratios_can_be_drawn() -> None:
-    gains = gains_over_native(results(), "events_per_second")
+    gains = gains_over(results(), "events_per_second", NATIVE)
     figure = static.bars_by_group(gains, "events_per_second", statistic="ratio")
     assert {axes.get_yscale() for axes in figure.axes} == {"log"}
     assert "relative to EFREQ" in figure.get_suptitle()

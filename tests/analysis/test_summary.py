@@ -249,14 +249,14 @@ def test_ratio_of_one_generator_in_two_evaluators() -> None:
     with pytest.raises(ExperimentError, match="ran in lazy-nfa and tree"):
         paired_ratios(both, "peak_bytes", "GREEDY", "GREEDY")
     with pytest.raises(ExperimentError, match="did not run in evaluator 'nfa'"):
-        paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", evaluator="nfa")
+        paired_ratios(both, "peak_bytes", "GREEDY", "TRIVIAL", run={"evaluator": "nfa"})
     ratios = paired_ratios(
         both,
         "peak_bytes",
         "GREEDY",
         "GREEDY",
-        evaluator="tree",
-        baseline_evaluator="lazy-nfa",
+        run={"evaluator": "tree"},
+        baseline_run={"evaluator": "lazy-nfa"},
     )
     np.testing.assert_allclose(ratios[["value", "low", "high"]], 2.0)
 
@@ -286,13 +286,19 @@ def test_strategies_and_weights_are_apart_in_summaries() -> None:
 
 def test_ratios_between_strategies_and_weights() -> None:
     results = several_strategies()
-    with pytest.raises(ExperimentError, match=r"ran in any and consuming; name one by strategy="):
+    with pytest.raises(
+        ExperimentError, match=r"ran in any and consuming; choose one strategy by run="
+    ):
         paired_ratios(results, "peak_bytes", "DP-B", "GREEDY")
-    with pytest.raises(ExperimentError, match=r"ran in 0\.0 and 0\.5; name one by alpha="):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="any")
+    with pytest.raises(ExperimentError, match=r"ran in 0\.0 and 0\.5; choose one alpha by run="):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"strategy": "any"})
+    run = {"strategy": "any", "alpha": 2.0}
     with pytest.raises(ExperimentError, match=r"did not run in alpha 2\.0"):
-        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="any", alpha=2.0)
-    both = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", strategy="consuming", alpha=0.5)
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
+    with pytest.raises(ExperimentError, match="a run has no 'size'; choose by evaluator, strategy"):
+        paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run={"size": 3})
+    run = {"strategy": "consuming", "alpha": 0.5}
+    both = paired_ratios(results, "peak_bytes", "DP-B", "GREEDY", run=run)
     plain_ratios = paired_ratios(made_up_results(failing=FAILING), "peak_bytes", "DP-B", "GREEDY")
     pd.testing.assert_frame_equal(both, plain_ratios)
     across = paired_ratios(
@@ -301,10 +307,8 @@ def test_ratios_between_strategies_and_weights() -> None:
         "DP-B",
         "DP-B",
         [],
-        strategy="consuming",
-        baseline_strategy="any",
-        alpha=0.5,
-        baseline_alpha=0.0,
+        run=run,
+        baseline_run={"strategy": "any", "alpha": 0.0},
     )
     np.testing.assert_allclose(across[["value", "low", "high"]], 21.0)
     assert across["patterns"].tolist() == [23, 23] and across["left_out"].tolist() == [1, 1]
@@ -328,8 +332,8 @@ def test_ratios_grouped_by_strategy_and_weight() -> None:
         "DP-B",
         "DP-B",
         ["strategy"],
-        alpha=0.5,
-        baseline_alpha=0.0,
+        run={"alpha": 0.5},
+        baseline_run={"alpha": 0.0},
     )
     assert list(across["strategy"].unique()) == ["consuming", "any"]
     np.testing.assert_allclose(across["value"], 7.0)
@@ -361,9 +365,15 @@ def test_streams_and_windows_are_apart_where_they_vary() -> None:
         expected = paired_ratios(part, "events_per_second", "GREEDY", "TRIVIAL", by=["pattern_set"])
         assert of(ratios, key)["value"].tolist() == expected["value"].tolist()
     with pytest.raises(
-        ExperimentError, match="GREEDY ran with more than one stream; name 'stream'"
+        ExperimentError, match="GREEDY ran in slow and fast; choose one stream by run="
     ):
         paired_ratios(both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
+    chosen = paired_ratios(
+        both, "events_per_second", "GREEDY", "TRIVIAL", by=["window"], run={"stream": "slow"}
+    )
+    slow = both[both["stream"] == "slow"]
+    alone = paired_ratios(slow, "events_per_second", "GREEDY", "TRIVIAL", by=["window"])
+    pd.testing.assert_frame_equal(chosen, alone)
     # One sweep against itself: a pair is of one stream and window.
     compared = compare_sweeps(both, both, metrics=["events_per_second"])
     assert len(compared.ratios) == 3 * 4 and (compared.ratios["value"] == 1).all()

@@ -20,7 +20,7 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any
     calls: list[dict[str, Any]] = []
 
     def build(folder: Path, **options: Any) -> Path:
-        options.pop("say")("quickstart: running")
+        options.pop("on_progress")("quickstart", "running")
         options["only"] = [request.stem for request in options["only"]]
         calls.append({"folder": folder, **options})
         return folder / "index.html"

@@ -94,7 +94,9 @@ def test_a_library_is_a_mapping() -> None:
     assert library.get("nothing") is None and "nothing" not in library
     assert library.get("conjunction") == library["conjunction"]
     assert library.to_frame().loc["two-predicates", "source"].startswith("[mei2009]")
-    with pytest.raises(DatasetError, match="no pattern 'conjuction'; did you mean 'conjunction'"):
+    with pytest.raises(
+        DatasetError, match=r"no pattern 'conjuction'; .*did you mean 'conjunction'"
+    ):
         library["conjuction"]
 
 
@@ -118,12 +120,12 @@ made = "committed"
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('licence = "l"', 'license = "l"', "unknown key license; did you mean 'licence'"),
+        ('licence = "l"', 'license = "l"', "unknown key license; .*did you mean 'licence'"),
         ('licence = "l"', "", "lacks the key licence"),
         (
             'meaning = "m"',
             'meening = "m"',
-            r"unknown key columns.x.meening; did you mean 'meaning'",
+            r"unknown key columns.x.meening; .*did you mean 'meaning'",
         ),
         ('made = "committed"', 'made = "there"', "variants.a.made is 'there'; it is one of"),
         ("[variants.a]", '[variants."../a"]', "variants: '../a' is not a valid name of a data set"),
@@ -147,8 +149,8 @@ def test_a_declaration_that_is_wrong_says_where(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[p]\ntext = "PATTERN SEQ(A a) WITHIN 1 minutes"', r"\[p\] needs text and shows"),
-        ('[p]\ntext = "x"\nshows = "y"\nshow = "z"', "unknown key 'show'; did you mean 'shows'"),
+        ('[p]\ntext = "PATTERN SEQ(A a) WITHIN 1 minutes"', "lacks the key p.shows"),
+        ('[p]\ntext = "x"\nshows = "y"\nshow = "z"', "unknown key p.show; .*did you mean 'shows'"),
         ('[p]\ntext = "PATTERN SEQ(A a"\nshows = "y"', r"\[p\] is not a valid pattern: line 1"),
     ],
 )

@@ -14,8 +14,10 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.joins import engine
 from cepbench.evaluators.registry import EVALUATORS
+from cepbench.kernels.joins import pool
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
 from tests.evaluators.strategies import events_of, stream_of
 
 pytestmark = pytest.mark.kernel
@@ -73,3 +75,23 @@ def test_the_limit_is_exact_however_steps_are_put_together(
     with mock.patch.object(engine, "UNSORTED_EVENTS_PER_STEP", 1):
         moment_by_moment = [outcome(limit) for limit in range(1, 40, 3)]
     assert [outcome(limit) for limit in range(1, 40, 3)] == moment_by_moment
+
+
+@pytest.mark.parametrize("output", ["arrow", "count"])
+def test_the_room_for_sets_changes_no_match(monkeypatch: pytest.MonkeyPatch, output: str) -> None:
+    """A pool that is compacted every few sets, and one that never is."""
+    rng = np.random.default_rng(3)
+    events = pd.DataFrame(
+        {"type": rng.choice(list("ABC"), 400), "time": np.arange(400), "x": rng.random(400)}
+    )
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x WITHIN 12 units"
+    plan = OrderPlan(["a", "b", "c"])
+    found = []
+    for room in (0, 1 << 20):
+        monkeypatch.setattr(pool, "LEAST_ROOM", room)
+        found.append(evaluate(text, stream, plan, output=output))
+    few, many = found
+    assert few.metrics.matches == many.metrics.matches > 100
+    if output == "arrow":
+        assert few.arrow.equals(many.arrow)

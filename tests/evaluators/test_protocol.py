@@ -356,8 +356,8 @@ def test_defaults_by_kind_of_plan() -> None:
         ({"outputs": ["table"]}, EveryCombination, "each of outputs is one of matches, count"),
         ({"options": {"a": 1}}, EveryCombination, "options are a mapping of names to"),
         ({"latency": True}, len, "a function gives all matches and measures nothing else"),
-        ({"node_times": True}, EveryCombination, "are no runs, for they have no node_table"),
-        ({}, int, "objects of int are no runs, for they have no push, finish, metrics"),
+        ({"node_times": True}, EveryCombination, "are no runs, as they lack node_table"),
+        ({}, int, "objects of int are no runs, as they lack push, finish, metrics"),
     ],
 )
 def test_declarations_that_make_no_sense(declared, function, message: str) -> None:

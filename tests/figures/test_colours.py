@@ -67,7 +67,8 @@ def test_distances_are_those_of_cielab() -> None:
 @pytest.mark.parametrize("sight", SIGHT)
 def test_the_papers_generators_differ_in_colour(sight: str) -> None:
     looks = {
-        name: style_of(name, PLAN_GENERATORS[name].kind) for name in default_generators(own=False)
+        name: style_of(name, PLAN_GENERATORS[name].kind)
+        for name in default_generators(user_defined=False)
     }
     assert len(looks) == 9
     for one, other in combinations(looks, 2):

@@ -6,7 +6,10 @@ import ast
 import json
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +282,28 @@ def test_saved_figures_are_the_same_file_each_time(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["figure_3.svg", "figure_3.png"]
     assert paths[0].read_bytes() == again[0].read_bytes()
     assert paths[1].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_figure_is_shown_as_it_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        "cepbench.figures.matplotlib_panels.display", lambda data, raw: shown.append(data)
+    )
+    figure = static.bars_by_group(summary_of(OURS), "events_per_second")
+    static.show_figure(figure, tmp_path, "figure_3")
+    saved = (tmp_path / "figure_3.svg").read_text(encoding="utf-8")
+    assert shown == [{"image/svg+xml": saved, "text/plain": "figure_3"}]
+
+
+def test_altair_loads_without_the_grammar_of_iris_which_others_can_load() -> None:
+    code = """if True:
+        import sys, cepbench.figures.interactive
+        assert "altair" in sys.modules and "rfc3987_syntax" not in sys.modules
+        from importlib.util import find_spec
+        print(find_spec("rfc3987_syntax") is None)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{find_spec('rfc3987_syntax') is None}\n"
 
 
 def test_charts_hand_out_their_specification_and_no_address_to_load() -> None:

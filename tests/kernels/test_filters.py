@@ -232,6 +232,6 @@ def test_programs(
         filters.run_program(
             mask, plan, skipped, skipped + len(rules),
             np.empty((filters.STACK, filters.BLOCK)), driver_is_left,
-            arena, driver_start, 4, sibling_start, wide,
+            arena, (driver_start, 4), (sibling_start, wide),
         )  # fmt: skip
     assert mask.astype(bool).tolist() == expected

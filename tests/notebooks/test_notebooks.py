@@ -10,6 +10,7 @@ import nbformat
 import pandas as pd
 import papermill
 import pytest
+from jupyter_client.provisioning import LocalProvisioner
 from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
@@ -42,6 +43,20 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None
     with pytest.raises(ReportError, match=r"own.ipynb, cell \d+: ZeroDivisionError"):
         run_notebook(path, executed, {"n": 5})
     assert "so far 5" in executed.read_text(encoding="utf-8")
+
+
+def test_a_kernel_that_shuts_down_is_not_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would log the interrupt as an error now and then."""
+    sent: list[int] = []
+
+    async def send_signal(self: LocalProvisioner, signum: int) -> None:
+        sent.append(signum)
+
+    monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
+    run_notebook(write_notebook(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
+    assert sent == []
 
 
 def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
@@ -79,19 +94,23 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
         'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
         "from cepbench.reporting.opening import open_notebook\n"
         "folder = open_notebook(output, plugin)\n"
-        "from cepbench.planners.registry import own_generators\n"
-        "(folder / 'told.txt').write_text(f'{own_generators()} {data} {seed}')",
+        "from cepbench.planners.registry import user_defined_generators\n"
+        "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
     path = write_notebook(tmp_path, *sources)
     report = tmp_path / "report"
     build_report(
-        report, only=[str(path)], seed=7, plugins=[write_plugin(tmp_path)], say=lambda line: None
+        report,
+        only=[str(path)],
+        seed=7,
+        plugins=[write_plugin(tmp_path)],
+        on_progress=lambda what, state: None,
     )
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
     text = read_page((report / "own.html").read_text("utf-8")).text
     assert "Your pages" in text and "own · cepbench" in text
     other = write_notebook(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
-    build_report(report, only=[str(other)], say=lambda line: None)
+    build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
         links = [
             a["href"]
@@ -151,13 +170,13 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     build_report(
-        tmp_path / "r", only=[str(copy)], plugins=[plugin], say=lambda line: None,
+        tmp_path / "r", only=[str(copy)], plugins=[plugin], on_progress=lambda what, state: None,
         parameters=tiny_for("own_generator") | {"identifiers": 40},
     )  # fmt: skip
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())
     table = pd.read_parquet(tmp_path / "r" / "balanced" / "results.parquet")
-    assert set(table["generator"]) == {*default_generators(own=False), "BALANCED"}
+    assert set(table["generator"]) == {*default_generators(user_defined=False), "BALANCED"}
     assert "LOOKAHEAD" not in text.replace('"LOOKAHEAD"', "")  # but in the code of the example
     assert re.search(
         r"BALANCED finds a plan of least cost on \d+% of these problems, ZSTREAM", text

@@ -113,7 +113,7 @@ def test_the_results_hold_every_generator_and_every_cell(
     results = table(files, stem)
     assert list(results.columns) == RESULT_SCHEMA.names
     join_based = read_sweep("kolchinsky2018/latency").config("data").generators or ()
-    expected = set(join_based if stem == "figure_8" else default_generators(own=False))
+    expected = set(join_based if stem == "figure_8" else default_generators(user_defined=False))
     assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
     (asked,) = map(json.loads, results["configuration"].unique())
@@ -139,7 +139,7 @@ def test_every_figure_is_there_still_and_moving(
         assert charts_of(pages[stem]) == expected, stem
         assert list(files[stem].with_suffix("").glob("*.svg")), stem
     for stem in ("figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9"):
-        assert "What became of the claims" in pages[stem].text
+        assert "Verdicts on the claims" in pages[stem].text
     assert "MY-IDEA" in pages["quickstart"].text
     for name, page in pages.items():
         assert "Traceback" not in page.text and "Warning" not in page.text, name
@@ -147,7 +147,7 @@ def test_every_figure_is_there_still_and_moving(
 
 def test_the_tutorial_ends_with_a_figure_of_all_generators(files: dict[str, Path]) -> None:
     results = table(files, "tutorial")
-    assert set(results["generator"]) == set(default_generators(own=False))
+    assert set(results["generator"]) == set(default_generators(user_defined=False))
     assert set(results["pattern_set"]) == {"sequence", "conjunction"}
     assert set(results["status"]) == {OK}
     assert (results.groupby("generator").size().nunique()) == 1
@@ -158,9 +158,9 @@ def test_the_tutorial_begins_with_plans_that_differ(pages: dict[str, Page]) -> N
     """Its prose says what was counted; how fast plans are is said too, but asked by no test."""
     text = " ".join(pages["tutorial"].text.split())
     made = re.search(
-        r"The written order made ([\d,]+) partial matches, the best one ([\d,]+)", text
+        r"The written order created ([\d,]+) partial matches, the best one ([\d,]+)", text
     )
-    assert made is not None and "million events pass per second" in text
+    assert made is not None and "million events per second" in text
     written, best = (int(number.replace(",", "")) for number in made.groups())
     assert written > 100 * best > 0
     costs = re.search(r"The written order costs ([\d,]+) times as much", text)

@@ -122,12 +122,12 @@ def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
     table = judged(join_orders_faster=fast, join_orders_memory=memory)
     found = headlines(table, lambda claim: f"{claim.results}.html#{claim.id}")
     statements = {claim.id: claim.statement for claim in claims(STUDY)}
-    assert [line.claim for line in found] == [
+    assert [line.statement for line in found] == [
         statements["join-orders-faster"], statements["join-orders-memory"],
     ]  # fmt: skip
     assert found[0].measured.startswith("1.50 times") and found[0].interval == "1.25 to 1.75"
     assert found[1].measured.startswith("74 %") and found[1].interval == "−50 % to 80 %"
-    assert [line.look for line in found] == ["holds", "fails"]
+    assert [line.verdict for line in found] == [HOLDS, FAILS]
     text = text_of(Report([], studies=[StudyReport(STUDY, [page()], headlines=found)]))
     assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75 ✓ holds" in text
 

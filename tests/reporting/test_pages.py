@@ -20,7 +20,7 @@ from cepbench.figures.offline import VEGALITE_MIME
 from cepbench.figures.recording import RECORD_MIME
 from cepbench.reporting.downloads import Download, Downloads
 from cepbench.reporting.navigation import Navigation
-from cepbench.reporting.pages import Page, body_of, page_of, recorded_figures
+from cepbench.reporting.pages import Page, body_of, page_of
 from cepbench.reporting.shell import CONTENT_POLICY, write_assets
 from tests.figures.test_figures import MINE, OURS, summary_of
 from tests.reporting.chromium import open_page
@@ -143,8 +143,8 @@ def test_a_figure_that_is_saved_right_after_its_chart_is_its_twin_for_print() ->
         new_code_cell("save_figure(…)", outputs=[saved("figure_1"), SVG]),
     ]
     notebook = new_notebook(cells=cells)
-    assert recorded_figures(notebook) == ["figure_1"]
     body = body_of(notebook, folder="own")
+    assert body.figures == ["figure_1"]
     assert classes_of(body.html) == ["drawn has-twin", "drawn twin"]
     assert body.anchors == {"figure_1": "#chart-0"} and "chart-0" in body.ids
     assert list(body.pictures) == ["own/pictures/0.svg"]

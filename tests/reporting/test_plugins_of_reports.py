@@ -26,7 +26,7 @@ def test_a_generator_from_a_file_is_in_the_figures_and_nothing_is_measured_again
     before = (alone.folder / "results.parquet").read_bytes()
     build_report(
         tmp_path / "report", notebooks=NOTEBOOKS, only=["figure_8"], seed=3, parameters=parameters,
-        data=tmp_path / "data", plugins=[write_plugin(tmp_path)], say=lambda line: None,
+        data=tmp_path / "data", plugins=[write_plugin(tmp_path)], on_progress=lambda what, state: None,
     )  # fmt: skip
     assert (alone.folder / "results.parquet").read_bytes() == before
     assert list((tmp_path / "data" / "sweeps").iterdir()) == [alone.folder]

@@ -1,4 +1,4 @@
-"""Notebooks side by side: what measures is not disturbed, what is read is there, errors end it."""
+"""Notebooks side by side: one per core, after those that they read, until the first error."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 
 from cepbench.errors import ReportError
-from cepbench.reporting.side_by_side import ALL_CORES, NOTHING, ONE_CORE, Task, run_side_by_side
+from cepbench.reporting.side_by_side import ALL_CORES, ONE_CORE, Task, run_side_by_side
 
 
 class Running:
     """Runs nothing, and notes who ran beside whom and in which order all ended."""
 
     def __init__(self, tasks: list[Task]) -> None:
-        self.measures = {task.stem: task.measures for task in tasks}
+        self.uses = {task.stem: task.uses for task in tasks}
         self.now: set[str] = set()
         self.together: list[Counter[str]] = []
         self.ended: list[str] = []
@@ -25,7 +25,7 @@ class Running:
     def __call__(self, stem: str) -> float:
         with self._lock:
             self.now.add(stem)
-            self.together.append(Counter(self.measures[one] for one in self.now))
+            self.together.append(Counter(self.uses[one] for one in self.now))
         time.sleep(0.01)
         with self._lock:
             self.now.remove(stem)
@@ -35,20 +35,21 @@ class Running:
 
 TASKS = [
     Task("whole", ALL_CORES),
-    Task("ledger", NOTHING, frozenset({"a/one", "a/two", "not asked for"})),
-    *(Task(f"a/{name}", NOTHING) for name in ("one", "three", "four")),
-    *(Task(f"a/{name}", ONE_CORE) for name in ("two", "five", "six")),
+    Task("ledger", ONE_CORE, frozenset({"a/one", "a/two", "not asked for"})),
+    *(Task(f"a/{name}", ONE_CORE) for name in ("two", "one", "three", "four")),
 ]
 
 
 @pytest.mark.parametrize("cores", [1, 2, 8])
-def test_measurements_are_not_disturbed_and_what_is_read_is_there(cores: int) -> None:
+def test_one_notebook_runs_per_core_after_those_that_it_reads(cores: int) -> None:
     running = Running(TASKS)
     said: list[str] = []
-    run_side_by_side(TASKS, running, say=said.append, cores=cores)
+    run_side_by_side(
+        TASKS, running, on_progress=lambda *line: said.append(": ".join(line)), cores=cores
+    )
     assert sorted(running.ended) == sorted(task.stem for task in TASKS)
     for together in running.together:
-        assert together.total() <= cores and together[ONE_CORE] <= 1
+        assert together.total() <= cores
         assert together[ALL_CORES] == 0 or together.total() == 1
     assert (max(together.total() for together in running.together) > 1) == (cores > 1)
     assert {"a/one", "a/two"} <= set(running.ended[: running.ended.index("ledger")])
@@ -63,20 +64,18 @@ def test_after_an_error_nothing_more_begins() -> None:
         raise ReportError(f"{stem} failed")
 
     with pytest.raises(ReportError, match="a/two failed"):
-        run_side_by_side(TASKS, run, say=lambda line: None, cores=1)
+        run_side_by_side(TASKS, run, on_progress=lambda what, state: None, cores=1)
     assert begun == ["a/two"]
 
 
 def test_notebooks_that_wait_for_one_another_are_an_error() -> None:
-    tasks = [Task("a", NOTHING, frozenset("b")), Task("b", NOTHING, frozenset("a"))]
-    with pytest.raises(ReportError, match="after another: a, b"):
+    tasks = [Task("a", ONE_CORE, frozenset("b")), Task("b", ONE_CORE, frozenset("a"))]
+    with pytest.raises(ReportError, match="wait for one another: a, b"):
         run_side_by_side(tasks, lambda stem: 0.0, cores=2)
 
 
 def test_a_notebook_runs_alone_unless_its_metadata_say_otherwise() -> None:
     assert Task.of("own", {}) == Task("own", ALL_CORES)
-    assert Task.of("own", {"measures": "nothing"}, ["x"]) == Task("own", NOTHING, frozenset("x"))
-    with pytest.raises(
-        ReportError, match=r"own\.ipynb.*'nothin'; it can measure .*; did you mean 'nothing'\?"
-    ):
-        Task.of("own", {"measures": "nothin"})
+    assert Task.of("own", {"uses": "one core"}, ["x"]) == Task("own", ONE_CORE, frozenset("x"))
+    with pytest.raises(ReportError, match=r"own\.ipynb.*'one cor'.*did you mean 'one core'\?"):
+        Task.of("own", {"uses": "one cor"})

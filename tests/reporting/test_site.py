@@ -26,7 +26,7 @@ from cepbench.reporting.downloads import MOST_CELLS, without_outputs
 from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
 from cepbench.reporting.navigation import Navigation, group_of, groups
 from cepbench.reporting.requests import report_stems, requests_for
-from cepbench.reporting.side_by_side import MEASURES
+from cepbench.reporting.side_by_side import USES
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
 from cepbench.studies.kolchinsky2018 import STUDY
@@ -123,7 +123,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / "docs" / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("<!DOCTYPE html><h1 id='x'>Documentation</h1>")
-    publish_report(folder, say=pytest.fail)
+    publish_report(folder, on_progress=lambda *line: pytest.fail(": ".join(line)))
     return folder
 
 
@@ -209,7 +209,7 @@ def test_the_front_page_leads_to_the_documentation(site: Path, tmp_path: Path) -
     for link in ("docs/index.html", "docs/language.html", "docs/reference/index.html"):
         assert f'href="{link}"' in ways
     write_executed(tmp_path, "quickstart", title="Quick start")
-    publish_report(tmp_path, say=pytest.fail)
+    publish_report(tmp_path, on_progress=lambda *line: pytest.fail(": ".join(line)))
     alone = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "docs/" not in alone and "Documentation" not in alone
 
@@ -220,7 +220,7 @@ def test_a_page_is_in_the_group_of_its_study() -> None:
         stem, metadata = request.stem, nbformat.read(request.path, as_version=4).metadata
         assert group_of(stem) == (stem.partition("/")[0] if "/" in stem else "start")
         assert group_of(stem) in groups() and metadata["title"] and metadata["summary"]
-        assert metadata["measures"] in MEASURES
+        assert metadata["uses"] in USES
     assert group_of("x") == group_of("unknown2030/x") == "own"
     assert Navigation.of([]).neighbours("index.html") == (None, None)
 
@@ -265,7 +265,7 @@ def test_a_table_with_words_for_names() -> None:
 def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
     for stem in ("own_generator", "pair_first"):
         write_executed(tmp_path, stem, title="A plan generator of your own")
-    publish_report(tmp_path, say=pytest.fail)
+    publish_report(tmp_path, on_progress=lambda *line: pytest.fail(": ".join(line)))
     text = " ".join(read_page((tmp_path / "index.html").read_text("utf-8")).text.split())
     assert "Your pages pair first" in text
 
@@ -367,7 +367,7 @@ def test_a_notebook_that_failed_is_told_and_left_out(tmp_path: Path) -> None:
     said: list[str] = []
     write_executed(tmp_path, "good", new_markdown_cell("# Good"))
     write_executed(tmp_path, "bad", new_markdown_cell("# Bad"), papermill={"exception": True})
-    publish_report(tmp_path, say=said.append)
+    publish_report(tmp_path, on_progress=lambda *line: said.append(": ".join(line)))
     assert (tmp_path / "good.html").exists() and not (tmp_path / "bad.html").exists()
     assert said == ["bad: left out, since a cell of it failed; run it again"]
 

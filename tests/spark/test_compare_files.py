@@ -54,8 +54,8 @@ def test_all_generators_side_by_side(
     assert done == 0
     assert "360 events of 4 types" in shown
     assert "1 in quarantine" in shown
-    assert f"2 patterns, {2 * len(default_generators(own=False))} rows" in shown
-    for name in default_generators(own=False):
+    assert f"2 patterns, {2 * len(default_generators(user_defined=False))} rows" in shown
+    for name in default_generators(user_defined=False):
         assert shown.count(f"| {name} |") == 2, "one row for sequences, one for conjunctions"
     assert "| sequence | all | DP-B / ZSTREAM |" in shown
 

@@ -31,7 +31,7 @@ def digests(path: Path) -> dict[str, str]:
 
 def test_a_loop_writes_the_files_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
     size = {"identifiers": 25, "days": 22, "seed": 9}
-    loop = make_nasdaq_style(tmp_path / "loop", **size, progress=False)
+    loop = make_nasdaq_style(tmp_path / "loop", **size)
     assert generate_nasdaq_style(spark, tmp_path / "spark", **size, progress=False) == loop
     assert len(digests(tmp_path / "loop")) > 4
     assert digests(tmp_path / "loop") == digests(tmp_path / "spark")

@@ -239,7 +239,7 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "dialect": (
         lambda: cep.to_sql(AB, dialect="sqlite"),
         QueryError,
-        "no dialect 'sqlite'; there are duckdb, spark",
+        "dialect is one of duckdb, spark, not 'sqlite'",
     ),
     "output": (
         lambda: cep.to_sql(AB, output="rows"),

@@ -99,7 +99,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cells = [new_markdown_cell("# Figure 1"), *map(new_code_cell, CELLS)]
     cells[1].metadata["tags"] = ["parameters"]
     kernel = {"name": "python3", "display_name": "P", "language": "python"}
-    metadata = {"kernelspec": kernel, "title": "Figure 1", "measures": "nothing"}
+    metadata = {"kernelspec": kernel, "title": "Figure 1", "uses": "one core"}
     (notebooks / "swami1988").mkdir()
     nbformat.write(
         new_notebook(cells=cells, metadata=metadata), notebooks / "swami1988" / "figure_1.ipynb"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cepbench.costs.models import cost_model
 from cepbench.errors import DatasetError, ExperimentError
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.sweeps.configuration import SweepConfig, identity_of
@@ -127,6 +128,25 @@ def test_identity_follows_the_data(tmp_path: Path) -> None:
     # Where the data lies is no part of it: the same data may be moved, or named from elsewhere.
     assert (config.to_dict() | {"data": "data"}).items() <= found[0].items()
     assert json.loads(json.dumps(found[0])) == found[0]
+
+
+def test_identity_follows_the_code_of_a_user_defined_cost(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "part.parquet")
+    config = SweepConfig(data=str(tmp_path), cost="MINE")
+
+    def one(problem: object, order: object) -> float:
+        return 1.0
+
+    def two(problem: object, order: object) -> float:
+        return 2.0
+
+    hashes = []
+    for function in (one, one, two):
+        cost_model("MINE", of="order")(function)
+        hashes.append(identity_of(config, [])["user_cost"])
+    assert hashes[0] == hashes[1] != hashes[2]
+    # As it was before there were such costs.
+    assert "user_cost" not in identity_of(SweepConfig(data=str(tmp_path)), [])
 
 
 def test_identity_follows_the_code_of_users_generators(tmp_path: Path) -> None:

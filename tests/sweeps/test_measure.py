@@ -131,7 +131,7 @@ def test_strategies_and_weights_of_latency_make_cells() -> None:
 
 
 def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) -> None:
-    generators = default_generators(own=False)
+    generators = default_generators(user_defined=False)
     rows = list(
         measure_pattern(
             SPEC,
@@ -428,7 +428,7 @@ def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
         return sorted(range(problem.n), key=problem.rate)
 
     table = compare(SPEC.pattern, stream, repetitions=3)
-    assert list(table["generator"]) == [*default_generators(own=False), "MY-IDEA"]
+    assert list(table["generator"]) == [*default_generators(user_defined=False), "MY-IDEA"]
     assert list(table.columns) == list(COLUMNS)
     assert (table["status"] == OK).all() and table["matches"].nunique() == 1
     assert (table["events_per_second_q1"] <= table["events_per_second"]).all()

@@ -40,8 +40,14 @@ from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.on_spark import job as sweep
 from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
-from cepbench.sweeps.store import ResultsStore, count_rows, read_kept, read_results
-from cepbench.sweeps.user_parts import is_finished, read_with_user_parts
+from cepbench.sweeps.store import (
+    ResultsStore,
+    count_rows,
+    is_finished,
+    read_kept,
+    read_results,
+    read_with_user_parts,
+)
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 

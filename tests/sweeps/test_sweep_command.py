@@ -127,7 +127,7 @@ def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_
         (["latency", "--set", "patterns=many"], "must be FIELD=VALUE"),
         (["latency", "--set", "pattern=3"], "did you mean 'patterns'"),
         (["latency", "--set", "data={identifiers=12, days=-1}"], "days must be positive"),
-        (["latency", "--profile", "fast"], "unknown profile 'fast'"),
+        (["latency", "--profile", "fast"], "is one of full, quick, not 'fast'"),
         (["latency", "types", "latency"], "two sweeps are named latency"),
         (["latencies"], "did you mean 'latency'"),
         (["latency", "--set", 'generators=["DP-C"]'], "no plan generator 'DP-C'"),

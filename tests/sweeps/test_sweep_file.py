@@ -279,7 +279,9 @@ def test_a_mistake_of_the_caller_is_not_the_files(tmp_path: Path) -> None:
         with pytest.raises(ExperimentError, match=message) as told:
             read_sweep(path, changes=changes)
         assert "mine.toml" not in str(told.value)
-    with pytest.raises(ExperimentError, match=r"unknown profile 'ful'.*quick and long and many"):
+    with pytest.raises(
+        ExperimentError, match=r"profile of .* is one of quick, long, many, not 'ful'"
+    ):
         read_sweep(path, profile="ful")
     with pytest.raises(ExperimentError, match="has no profiles; leave 'quick' out"):
         read_sweep(write(tmp_path, 'data = "x"'), profile="quick")

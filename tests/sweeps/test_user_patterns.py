@@ -7,7 +7,7 @@ import pytest
 from cepbench.errors import ExperimentError
 from cepbench.patterns.parse import parse
 from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.user_patterns import USER, user_specs
+from cepbench.sweeps.workload import USER, user_specs
 
 TEXTS = {
     "rising": "PATTERN SEQ(A a, NOT(B b), C c)\nWHERE a.x < c.x\nWITHIN 5 minutes",

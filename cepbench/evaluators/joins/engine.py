@@ -1,20 +1,18 @@
-"""Plans at work on the batches of a stream: the kernels, their state, and what they find."""
+"""Runs plans over the batches of a stream: the kernels, their state, and the matches found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 import pandas as pd
 
-from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
-from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.programs import new_stack
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
 from cepbench.kernels.joins import tables
@@ -34,21 +32,21 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Moments in a window, at which what can still be extended is counted; see `kernels.steps`.
+#: Moments in a window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
 
-#: The same where an event may be in one match only: the sooner it is known, the less is joined.
+#: The same under the consuming strategy: the sooner events are consumed, the less is joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: And events in a step there, however many share a timestamp.
+#: Events in a step under the consuming strategy, however many share a timestamp.
 CONSUMING_EVENTS_PER_STEP = 16
 
-#: Moments are put together up to so many events, but no more than so many moments.
+#: A step takes moments up to so many events, but no more than so many moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
 
-#: Events in a step where rows of some inner node do not come into being in the order of time: all
-#: of them are looked at, so that the fewer there are the better.
+#: Events in a step if rows of an inner node are not created in the order of time: all of them are
+#: tested, so fewer are better.
 UNSORTED_EVENTS_PER_STEP = 64
 
 
@@ -64,15 +62,15 @@ class Engine:
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
-        Gives texts their codes; may be shared.
+        Assigns codes to texts; may be shared.
     reports : bool
-        Whether matches are given, or only counted.
+        Whether matches are returned, or only counted.
     limit : int
         How many partial matches may be stored.
     timed : bool
-        Whether to measure latencies; events are then taken one timestamp after the other.
+        Whether to measure latencies; events are then processed one timestamp after the other.
     watched : bool
-        Whether to measure the time that goes into each node.
+        Whether to measure the time spent in each node.
     """
 
     def __init__(
@@ -105,35 +103,21 @@ class Engine:
         self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
         warm_up()
 
-    def node_counts(self) -> list[NodeCounts]:
-        """What has been counted at the nodes of each branch's plan."""
-        if len(self._layouts) == 1:
-            return [NodeCounts(self.layout, self.state.counts.copy())]
+    def node_counts(self) -> list[tuple[JoinLayout, np.ndarray]]:
+        """Each branch's layout with the counts of its nodes, shape (nodes, COUNT_COLUMNS)."""
+        places = places_of(self._layouts)
         return [
-            NodeCounts(layout, self.state.counts[place])
-            for layout, place in zip(self._layouts, places_of(self._layouts), strict=True)
+            (layout, self.state.counts[place])
+            for layout, place in zip(self._layouts, places, strict=True)
         ]
 
     @property
     def latencies(self) -> np.ndarray:
-        """How many matches had a latency in each bin of :mod:`cepbench.kernels.clock`."""
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
         return self._scratch.latencies
 
-    def restore_latencies(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on counting latencies from a snapshot.
-
-        Raises
-        ------
-        SnapshotError
-            If it has none, or others.
-        """
-        found = np.asarray(snapshot.get("latencies"))
-        if found.shape != self.latencies.shape or found.dtype != self.latencies.dtype:
-            raise SnapshotError("the snapshot is damaged: it has no usable 'latencies'")
-        self.latencies[:] = found
-
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Take in a batch of events.
+        """Process a batch of events.
 
         Parameters
         ----------
@@ -322,7 +306,7 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
     return tables.Scratch(
         mask=np.empty(BLOCK, np.uint8),
         chosen=np.empty(BLOCK, np.int64),
-        stack=new_stack(),
+        stack=np.empty((STACK, BLOCK)),
         low=np.empty((columns, OUTER_BLOCK), np.int64),
         high=np.empty((columns, OUTER_BLOCK), np.int64),
         starts=np.empty(OUTER_BLOCK, np.int64),

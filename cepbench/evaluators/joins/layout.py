@@ -14,8 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.evaluators.joins.nodes import Check, Key, Node, PlannedNodes, Tree
-from cepbench.evaluators.joins.programs import Derived, ProgramWriter, Rule
-from cepbench.evaluators.joins.row_programs import RowPrograms, SetPlace
+from cepbench.evaluators.joins.programs import (
+    Derived,
+    ProgramWriter,
+    RowPrograms,
+    Rule,
+    SetPlace,
+    contiguous_ranks,
+    distinct_events,
+)
 from cepbench.kernels.joins import tables
 from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
@@ -83,9 +90,7 @@ class _Writer:
         self.pattern = planned.pattern
         self.planned = planned
         self.nodes = planned.nodes
-        self.before = planned.before
         self.window = self.pattern.window.length
-        self.reports = positions
         self.programs = ProgramWriter(code)
         self.row_programs = RowPrograms(
             self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
@@ -255,15 +260,8 @@ class _Writer:
         sides = (0,) if node.makes else (0, 1)
         for side in sides if node.left >= 0 else ():
             outer, inner = ((node.left, node.right), (node.right, node.left))[side]
-            outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
-            bounds = _bounds_of(
-                node,
-                side,
-                _Side(self.nodes[outer], self.ints[outer], outer_row),
-                _Side(self.nodes[inner], self.ints[inner], inner_row),
-                self.window,
-            )
-            latest = inner_row[tables.LATEST]
+            bounds = self._bounds(node, side, outer, inner)
+            latest = self.table[self.place(inner), tables.LATEST]
             found = {latest} if self.nodes[inner].is_sorted else set()
             tested = sorted({column for _, column, *_ in bounds} - found)
             written[tables.BOUNDS_LEFT + side] = bounds
@@ -282,7 +280,7 @@ class _Writer:
             place = (node.right, -1)
             left = self.floats[node.left] if node.left >= 0 else {}
             written.setdefault(tables.STEP, []).extend(
-                self.row_programs.clause(clause, {node.makes: place}, left.__getitem__)
+                self.row_programs.clause(clause, {node.makes: place}, left)
             )
         written[tables.ROW] = self._row_rules(number, node)
         written[tables.POSITIONS] = list(self._positions(number, node))
@@ -290,21 +288,51 @@ class _Writer:
             written[tables.OUTPUT] = self._output(self.ints[number])
         return written
 
+    def _bounds(self, node: Node, side: int, outer: int, inner: int) -> list[Rule]:
+        """The bounds on rows of the child ``inner`` by a row of the child ``outer`` on a side."""
+        mine, its = self.ints[outer], self.ints[inner]
+        outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
+        outer_variables = self.nodes[outer].variables
+        bounds: list[Rule] = []
+        for x, y in node.order:
+            if x in outer_variables:
+                bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
+            else:
+                bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
+        earliest, latest = int(inner_row[tables.EARLIEST]), int(inner_row[tables.LATEST])
+        if node.drives[side]:
+            newest = int(outer_row[tables.LATEST])
+            bounds.append((tables.LOWER, earliest, newest, -self.window))
+            if earliest != latest and self.nodes[inner].is_sorted:
+                # It follows, and narrows the range.
+                bounds.append((tables.LOWER, latest, newest, -self.window))
+        if node.drives[1 - side]:
+            oldest = int(outer_row[tables.EARLIEST])
+            bounds.append((tables.UPPER, latest, oldest, self.window + 1))
+        for x, y, least, most in node.apart:
+            if x in outer_variables:
+                bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
+                bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
+            else:
+                bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
+                bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
+        return bounds
+
     def _row_rules(self, number: int, node: Node) -> list[Rule]:
         ints, floats = self.ints[number], self.floats[number]
         sets = self._sets(number)
         rules: list[Rule] = []
         for clause in node.rows:
-            rules += self.row_programs.clause(clause, sets, floats.__getitem__)
+            rules += self.row_programs.clause(clause, sets, floats)
         for x, y in node.far_distinct:
             inside = [sets[name] for name in (x, y) if name in sets]
             plain = [ints["position", name] for name in (x, y) if name not in sets]
             second = inside[1] if len(inside) > 1 else None
-            rules += self.row_programs.distinct(inside[0], second, plain[0] if plain else None)
+            rules += distinct_events(inside[0], second, plain[0] if plain else None)
         if node.is_contiguous:
             columns = [ints["rank", name] for name in node.variables if name not in sets]
             rank = 2 if self.partitioned else 1
-            rules += self.row_programs.contiguous(columns, list(sets.values()), rank)
+            rules += contiguous_ranks(columns, list(sets.values()), rank)
         return rules
 
     def _sets(self, number: int) -> dict[str, SetPlace]:
@@ -391,12 +419,10 @@ class _Writer:
         rules: list[Rule] = []
         for clause in check.clauses:
             if clause not in plain:
-                rules += self.row_programs.clause(
-                    clause, sets, floats.__getitem__, negated=check.name
-                )
+                rules += self.row_programs.clause(clause, sets, floats, negated=check.name)
         for name in check.distinct:
             if name in sets:
-                rules += self.row_programs.distinct(sets[name], None)
+                rules += distinct_events(sets[name])
         return {
             tables.BOUNDS_LEFT: bounds,
             tables.DISTINCT: [
@@ -476,64 +502,3 @@ def _float_columns(node: Node) -> dict[Derived, int]:
     """The float columns of a node."""
     ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
     return {value: column for column, value in enumerate(ordered)}
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A child of a node.
-
-    Attributes
-    ----------
-    node : Node
-    ints : dict of Key to int
-        Its integer columns.
-    row : ndarray of int64, shape (NODE_COLUMNS,)
-        Its row in the kernels' table of nodes.
-    """
-
-    node: Node
-    ints: dict[Key, int]
-    row: np.ndarray
-
-
-def _bounds_of(node: Node, outer_side: int, outer: _Side, inner: _Side, window: int) -> list[Rule]:
-    """The bounds on inner rows that a row of the other child gives.
-
-    Parameters
-    ----------
-    node : Node
-        The join.
-    outer_side : int
-        0 if the outer row is one of the left child, 1 for the right one.
-    outer, inner : Side
-    window : int
-
-    Returns
-    -------
-    list of (LOWER or UPPER, column of the inner row, column of the outer row, shift)
-    """
-    mine, its = outer.ints, inner.ints
-    bounds: list[Rule] = []
-    for x, y in node.order:
-        if x in outer.node.variables:
-            bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
-        else:
-            bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
-    earliest, latest = int(inner.row[tables.EARLIEST]), int(inner.row[tables.LATEST])
-    if node.drives[outer_side]:
-        newest = int(outer.row[tables.LATEST])
-        bounds.append((tables.LOWER, earliest, newest, -window))
-        if earliest != latest and inner.node.is_sorted:
-            # It follows, and narrows the range.
-            bounds.append((tables.LOWER, latest, newest, -window))
-    if node.drives[1 - outer_side]:
-        oldest = int(outer.row[tables.EARLIEST])
-        bounds.append((tables.UPPER, latest, oldest, window + 1))
-    for x, y, least, most in node.apart:
-        if x in outer.node.variables:
-            bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
-            bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
-        else:
-            bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
-            bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
-    return bounds

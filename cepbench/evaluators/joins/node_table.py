@@ -1,4 +1,4 @@
-"""What happened at each node of a plan, as a table that is made when somebody looks at it."""
+"""Counts at the nodes of a plan, as a table that is made on demand."""
 
 from __future__ import annotations
 
@@ -13,72 +13,47 @@ from cepbench.kernels.joins import tables
 
 
 @dataclass(frozen=True)
-class NodeCounts:
-    """What was counted at the nodes of one branch's plan.
-
-    Attributes
-    ----------
-    layout : JoinLayout
-    counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
-    """
-
-    layout: JoinLayout
-    counts: np.ndarray
-
-    def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
-        """One row a node, leaves first; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`.
-
-        Parameters
-        ----------
-        span : int
-            The time from the first event to the last, in the unit of the timestamps.
-        timed : bool
-            Whether the time that went into each node was measured.
-        """
-        counts, leaves, inner = self.counts, len(self.layout.leaves), self.layout.plan.inner
-        compared = counts[:, tables.COMPARED].copy()
-        # What checks compare is counted where their rows come into being.
-        np.add.at(
-            compared, self.layout.plan.nodes[leaves:inner, tables.LEFT], compared[leaves:inner]
-        )
-        lifetime = counts[:, tables.LIFETIME].astype(float)
-        lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(self.layout.plan.window)
-        lifetime[-1] = np.nan
-        shown = np.r_[:leaves, inner : len(counts)]
-        return pd.DataFrame(
-            {
-                "variables": [", ".join(self.layout.nodes[node]) for node in shown],
-                "created": counts[shown, tables.CREATED],
-                "comparisons": compared[shown],
-                "peak_stored": counts[shown, tables.PEAK],
-                "mean_stored": lifetime[shown] / span if span else np.nan,
-                "seconds": counts[shown, tables.NANOSECONDS] / 1e9 if timed else np.nan,
-            }
-        )
-
-
-@dataclass(frozen=True)
 class JoinNodeTable:
-    """What was counted at the nodes of all branches' plans.
+    """Counts at the nodes of all branches' plans.
 
     Attributes
     ----------
-    branches : sequence of NodeCounts
+    branches : sequence of (JoinLayout, ndarray of int64, shape (nodes, COUNT_COLUMNS))
     span : int
         The time from the first event to the last, in the unit of the timestamps.
     timed : bool
-        Whether the time that went into each node was measured.
+        Whether the time spent in each node was measured.
     """
 
-    branches: Sequence[NodeCounts]
+    branches: Sequence[tuple[JoinLayout, np.ndarray]]
     span: int
     timed: bool
 
     def frame(self) -> pd.DataFrame:
-        """All of them; with several branches the first column tells which."""
-        frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
+        """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
+        frames = [self._branch_frame(layout, counts) for layout, counts in self.branches]
         if len(frames) == 1:
             return frames[0]
         for number, frame in enumerate(frames):
             frame.insert(0, "branch", number)
         return pd.concat(frames, ignore_index=True)
+
+    def _branch_frame(self, layout: JoinLayout, counts: np.ndarray) -> pd.DataFrame:
+        leaves, inner = len(layout.leaves), layout.plan.inner
+        compared = counts[:, tables.COMPARED].copy()
+        # Comparisons of a check count at the node whose rows it tests.
+        np.add.at(compared, layout.plan.nodes[leaves:inner, tables.LEFT], compared[leaves:inner])
+        lifetime = counts[:, tables.LIFETIME].astype(float)
+        lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(layout.plan.window)
+        lifetime[-1] = np.nan
+        shown = np.r_[:leaves, inner : len(counts)]
+        return pd.DataFrame(
+            {
+                "variables": [", ".join(layout.nodes[node]) for node in shown],
+                "created": counts[shown, tables.CREATED],
+                "comparisons": compared[shown],
+                "peak_stored": counts[shown, tables.PEAK],
+                "mean_stored": lifetime[shown] / self.span if self.span else np.nan,
+                "seconds": counts[shown, tables.NANOSECONDS] / 1e9 if self.timed else np.nan,
+            }
+        )

@@ -1,4 +1,4 @@
-"""A plan's tree as nodes: which variables they bind, what they check, what their rows must hold.
+"""A plan's tree as nodes: the variables they bind, the conditions they check, the columns they need.
 
 From these :mod:`cepbench.evaluators.joins.layout` makes the tables that the kernels read.
 """
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 @dataclass
 class Check:
-    """How rows of a node are tested against the events of a negated variable.
+    """A test of a node's rows against the events of a negated variable.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Node:
     joined : list of Clause
         Conditions on pairs of rows of its children.
     steps, rows : list of Clause
-        Conditions on neighbours in the set that is made, and on rows that have come into being.
+        Conditions on neighbours in the set under construction, and on new rows.
     order : list of (str, str)
         Pairs x, y of variables, one of either child, such that x is earlier.
     distinct, far_distinct : list of (str, str)
@@ -78,7 +78,7 @@ class Node:
     drives : (bool, bool)
         Whether a row of the left, the right child can hold the last event.
     is_sorted : bool
-        Whether rows come into being in the order of their latest timestamp.
+        Whether rows are created in the order of their latest timestamp.
     is_contiguous : bool
         Whether rows must be tested for having no gap in their ranks.
     """

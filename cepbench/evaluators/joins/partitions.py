@@ -1,4 +1,4 @@
-"""Partition contiguity: the rank of every event among those that share the partition's attribute."""
+"""Partition contiguity: the rank of each event among those of its partition."""
 
 from __future__ import annotations
 

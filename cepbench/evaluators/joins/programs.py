@@ -1,18 +1,22 @@
-"""Conditions as the small arrays that the join kernels read."""
+"""Conditions as rules: the rows of small integer arrays that the join kernels read.
+
+A comparison of two columns is a rule of its own. Every other clause is a program of a stack
+machine: over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
+variables, over single rows, see :mod:`cepbench.kernels.joins.clauses`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from cepbench.errors import UnsupportedPatternError
-from cepbench.kernels.joins import filters
+from cepbench.kernels.joins import clauses, filters
 from cepbench.patterns.model import (
+    Aggregate,
     Arithmetic,
+    Attribute,
     Clause,
-    Comparison,
     Constant,
     Expression,
     Negative,
@@ -21,10 +25,10 @@ from cepbench.patterns.model import (
 
 #: A float column of a leaf: an expression over one variable, calculated when its event arrives.
 Derived = tuple[str, Expression]
-#: Gives the column number of a derived value on one side of a join.
-ColumnOf = Callable[[Derived], int]
 #: Four numbers that a kernel reads, see :mod:`cepbench.kernels.joins.tables`.
 Rule = tuple[int, int, int, int]
+#: Of a set: the number of its leaf, and the column of its start; -1 for the set under construction.
+SetPlace = tuple[int, int]
 
 COMPARISONS = {
     "<": filters.LESS,
@@ -41,6 +45,20 @@ ARITHMETIC = {
     "*": filters.MULTIPLY,
     "/": filters.DIVIDE,
 }
+_FUNCTIONS = {
+    "sum": clauses.SUM,
+    "avg": clauses.AVERAGE,
+    "min": clauses.LEAST,
+    "max": clauses.GREATEST,
+    "count": clauses.COUNT,
+}
+_MEMBERS = {
+    "each": clauses.LOAD_MEMBER,
+    "previous": clauses.LOAD_PREVIOUS,
+    "first": clauses.LOAD_FIRST,
+    "last": clauses.LOAD_LAST,
+}
+_END: Rule = (filters.KEEP_IF_TRUE, 0, 0, 0)
 
 
 def variables_of(expression: Expression) -> set[str]:
@@ -51,8 +69,7 @@ def variables_of(expression: Expression) -> set[str]:
 def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
     """The clause as ``value of one variable, operator, value of another``, if it is one.
 
-    Such a clause is a plain comparison of two columns, which is what the kernels do fastest; all
-    others run as a program.
+    Such a clause is a comparison of two columns, which the kernels test fastest.
     """
     if len(clause.comparisons) > 1:
         return None
@@ -68,7 +85,7 @@ def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
 
 
 def derived_values(clause: Clause) -> list[Derived]:
-    """The values that joining on ``clause`` reads: its largest parts over a single variable."""
+    """The values that a join on ``clause`` reads: its largest parts over a single variable."""
     found: list[Derived] = []
 
     def visit(expression: Expression) -> None:
@@ -89,7 +106,7 @@ def derived_values(clause: Clause) -> list[Derived]:
 
 @dataclass
 class ProgramWriter:
-    """Writes clauses as instructions of the stack machine in :mod:`cepbench.kernels.joins.filters`.
+    """Writes clauses as rules, and numbers the constants of all programs of a plan.
 
     Parameters
     ----------
@@ -100,18 +117,60 @@ class ProgramWriter:
     code: Callable[[str], float]
     constants: list[float] = field(default_factory=list)
 
-    def instructions(
-        self, clause: Clause, left_variables: set[str], left: ColumnOf, right: ColumnOf
-    ) -> list[Rule]:
-        """The instructions that keep a pair of rows if ``clause`` is true.
+    def conditions(
+        self,
+        tested: Iterable[Clause],
+        mine: set[str],
+        left: Mapping[Derived, int],
+        right: Mapping[Derived, int],
+    ) -> tuple[list[Rule], list[Rule]]:
+        """Comparisons of two columns, and programs for all other clauses.
+
+        Parameters
+        ----------
+        tested : iterable of Clause
+        mine : set of str
+            Variables bound on the left side.
+        left, right : mapping of Derived to int
+            Float columns on either side.
+
+        Raises
+        ------
+        UnsupportedPatternError
+            If a clause nests deeper than the stack.
+        """
+
+        def load(expression: Expression) -> Rule | None:
+            names = variables_of(expression)
+            if len(names) != 1:
+                return None
+            derived = (names.pop(), expression)
+            if derived[0] in mine:
+                return filters.LOAD_LEFT, left[derived], 0, 0
+            return filters.LOAD_RIGHT, right[derived], 0, 0
+
+        compared: list[Rule] = []
+        programs: list[Rule] = []
+        for clause in tested:
+            sides = separated_sides(clause)
+            if sides is None:
+                programs += self.instructions(clause, load)
+                continue
+            first, operator, second = sides
+            if first[0] not in mine:
+                first, operator, second = second, _FLIPPED[operator], first
+            compared.append((left[first], right[second], COMPARISONS[operator], 0))
+        return compared, programs
+
+    def instructions(self, clause: Clause, load: Callable[[Expression], Rule | None]) -> list[Rule]:
+        """The program of a clause.
 
         Parameters
         ----------
         clause : Clause
-        left_variables : set of str
-            Variables bound on the left side of the join.
-        left, right : callable
-            Column numbers on either side.
+        load : callable
+            Expression → the instruction that loads its value; None for an expression that is
+            calculated from its parts.
 
         Raises
         ------
@@ -121,95 +180,159 @@ class ProgramWriter:
         written: list[Rule] = []
         depth = deepest = 0
 
-        def emit(opcode: int, argument: int, change: int) -> None:
+        def emit(rule: Rule, change: int) -> None:
             nonlocal depth, deepest
-            written.append((opcode, argument, 0, 0))
+            written.append(rule)
             depth += change
             deepest = max(deepest, depth)
 
         def visit(expression: Expression) -> None:
-            names = variables_of(expression)
-            if len(names) == 1:
-                derived = (names.pop(), expression)
-                if derived[0] in left_variables:
-                    emit(filters.LOAD_LEFT, left(derived), 1)
-                else:
-                    emit(filters.LOAD_RIGHT, right(derived), 1)
+            loaded = load(expression)
+            if loaded is not None:
+                emit(loaded, 1)
                 return
             match expression:
                 case Constant(value):
-                    emit(filters.LOAD_CONSTANT, self.constant(value), 1)
+                    number = self.code(value) if isinstance(value, str) else float(value)
+                    self.constants.append(number)
+                    emit((filters.LOAD_CONSTANT, len(self.constants) - 1, 0, 0), 1)
                 case Negative(operand):
                     visit(operand)
-                    emit(filters.NEGATE, 0, 0)
+                    emit((filters.NEGATE, 0, 0, 0), 0)
                 case Arithmetic(operator, first, second):
                     visit(first)
                     visit(second)
-                    emit(ARITHMETIC[operator], 0, -1)
+                    emit((ARITHMETIC[operator], 0, 0, 0), -1)
 
-        def visit_comparison(comparison: Comparison) -> None:
+        for number, comparison in enumerate(clause.comparisons):
             visit(comparison.left)
             visit(comparison.right)
-            emit(COMPARISONS[comparison.operator], 0, -1)
-
-        visit_comparison(clause.comparisons[0])
-        for comparison in clause.comparisons[1:]:
-            visit_comparison(comparison)
-            emit(filters.EITHER, 0, -1)
-        emit(filters.KEEP_IF_TRUE, 0, -1)
-        self.check_depth(deepest, clause)
-        return written
-
-    def conditions(
-        self,
-        clauses: Iterable[Clause],
-        mine: set[str],
-        left: Mapping[Derived, int],
-        right: Mapping[Derived, int],
-    ) -> tuple[list[Rule], list[Rule]]:
-        """Plain comparisons of two columns, and programs for all other clauses.
-
-        Parameters
-        ----------
-        clauses : iterable of Clause
-        mine : set of str
-            Variables bound on the left side.
-        left, right : mapping of Derived to int
-            Float columns on either side.
-        """
-        compared: list[Rule] = []
-        programs: list[Rule] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self.instructions(clause, mine, left.__getitem__, right.__getitem__)
-                continue
-            first, operator, second = sides
-            if first[0] not in mine:
-                first, operator, second = second, _FLIPPED[operator], first
-            compared.append((left[first], right[second], COMPARISONS[operator], 0))
-        return compared, programs
-
-    def constant(self, value: float | str) -> int:
-        """The number of a constant that programs read."""
-        self.constants.append(self.code(value) if isinstance(value, str) else float(value))
-        return len(self.constants) - 1
-
-    def check_depth(self, deepest: int, clause: Clause) -> None:
-        """See that a program's stack is deep enough.
-
-        Raises
-        ------
-        UnsupportedPatternError
-            If the clause nests deeper.
-        """
+            emit((COMPARISONS[comparison.operator], 0, 0, 0), -1)
+            if number > 0:
+                emit((filters.EITHER, 0, 0, 0), -1)
         if deepest > filters.STACK:
             raise UnsupportedPatternError(
                 f"condition {clause} nests {deepest} deep, more than the {filters.STACK} values "
                 "that can be kept at hand; split it or calculate parts of it as attributes"
             )
+        return [*written, _END]
 
 
-def new_stack() -> np.ndarray:
-    """A stack for programs."""
-    return np.empty((filters.STACK, filters.BLOCK))
+@dataclass(frozen=True)
+class RowPrograms:
+    """Writes clauses over one row, its sets, and possibly one event beside it.
+
+    Parameters
+    ----------
+    writer : ProgramWriter
+    floats : callable
+        (leaf, value) → float column of a leaf.
+    leaf_of : mapping of str to int
+        Variable → number of its leaf.
+    """
+
+    writer: ProgramWriter
+    floats: Callable[[int, Derived], int]
+    leaf_of: Mapping[str, int]
+
+    def clause(
+        self,
+        clause: Clause,
+        sets: Mapping[str, SetPlace],
+        own: Mapping[Derived, int],
+        negated: str = "",
+    ) -> list[Rule]:
+        """The rules of a clause.
+
+        Parameters
+        ----------
+        clause : Clause
+        sets : mapping of str to SetPlace
+            The Kleene variables.
+        own : mapping of Derived to int
+            Value of a plain variable → float column of the row.
+        negated : str
+            The variable of the event beside the row, if there is one.
+        """
+        names = [name for name in clause.variables if name in sets]
+        slot_of = {name: slot for slot, name in enumerate(names)}
+        running = clause.running_variables()
+        each = {
+            term.variable
+            for term in clause.terms()
+            if isinstance(term, Attribute) and term.element == "each"
+        }
+        loops = {
+            name: clauses.FROM_SECOND
+            if name in running
+            else (clauses.EACH if name in each else clauses.ONCE)
+            for name in names
+        }
+
+        def leaf_column(variable: str, name: str) -> int:
+            return self.floats(self.leaf_of[variable], (variable, Attribute(variable, name)))
+
+        def load(expression: Expression) -> Rule | None:
+            match expression:
+                case Attribute(variable, name, element) if variable in slot_of:
+                    column = leaf_column(variable, name)
+                    return _MEMBERS[element], column, slot_of[variable], 0
+                case Attribute(variable, name) if variable == negated:
+                    return filters.LOAD_RIGHT, leaf_column(variable, name), 0, 0
+                case Attribute(variable, name):
+                    return filters.LOAD_LEFT, own[variable, Attribute(variable, name)], 0, 0
+                case Aggregate(function, attribute, before):
+                    column = leaf_column(attribute.variable, attribute.name)
+                    kind = _FUNCTIONS[function] + 8 * before
+                    return clauses.AGGREGATE, column, slot_of[attribute.variable], kind
+            return None
+
+        code = self.writer.instructions(clause, load)
+        return _clause([(sets[name], loops[name]) for name in names], code)
+
+
+def distinct_events(
+    first: SetPlace, second: SetPlace | None = None, own: int | None = None
+) -> list[Rule]:
+    """No member of a set is in another set, is the row's own event, or the event beside it.
+
+    Parameters
+    ----------
+    first : SetPlace
+    second : SetPlace, optional
+    own : int, optional
+        Integer column of the row with the position of an event.
+    """
+    slots = [(first, clauses.EACH)]
+    other = (clauses.LOAD_OTHER_INTEGER, 1, 0, 0)
+    if second is not None:
+        slots.append((second, clauses.EACH))
+        other = (clauses.LOAD_MEMBER_INTEGER, 1, 1, 0)
+    elif own is not None:
+        other = (clauses.LOAD_INTEGER, own, 0, 0)
+    member = (clauses.LOAD_MEMBER_INTEGER, 1, 0, 0)
+    return _clause(slots, [member, other, (filters.UNEQUAL, 0, 0, 0), _END])
+
+
+def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
+    """The ranks of all events of the row are consecutive.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        Integer columns of the row with ranks.
+    sets : sequence of SetPlace
+    rank : int
+        Integer column of every leaf with the rank.
+    """
+    code: list[Rule] = [(clauses.BEGIN_SPAN, 0, 0, 0)]
+    code += [(clauses.SPAN_INTEGER, column, 0, 0) for column in columns]
+    code += [(clauses.SPAN_SET, rank, slot, 0) for slot in range(len(sets))]
+    code += [(clauses.END_SPAN, 0, 0, 0), _END]
+    return _clause([(place, clauses.ONCE) for place in sets], code)
+
+
+def _clause(slots: Sequence[tuple[SetPlace, int]], code: list[Rule]) -> list[Rule]:
+    """A program over a single row with its header and the sets that it reads."""
+    rules = [(clauses.SLOT, leaf, column, loop) for (leaf, column), loop in slots] + code
+    return [(clauses.CLAUSE, len(slots), 0, len(rules) + 1), *rules]

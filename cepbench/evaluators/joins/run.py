@@ -1,4 +1,4 @@
-"""A pattern run along trees of joins: its branches' engines, their matches each once, the state."""
+"""Runs of the join engine: one engine a branch, matches without duplicates, metrics, state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from cepbench.evaluators.joins.engine import Engine
 from cepbench.evaluators.joins.node_table import JoinNodeTable
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import pack, unpack
+from cepbench.evaluators.joins.snapshot import pack, stored_array, unpack
 from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.joins import tables
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -92,7 +93,7 @@ class JoinRun:
         return self._union.of(found, times, self._position, ended=ended)
 
     def metrics(self) -> Metrics:
-        """What the run took so far; of several branches, all of them together."""
+        """Metrics of the run so far, summed over branches."""
         span = self._span()
         created, lifetime, comparisons = 0, 0, 0
         peaks = np.zeros(tables.PEAKS, np.int64)
@@ -155,13 +156,10 @@ class JoinRun:
         for number, (engine, counts) in enumerate(
             zip(self._engines, known["partitions"], strict=True)
         ):
-            own = {
-                name.removeprefix(f"{number}/"): array
-                for name, array in state.items()
-                if name.startswith(f"{number}/")
-            }
+            own = arrays_under(f"{number}/", state)
             engine.state = unpack(own, engine.layout.plan)
-            engine.restore_latencies(own)
+            latencies = engine.latencies
+            latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
             if engine.ranks is not None:
                 engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
         self._union.restore(state)

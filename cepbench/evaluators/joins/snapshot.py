@@ -33,6 +33,27 @@ def pack(nodes: np.ndarray, state: tables.NodeState) -> dict[str, np.ndarray]:
     }
 
 
+def stored_array(
+    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
+) -> np.ndarray:
+    """A copy of an array of a snapshot.
+
+    Raises
+    ------
+    SnapshotError
+        If it is missing, not of the type of ``like``, or of another shape.
+    """
+    if name not in snapshot:
+        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
+    found = np.asarray(snapshot[name])
+    if found.dtype != like.dtype or found.shape != shape:
+        raise SnapshotError(
+            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
+            f"{found.shape}, where {like.dtype} and {shape} are due"
+        )
+    return found.copy()
+
+
 def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> tables.NodeState:
     """The kernels' state from a snapshot of a detector with this plan.
 
@@ -44,33 +65,24 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> tables.Node
     nodes = plan.nodes
     empty = empty_state(plan)
 
-    def array(name: str, like: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        if name not in snapshot:
-            raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
-        found = np.asarray(snapshot[name])
-        if found.dtype != like.dtype or found.shape != shape:
-            raise SnapshotError(
-                f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
-                f"{found.shape}, where {like.dtype} and {shape} are due"
-            )
-        return found.copy()
-
-    sizes = array("rows", empty.rows, (len(nodes),))
+    sizes = stored_array(snapshot, "rows", empty.rows, (len(nodes),))
     if (sizes < 0).any():
         raise SnapshotError("the snapshot is damaged: it counts less than no rows")
     rows = np.zeros_like(empty.rows)
     for column in (tables.CAPACITY, tables.END, tables.FRESH):
         rows[:, column] = sizes
-    rows[:, tables.SHIFT] = array("shifts", rows, (len(nodes),))
+    rows[:, tables.SHIFT] = stored_array(snapshot, "shifts", rows, (len(nodes),))
     ints = place_columns(nodes, rows, tables.INT_OFFSET, tables.INTS)
     floats = place_columns(nodes, rows, tables.FLOAT_OFFSET, tables.FLOATS)
-    members = array("members", empty.members, (2, *np.shape(snapshot.get("members", ()))[-1:]))
+    members = stored_array(
+        snapshot, "members", empty.members, (2, *np.shape(snapshot.get("members", ()))[-1:])
+    )
     return tables.NodeState(
         rows=rows,
-        counts=array("counts", empty.counts, empty.counts.shape),
-        peaks=array("peaks", empty.peaks, empty.peaks.shape),
-        ints=array("ints", empty.ints, (ints,)),
-        floats=array("floats", empty.floats, (floats,)),
+        counts=stored_array(snapshot, "counts", empty.counts, empty.counts.shape),
+        peaks=stored_array(snapshot, "peaks", empty.peaks, empty.peaks.shape),
+        ints=stored_array(snapshot, "ints", empty.ints, (ints,)),
+        floats=stored_array(snapshot, "floats", empty.floats, (floats,)),
         members=members,
         used=np.array([members.shape[1]]),
     )

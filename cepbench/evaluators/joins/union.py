@@ -1,4 +1,4 @@
-"""The matches of a pattern with OR: those of its branches, each once."""
+"""The matches of a pattern with OR: those of its branches, without duplicates."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Twins:
         *,
         ended: bool,
     ) -> dict[int, BranchMatches]:
-        """What is to be given out of each branch's matches in a batch, and of those held back."""
+        """The matches of each branch to emit for a batch, and those held back before."""
         prompt = _firsts([found[number] for number in self._prompt])
         given = {}
         for number, rows in zip(self._prompt, prompt, strict=True):
@@ -118,7 +118,7 @@ class _Twins:
 
 
 class Union:
-    """Puts the branches' matches together, batch by batch.
+    """Merges the branches' matches, batch by batch.
 
     Two matches are the same if they bind the same events to the same variables, so only branches
     over the same variables can find the same one. It is then the first branch's: where that one
@@ -192,7 +192,7 @@ class Union:
         return Found(number, tuple(matches))
 
     def packed(self) -> np.ndarray:
-        """What must be known to go on, for a snapshot."""
+        """The state, for a snapshot."""
         pending = [
             [
                 [number, kept.matches.rows(), kept.deadlines.tolist(), kept.reported.tolist()]
@@ -203,7 +203,7 @@ class Union:
         return np.array(json.dumps({"times": self._times.tolist(), "pending": pending}))
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on where a snapshot was taken.
+        """Resume from a snapshot.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Drives a plan through a batch of events, one step of time after the other."""
+"""Runs a plan over a batch of events, step by step in time."""
 
 from __future__ import annotations
 
@@ -7,47 +7,20 @@ import numpy as np
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import has_room, make_room
 from cepbench.kernels.joins.checks import has_checks, sift
 from cepbench.kernels.joins.join import has_drivers, join_node
-from cepbench.kernels.joins.output import give_out
+from cepbench.kernels.joins.output import emit
 from cepbench.kernels.joins.pool import compacted
 from cepbench.kernels.joins.rows import spans_of_fresh
 from cepbench.kernels.joins.sets import join_sets
 from cepbench.kernels.joins.steps import NEVER, copy_counts, finish_step, lay_out_step, take_back
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    CREATED,
-    END,
-    FLOAT_OFFSET,
-    FLOATS,
-    FOUND,
-    FRESH,
-    INT_OFFSET,
-    INTS,
-    IS_ROOT,
-    JOINS,
-    KIND,
-    LIFETIME,
-    NANOSECONDS,
-    NO_MEMBERS,
-    NO_ROOM,
-    OK,
-    START,
-    TOO_MANY,
-    TURN,
-    WAITS_NOT,
-    Batch,
-    NodeState,
-    Pace,
-    Plan,
-    Scratch,
-)
 
 _LONG_AGO = np.iinfo(np.int64).min
 
 # How far a step has come: PROGRESS[...].
-_NODE = 0  # whose turn it is, leaves first; -1 before the step
+_NODE = 0  # the next node, leaves first; -1 before the step
 _NOW = 1  # the latest timestamp taken
 _MOMENTS = 2  # how many moments the step has
 _ARRIVED = 3  # when the step began, by the system's clock
@@ -59,20 +32,20 @@ _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
 
 
 def advance(
-    plan: Plan,
-    pace: Pace,
+    plan: tables.Plan,
+    pace: tables.Pace,
     limit: int,
-    state: NodeState,
-    scratch: Scratch,
-    batch: Batch,
+    state: tables.NodeState,
+    scratch: tables.Scratch,
+    batch: tables.Batch,
     columns: int,
     until: int,
-) -> tuple[NodeState, list[np.ndarray], int, int]:
-    """Take in a batch of events and find the matches that they complete.
+) -> tuple[tables.NodeState, list[np.ndarray], int, int]:
+    """Process a batch of events and find the matches that they complete.
 
     Within a step every node joins all that is new before its parent does, and each pair of rows
     meets once. The length of a step does not change what is found, only how soon rows are evicted,
-    and so how many are tested in vain.
+    and so how many are tested needlessly.
 
     Parameters
     ----------
@@ -93,11 +66,11 @@ def advance(
     Returns
     -------
     state : NodeState
-        With new arenas or a new pool where there was no room; the state given is of no use then.
+        With new arenas or a new pool if there was no room; do not use the given state again.
     matches : list of int64 arrays, each of shape (columns, some)
-        Positions of the events of each match, and for a set where it lies in ``state.members`` and
-        its size, of several roots behind the number of the branch; at least one array, in the order
-        in which they were found.
+        Positions of the events of each match, and for a set its start in ``state.members`` and its
+        size, preceded by the number of the branch if there are several roots; at least one array,
+        in the order in which they were found.
     found : int
     outcome : int
         ``OK``, ``TOO_MANY`` or ``TOO_LARGE``.
@@ -109,27 +82,27 @@ def advance(
     found = 0
     at = scratch.progress
     at[_NODE], at[_NOW], at[_REPORTED], at[_MOST] = -1, _LONG_AGO, 0, pace.most
-    scratch.rectangle[TURN] = -1
-    outcome = NO_ROOM
-    while outcome in (NO_ROOM, NO_MEMBERS):
+    scratch.rectangle[tables.TURN] = -1
+    outcome = tables.NO_ROOM
+    while outcome in (tables.NO_ROOM, tables.NO_MEMBERS):
         outcome = _run(plan, pace, limit, state, scratch, batch, taken, columns > 0, until, matches)
-        node, more = int(at[_NODE]), int(scratch.rectangle[FOUND])
-        if outcome == NO_MEMBERS:
+        node, more = int(at[_NODE]), int(scratch.rectangle[tables.FOUND])
+        if outcome == tables.NO_MEMBERS:
             known = [*chunks, matches[:, : at[_REPORTED]]]
             state = compacted(more, plan, state, known)
-        elif outcome == NO_ROOM and (node > root or (node == root and not plan.stored)):
+        elif outcome == tables.NO_ROOM and (node > root or (node == root and not plan.stored)):
             # Chunks are never copied: a large result would be moved again and again.
             chunks.append(matches[:, : at[_REPORTED]])
             found += int(at[_REPORTED])
             at[_REPORTED] = 0
             if not plan.stored:
-                state.rows[root, END] = 0
+                state.rows[root, tables.END] = 0
             size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
             matches = np.empty((columns, size), np.int64)
-        elif outcome == NO_ROOM:
+        elif outcome == tables.NO_ROOM:
             state = make_room(node, more, plan, state)
     if not plan.stored:
-        state.rows[root, END] = 0
+        state.rows[root, tables.END] = 0
     reported = int(at[_REPORTED])
     chunks.append(matches[:, : reported if columns else 0])
     return state, chunks, found + reported, int(outcome)
@@ -137,13 +110,13 @@ def advance(
 
 @njit_in_place
 def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matches):
-    """Take step after step until the batch ends, or some node has no room left."""
+    """Run steps until the batch ends, or a node has no room left."""
     leaves = len(batch.starts) - 1
     root = len(plan.nodes) - 1
     at = scratch.progress
     timed = len(scratch.latencies) > 0
-    # Rows of a root that may turn out to be no matches count as partial ones.
-    withheld = plan.waits != WAITS_NOT or plan.consuming
+    # Rows of a root that may prove to be no matches count as partial matches.
+    withheld = plan.waits != tables.WAITS_NOT or plan.consuming
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
@@ -152,8 +125,8 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
                 at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
                 if at[_MOMENTS] > 1:
                     copy_counts(state.counts, scratch.before)
-            elif plan.waits == WAITS_NOT or at[_NOW] >= until:
-                return OK
+            elif plan.waits == tables.WAITS_NOT or at[_NOW] >= until:
+                return tables.OK
             else:
                 # No more events of the pattern's types, but time goes on for what waits.
                 at[_NODE], at[_NOW], at[_MOMENTS] = root + 1, until, 1
@@ -164,9 +137,9 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             leaf = at[_NODE]
             first, last = taken[leaf], scratch.ahead[leaf]
             if not has_room(leaf, last - first, plan, state):
-                scratch.rectangle[FOUND] = last - first
-                return NO_ROOM
-            state.rows[leaf, FRESH] = state.rows[leaf, END]
+                scratch.rectangle[tables.FOUND] = last - first
+                return tables.NO_ROOM
+            state.rows[leaf, tables.FRESH] = state.rows[leaf, tables.END]
             if first < last:
                 _take(leaf, first, last, batch, plan, state)
                 taken[leaf] = last
@@ -177,42 +150,42 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
         while at[_NODE] <= root:
             node = at[_NODE]
             if not has_drivers(node, plan, state):
-                state.rows[node, FRESH] = state.rows[node, END]
+                state.rows[node, tables.FRESH] = state.rows[node, tables.END]
                 at[_NODE] += 1
                 continue
-            is_root = plan.nodes[node, IS_ROOT] == 1
+            is_root = plan.nodes[node, tables.IS_ROOT] == 1
             free = limit
             for other in range(plan.inner, root + 1):
-                if other != node and (withheld or plan.nodes[other, IS_ROOT] == 0):
-                    free -= state.rows[other, END] - state.rows[other, START]
+                if other != node and (withheld or plan.nodes[other, tables.IS_ROOT] == 0):
+                    free -= state.rows[other, tables.END] - state.rows[other, tables.START]
             if is_root and not withheld:
                 free = NEVER
             counting = node == root and not positions and not plan.stored
-            before = state.counts[node, CREATED]
-            if plan.nodes[node, KIND] == JOINS:
+            before = state.counts[node, tables.CREATED]
+            if plan.nodes[node, tables.KIND] == tables.JOINS:
                 outcome = join_node(node, counting, free, plan, state, scratch, matches)
             else:
                 outcome = join_sets(node, counting, free, plan, state, scratch, matches)
             if node == root and not plan.stored:
-                at[_REPORTED] += state.counts[node, CREATED] - before
-                if timed and state.counts[node, CREATED] > before:
-                    record(at[_ARRIVED], state.counts[node, CREATED] - before, scratch)
-            if outcome == TOO_MANY and at[_MOMENTS] > 1:
-                # Some may have expired before others came into being: moment by moment, then.
+                at[_REPORTED] += state.counts[node, tables.CREATED] - before
+                if timed and state.counts[node, tables.CREATED] > before:
+                    record(at[_ARRIVED], state.counts[node, tables.CREATED] - before, scratch)
+            if outcome == tables.TOO_MANY and at[_MOMENTS] > 1:
+                # Some may have expired before others were created: repeat moment by moment.
                 take_back(node, leaves, plan, state, taken, scratch)
-                scratch.rectangle[TURN] = -1
+                scratch.rectangle[tables.TURN] = -1
                 at[_MOST] = 1
                 break
-            if outcome != OK:
+            if outcome != tables.OK:
                 if pace.watched:
                     _watch(node, since, state, scratch)
                 return outcome
             if has_checks(node, plan):
                 sift(node, plan, state, scratch)
             if not is_root:
-                created = state.rows[node, END] - state.rows[node, FRESH]
+                created = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
                 spans = spans_of_fresh(node, plan, state)
-                state.counts[node, LIFETIME] += plan.window * created - spans
+                state.counts[node, tables.LIFETIME] += plan.window * created - spans
             if pace.watched:
                 since = _watch(node, since, state, scratch)
             at[_NODE] += 1
@@ -220,10 +193,8 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             at[_NODE] = -1
             continue
         if plan.stored:
-            outcome, given = give_out(
-                at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches
-            )
-            if outcome != OK:
+            outcome, given = emit(at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches)
+            if outcome != tables.OK:
                 return outcome
             at[_REPORTED] += given
             if timed and given > 0:
@@ -240,7 +211,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
 def _watch(node, since, state, scratch):
     """Count the time from ``since`` on for a node; gives the present time."""
     now = now_ns(scratch.clock)
-    state.counts[node, NANOSECONDS] += now - since
+    state.counts[node, tables.NANOSECONDS] += now - since
     return now
 
 
@@ -248,16 +219,16 @@ def _watch(node, since, state, scratch):
 def _take(leaf, first, last, batch, plan, state):
     """Store the events ``first..last`` of a leaf."""
     more = last - first
-    end, capacity = state.rows[leaf, END], state.rows[leaf, CAPACITY]
-    for column in range(plan.nodes[leaf, INTS]):
-        begin = state.rows[leaf, INT_OFFSET] + column * capacity + end
+    end = state.rows[leaf, tables.END]
+    for column in range(plan.nodes[leaf, tables.INTS]):
+        begin = tables.int_column(leaf, column, state) + end
         for row in range(more):
             state.ints[begin + row] = batch.events[column, first + row]
     source = batch.value_starts[leaf] + first - batch.starts[leaf]
     stride = batch.starts[leaf + 1] - batch.starts[leaf]
-    for column in range(plan.nodes[leaf, FLOATS]):
-        begin = state.rows[leaf, FLOAT_OFFSET] + column * capacity + end
+    for column in range(plan.nodes[leaf, tables.FLOATS]):
+        begin = tables.float_column(leaf, column, state) + end
         for row in range(more):
             state.floats[begin + row] = batch.values[source + column * stride + row]
-    state.rows[leaf, END] = end + more
-    state.counts[leaf, CREATED] += more
+    state.rows[leaf, tables.END] = end + more
+    state.counts[leaf, tables.CREATED] += more

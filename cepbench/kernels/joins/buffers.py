@@ -5,24 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    COUNT_COLUMNS,
-    EARLIEST,
-    END,
-    FLOAT_OFFSET,
-    FLOATS,
-    FRESH,
-    INT_OFFSET,
-    INTS,
-    LATEST,
-    PEAKS,
-    SHIFT,
-    START,
-    STATE_COLUMNS,
-    NodeState,
-    Plan,
-)
+from cepbench.kernels.joins import tables
 
 #: Rows that each node has room for at first.
 _FIRST_ROOM = 1024
@@ -30,7 +13,7 @@ _FIRST_ROOM = 1024
 
 @njit_in_place
 def has_room(node, extra, plan, state):
-    """Whether more rows fit at a node, which are moved to the front of its columns if that helps.
+    """Whether more rows fit at a node; moves its rows to the front of their columns if that helps.
 
     Row numbers of the node may change (``START``, ``END`` and ``FRESH`` move together).
 
@@ -41,7 +24,7 @@ def has_room(node, extra, plan, state):
     plan, state : Plan, NodeState
     """
     rows = state.rows[node]
-    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
+    start, end, capacity = rows[tables.START], rows[tables.END], rows[tables.CAPACITY]
     if end + extra <= capacity:
         return True
     if 2 * (end - start + extra) > capacity:
@@ -53,24 +36,24 @@ def has_room(node, extra, plan, state):
 @njit_in_place
 def _move_to_front(node, plan, state):
     rows = state.rows[node]
-    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
-    for column in range(plan.nodes[node, INTS]):
-        base = rows[INT_OFFSET] + column * capacity
+    start, end = rows[tables.START], rows[tables.END]
+    for column in range(plan.nodes[node, tables.INTS]):
+        base = tables.int_column(node, column, state)
         for row in range(end - start):
             state.ints[base + row] = state.ints[base + start + row]
-    for column in range(plan.nodes[node, FLOATS]):
-        base = rows[FLOAT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.FLOATS]):
+        base = tables.float_column(node, column, state)
         for row in range(end - start):
             state.floats[base + row] = state.floats[base + start + row]
-    rows[START] = 0
-    rows[END] = end - start
-    rows[FRESH] -= start
-    rows[SHIFT] += start
+    rows[tables.START] = 0
+    rows[tables.END] = end - start
+    rows[tables.FRESH] -= start
+    rows[tables.SHIFT] += start
 
 
 @njit_in_place
 def expire(node, oldest, plan, state):
-    """Evict rows whose earliest timestamp is before ``oldest``; gives how many are left.
+    """Evict rows whose earliest timestamp is before ``oldest``; returns how many are left.
 
     Expired rows may lie between others. They are compacted once they are more than the live ones,
     which keeps the cost per row constant and the memory within twice of what is needed.
@@ -81,14 +64,14 @@ def expire(node, oldest, plan, state):
     plan, state : Plan, NodeState
     """
     rows = state.rows[node]
-    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
-    base = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
+    start, end = rows[tables.START], rows[tables.END]
+    base = tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
     while start < end and state.ints[base + start] < oldest:
         start += 1
-    rows[START] = start
-    if plan.nodes[node, EARLIEST] == plan.nodes[node, LATEST]:
+    rows[tables.START] = start
+    if plan.nodes[node, tables.EARLIEST] == plan.nodes[node, tables.LATEST]:
         # Events expire in the order in which they came.
-        rows[FRESH] = end
+        rows[tables.FRESH] = end
         return end - start
     live = 0
     earliest = state.ints[base + start : base + end]
@@ -96,26 +79,26 @@ def expire(node, oldest, plan, state):
         live += int(earliest[row] >= oldest)
     if 2 * live < end - start:
         _compact(node, oldest, live, plan, state)
-    rows[FRESH] = rows[END]
+    rows[tables.FRESH] = rows[tables.END]
     return live
 
 
 @njit_in_place
 def _compact(node, oldest, live, plan, state):
     rows = state.rows[node]
-    start, end, capacity = rows[START], rows[END], rows[CAPACITY]
-    earliest = rows[INT_OFFSET] + plan.nodes[node, EARLIEST] * capacity
-    for column in range(plan.nodes[node, INTS]):
-        if column != plan.nodes[node, EARLIEST]:
-            base = rows[INT_OFFSET] + column * capacity
+    start, end = rows[tables.START], rows[tables.END]
+    earliest = tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
+    for column in range(plan.nodes[node, tables.INTS]):
+        if column != plan.nodes[node, tables.EARLIEST]:
+            base = tables.int_column(node, column, state)
             _compact_column(state.ints, base, state.ints, earliest, start, end, oldest)
-    for column in range(plan.nodes[node, FLOATS]):
-        base = rows[FLOAT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.FLOATS]):
+        base = tables.float_column(node, column, state)
         _compact_column(state.floats, base, state.ints, earliest, start, end, oldest)
     # Last of all, since it decides for the other columns which rows are kept.
     _compact_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
-    rows[START] = 0
-    rows[END] = live
+    rows[tables.START] = 0
+    rows[tables.END] = live
 
 
 @njit_in_place
@@ -127,26 +110,28 @@ def _compact_column(column, base, ints, earliest, start, end, oldest):
         kept += int(ints[earliest + row] >= oldest)
 
 
-def empty_state(plan: Plan) -> NodeState:
-    """Nothing stored, nothing counted, and some room for the rows of each node of a plan."""
+def empty_state(plan: tables.Plan) -> tables.NodeState:
+    """The empty state of a plan, with some room for the rows of each node."""
     nodes = plan.nodes
-    rows = np.zeros((len(nodes), STATE_COLUMNS), np.int64)
+    rows = np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64)
     # Checks have no rows; rows of a root that is not stored are matches, which lie elsewhere.
-    has_rows = (nodes[:, INTS] > 0) & (plan.stored | (np.arange(len(nodes)) < len(nodes) - 1))
-    rows[has_rows, CAPACITY] = _FIRST_ROOM
-    return NodeState(
+    has_rows = (nodes[:, tables.INTS] > 0) & (
+        plan.stored | (np.arange(len(nodes)) < len(nodes) - 1)
+    )
+    rows[has_rows, tables.CAPACITY] = _FIRST_ROOM
+    return tables.NodeState(
         rows=rows,
-        counts=np.zeros((len(nodes), COUNT_COLUMNS), np.int64),
-        peaks=np.zeros(PEAKS, np.int64),
-        ints=np.empty(place_columns(nodes, rows, INT_OFFSET, INTS), np.int64),
-        floats=np.empty(place_columns(nodes, rows, FLOAT_OFFSET, FLOATS), np.float64),
+        counts=np.zeros((len(nodes), tables.COUNT_COLUMNS), np.int64),
+        peaks=np.zeros(tables.PEAKS, np.int64),
+        ints=np.empty(place_columns(nodes, rows, tables.INT_OFFSET, tables.INTS), np.int64),
+        floats=np.empty(place_columns(nodes, rows, tables.FLOAT_OFFSET, tables.FLOATS), np.float64),
         members=np.empty((2, 64), np.int64),
         used=np.zeros(1, np.int64),
     )
 
 
 def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) -> int:
-    """Place all nodes' columns in an arena by their capacities; gives how large that must be.
+    """Place all nodes' columns in an arena by their capacities; returns its size.
 
     Parameters
     ----------
@@ -156,15 +141,17 @@ def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) 
     offset, width : int
         ``INT_OFFSET`` and ``INTS``, or ``FLOAT_OFFSET`` and ``FLOATS``.
     """
-    sizes = rows[:, CAPACITY] * nodes[:, width]
+    sizes = rows[:, tables.CAPACITY] * nodes[:, width]
     rows[:, offset] = np.cumsum(sizes) - sizes
     return int(sizes.sum())
 
 
-def make_room(grown: int, extra: int, plan: Plan, state: NodeState) -> NodeState:
-    """Both arenas laid out anew, with room for more rows at one node.
+def make_room(
+    grown: int, extra: int, plan: tables.Plan, state: tables.NodeState
+) -> tables.NodeState:
+    """The state with both arenas laid out anew, with room for more rows at one node.
 
-    Not compiled: as capacities double, it is called a few times in the whole of a run. The rows
+    Not compiled: as capacities double, it is called a few times in a run. The rows
     of the node, and no others, move to the front.
 
     Parameters
@@ -180,25 +167,25 @@ def make_room(grown: int, extra: int, plan: Plan, state: NodeState) -> NodeState
         With the new arenas.
     """
     nodes, rows, old = plan.nodes, state.rows, state.rows.copy()
-    live = old[grown, END] - old[grown, START]
-    rows[grown, CAPACITY] = 2 * (live + extra)
-    rows[grown, [START, END, FRESH]] -= old[grown, START]
-    rows[grown, SHIFT] += old[grown, START]
+    live = old[grown, tables.END] - old[grown, tables.START]
+    rows[grown, tables.CAPACITY] = 2 * (live + extra)
+    rows[grown, [tables.START, tables.END, tables.FRESH]] -= old[grown, tables.START]
+    rows[grown, tables.SHIFT] += old[grown, tables.START]
 
     def laid_out(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
         larger = np.empty(place_columns(nodes, rows, offset, width), arena.dtype)
         for node in range(len(nodes)):
-            if old[node, CAPACITY] == 0:
+            if old[node, tables.CAPACITY] == 0:
                 continue  # no rows, or matches, which lie elsewhere
             for column in range(nodes[node, width]):
-                source = old[node, offset] + column * old[node, CAPACITY]
-                target = rows[node, offset] + column * rows[node, CAPACITY]
-                larger[target + rows[node, START] : target + rows[node, END]] = arena[
-                    source + old[node, START] : source + old[node, END]
+                source = old[node, offset] + column * old[node, tables.CAPACITY]
+                target = rows[node, offset] + column * rows[node, tables.CAPACITY]
+                larger[target + rows[node, tables.START] : target + rows[node, tables.END]] = arena[
+                    source + old[node, tables.START] : source + old[node, tables.END]
                 ]
         return larger
 
     return state._replace(
-        ints=laid_out(state.ints, INT_OFFSET, INTS),
-        floats=laid_out(state.floats, FLOAT_OFFSET, FLOATS),
+        ints=laid_out(state.ints, tables.INT_OFFSET, tables.INTS),
+        floats=laid_out(state.floats, tables.FLOAT_OFFSET, tables.FLOATS),
     )

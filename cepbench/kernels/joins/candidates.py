@@ -1,12 +1,13 @@
 """Which inner rows may join an outer row: a range of them by time, then tests column by column.
 
-Shared by joins, sets and checks. Outer rows are taken in blocks, so that their bounds and ranges lie
-in columns too.
+Shared by joins, sets and checks. Outer rows are processed in blocks, so that their bounds and
+ranges are columns too.
 """
 
 from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.filters import (
     BLOCK,
     FLIPPED,
@@ -19,23 +20,6 @@ from cepbench.kernels.joins.filters import (
     keep_compared,
     keep_other,
     run_program,
-)
-from cepbench.kernels.joins.tables import (
-    BOUNDS_LEFT,
-    CAPACITY,
-    COMPARE,
-    DISTINCT,
-    FLOAT_OFFSET,
-    INNER_FIRST,
-    INNER_LAST,
-    INT_OFFSET,
-    LATEST,
-    LEFT,
-    LOWER,
-    PROGRAM,
-    RIGHT,
-    SORTED,
-    TESTED_LEFT,
 )
 
 #: Outer rows whose bounds are found together.
@@ -56,8 +40,8 @@ def is_exact(node, side, plan):
     plan : Plan
     """
     spans = plan.spans
-    tested = spans[node, TESTED_LEFT + side + 1] - spans[node, TESTED_LEFT + side]
-    return tested == 0 and spans[node, DISTINCT] == spans[node, PROGRAM + 1]
+    tested = spans[node, tables.TESTED_LEFT + side + 1] - spans[node, tables.TESTED_LEFT + side]
+    return tested == 0 and spans[node, tables.DISTINCT] == spans[node, tables.PROGRAM + 1]
 
 
 @njit_in_place
@@ -73,17 +57,17 @@ def set_bounds(node, side, first, outers, plan, state, scratch):
     plan, state, scratch : Plan, NodeState, Scratch
     """
     low, high = scratch.low, scratch.high
-    x = plan.nodes[node, LEFT + side]
-    rules = range(plan.spans[node, BOUNDS_LEFT + side], plan.spans[node, BOUNDS_LEFT + side + 1])
+    x = plan.nodes[node, tables.LEFT + side]
+    rules = tables.rules_of(node, tables.BOUNDS_LEFT + side, plan)
     for rule in rules:
         low[plan.rules[rule, 1], :outers] = LOWEST
         high[plan.rules[rule, 1], :outers] = HIGHEST
     for rule in rules:
         bounded, shift = plan.rules[rule, 1], plan.rules[rule, 3]
-        begin = state.rows[x, INT_OFFSET] + plan.rules[rule, 2] * state.rows[x, CAPACITY] + first
+        begin = tables.int_column(x, plan.rules[rule, 2], state) + first
         column = state.ints[begin : begin + outers]
         lowest, highest = low[bounded, :outers], high[bounded, :outers]
-        if plan.rules[rule, 0] == LOWER:
+        if plan.rules[rule, 0] == tables.LOWER:
             for row in range(outers):
                 lowest[row] = max(lowest[row], column[row] + shift)
         else:
@@ -101,7 +85,7 @@ def inner_range(rectangle, first, last):
         Written in place.
     first, last : int
     """
-    rectangle[INNER_FIRST], rectangle[INNER_LAST] = first, last
+    rectangle[tables.INNER_FIRST], rectangle[tables.INNER_LAST] = first, last
 
 
 @njit_in_place
@@ -117,14 +101,14 @@ def find_ranges(node, side, outers, plan, state, scratch):
         ``starts`` and ``stops`` are written.
     """
     starts, stops = scratch.starts, scratch.stops
-    first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
-    y = plan.nodes[node, RIGHT - side]
-    if plan.nodes[y, SORTED] == 0:
+    first, last = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
+    y = plan.nodes[node, tables.RIGHT - side]
+    if plan.nodes[y, tables.SORTED] == 0:
         starts[:outers] = first
         stops[:outers] = last
         return
-    latest = plan.nodes[y, LATEST]
-    base = state.rows[y, INT_OFFSET] + latest * state.rows[y, CAPACITY]
+    latest = plan.nodes[y, tables.LATEST]
+    base = tables.int_column(y, latest, state)
     column = state.ints[base + first : base + last]
     first_at_least(column, first, scratch.low[latest], starts, outers, scratch.guide)
     first_at_least(column, first, scratch.high[latest], stops, outers, scratch.guide)
@@ -134,9 +118,9 @@ def find_ranges(node, side, outers, plan, state, scratch):
 def first_at_least(column, offset, values, found, count, guide):
     """For each of some values the first row of a sorted column that is not smaller.
 
-    Where there are enough values, rising ones are found by a merge scan of both columns. For others
-    the time that the column spans is cut into parts of equal length, and ``guide`` holds the first
-    row of each of them, which leaves a row or two to search.
+    If there are many values in ascending order, both columns are merged in one scan. Otherwise the
+    time that the column spans is divided into parts of equal length, and ``guide`` holds the first
+    row of each part, which leaves a row or two to search.
 
     Parameters
     ----------
@@ -165,7 +149,7 @@ def first_at_least(column, offset, values, found, count, guide):
         return
     least, greatest = column[0], column[rows - 1]
     shift = -1
-    # The difference of halves is always a number that there is.
+    # The difference of halves cannot overflow.
     if 8 * count > rows > 8 and greatest // 2 - least // 2 < HIGHEST // 2:
         shift = 0
         while (greatest - least) >> shift >= min(GUIDE, 2 * rows):
@@ -221,7 +205,7 @@ def total_length(starts, stops, outers):
 
 @njit_in_place
 def test(node, side, outer, row, begin, size, plan, state, scratch):
-    """Leave in ``scratch.mask`` which of a block of inner rows join an outer row.
+    """Set ``scratch.mask`` to 1 for the inner rows of a block that join an outer row, else to 0.
 
     Parameters
     ----------
@@ -235,46 +219,42 @@ def test(node, side, outer, row, begin, size, plan, state, scratch):
     """
     mask = scratch.mask[:size]
     rules, spans = plan.rules, plan.spans
-    x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
-    x_capacity, y_capacity = state.rows[x, CAPACITY], state.rows[y, CAPACITY]
-    x_ints, y_ints = state.rows[x, INT_OFFSET] + outer, state.rows[y, INT_OFFSET] + begin
-    x_floats, y_floats = state.rows[x, FLOAT_OFFSET] + outer, state.rows[y, FLOAT_OFFSET] + begin
+    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
     mask[:] = 1
-    for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
+    for rule in tables.rules_of(node, tables.TESTED_LEFT + side, plan):
         column = rules[rule, 0]
-        first = y_ints + column * y_capacity
+        first = tables.int_column(y, column, state) + begin
         low, high = scratch.low[column, row], scratch.high[column, row]
         keep_between(mask, state.ints[first : first + size], low, high)
-    for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
+    for rule in tables.rules_of(node, tables.DISTINCT, plan):
         mine, its = rules[rule, side], rules[rule, 1 - side]
-        first = y_ints + its * y_capacity
-        keep_other(mask, state.ints[first : first + size], state.ints[x_ints + mine * x_capacity])
-    for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
+        first = tables.int_column(y, its, state) + begin
+        value = state.ints[tables.int_column(x, mine, state) + outer]
+        keep_other(mask, state.ints[first : first + size], value)
+    for rule in tables.rules_of(node, tables.COMPARE, plan):
         mine, its, operator = rules[rule, side], rules[rule, 1 - side], rules[rule, 2]
         if side == 1:
             operator = FLIPPED[operator]
-        first = y_floats + its * y_capacity
-        value = state.floats[x_floats + mine * x_capacity]
+        first = tables.float_column(y, its, state) + begin
+        value = state.floats[tables.float_column(x, mine, state) + outer]
         keep_compared(mask, operator, value, state.floats[first : first + size])
-    if spans[node, PROGRAM] < spans[node, PROGRAM + 1]:
+    if spans[node, tables.PROGRAM] < spans[node, tables.PROGRAM + 1]:
         run_program(
             mask,
             plan,
-            spans[node, PROGRAM],
-            spans[node, PROGRAM + 1],
+            spans[node, tables.PROGRAM],
+            spans[node, tables.PROGRAM + 1],
             scratch.stack,
             side == 0,
             state.floats,
-            x_floats,
-            x_capacity,
-            y_floats,
-            y_capacity,
+            (state.rows[x, tables.FLOAT_OFFSET] + outer, state.rows[x, tables.CAPACITY]),
+            (state.rows[y, tables.FLOAT_OFFSET] + begin, state.rows[y, tables.CAPACITY]),
         )
 
 
 @njit_in_place
 def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
-    """How many of the inner rows ``start..stop`` join an outer row, if not all of them do.
+    """How many of the inner rows ``start..stop`` join an outer row, where tests are needed.
 
     Parameters
     ----------
@@ -284,19 +264,22 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
     plan, state, scratch : Plan, NodeState, Scratch
     """
     rules, spans = plan.rules, plan.spans
-    bounded, last_bounded = spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]
-    compared, last_compared = spans[node, COMPARE], spans[node, COMPARE + 1]
+    bounded, last_bounded = (
+        spans[node, tables.TESTED_LEFT + side],
+        spans[node, tables.TESTED_LEFT + side + 1],
+    )
+    compared, last_compared = spans[node, tables.COMPARE], spans[node, tables.COMPARE + 1]
     bounds, comparisons = last_bounded - bounded, last_compared - compared
-    others = spans[node, PROGRAM + 1] - spans[node, DISTINCT] - comparisons
-    y = plan.nodes[node, RIGHT - side]
-    # The usual tests are counted in one go, several times as fast as by a mask.
+    others = spans[node, tables.PROGRAM + 1] - spans[node, tables.DISTINCT] - comparisons
+    y = plan.nodes[node, tables.RIGHT - side]
+    # The usual tests are counted in one pass, several times as fast as by a mask.
     if others == 0 and comparisons == 0 and bounds <= 2:
         column, second = rules[bounded, 0], rules[last_bounded - 1, 0]
         low, high = scratch.low[column, row], scratch.high[column, row]
-        first = state.rows[y, INT_OFFSET] + column * state.rows[y, CAPACITY]
+        first = tables.int_column(y, column, state)
         if bounds == 1:
             return count_between(state.ints[first + start : first + stop], low, high)
-        also = state.rows[y, INT_OFFSET] + second * state.rows[y, CAPACITY]
+        also = tables.int_column(y, second, state)
         return count_between_both(
             state.ints[first + start : first + stop],
             low,
@@ -309,9 +292,9 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
         mine, its, operator = rules[compared, side], rules[compared, 1 - side], rules[compared, 2]
         if side == 1:
             operator = FLIPPED[operator]
-        x = plan.nodes[node, LEFT + side]
-        value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
-        first = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
+        x = plan.nodes[node, tables.LEFT + side]
+        value = state.floats[tables.float_column(x, mine, state) + outer]
+        first = tables.float_column(y, its, state)
         return count_compared(operator, value, state.floats[first + start : first + stop])
     total = 0
     for begin in range(start, stop, BLOCK):
@@ -324,7 +307,7 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
 
 @njit_in_place
 def choose(begin, size, mask, chosen):
-    """List those of a block of rows that join; gives their number.
+    """List the rows of a block that join; returns their number.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
-"""Tests of rows that have come into being: clauses on sets, and negation."""
+"""Tests of new rows: clauses on sets, and negation."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import (
     OUTER_BLOCK,
     find_ranges,
@@ -16,17 +17,6 @@ from cepbench.kernels.joins.candidates import (
 from cepbench.kernels.joins.clauses import clauses_hold
 from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.rows import move_row
-from cepbench.kernels.joins.tables import (
-    COMPARED,
-    CREATED,
-    END,
-    FIRST_CHECK,
-    FRESH,
-    LAST_CHECK,
-    RIGHT,
-    ROW,
-    START,
-)
 
 # Literals would make Numba compile what is called with them once more.
 _NONE, _ZERO = np.int64(-1), np.int64(0)
@@ -42,26 +32,28 @@ def has_checks(node, plan):
     plan : Plan
     """
     return (
-        plan.spans[node, ROW] < plan.spans[node, ROW + 1]
-        or plan.nodes[node, FIRST_CHECK] < plan.nodes[node, LAST_CHECK]
+        plan.spans[node, tables.ROW] < plan.spans[node, tables.ROW + 1]
+        or plan.nodes[node, tables.FIRST_CHECK] < plan.nodes[node, tables.LAST_CHECK]
     )
 
 
 @njit_in_place
 def sift(node, plan, state, scratch):
-    """Remove those of the fresh rows of a node that break a clause, or that an event negates.
+    """Remove the fresh rows of a node that violate a clause or are negated by an event.
 
     Parameters
     ----------
     node : int
     plan, state, scratch : Plan, NodeState, Scratch
     """
-    kept = row = state.rows[node, FRESH]
-    while row < state.rows[node, END]:
-        outers = min(OUTER_BLOCK, state.rows[node, END] - row)
+    kept = row = state.rows[node, tables.FRESH]
+    while row < state.rows[node, tables.END]:
+        outers = min(OUTER_BLOCK, state.rows[node, tables.END] - row)
         for place in range(outers):
             scratch.alive[place] = 1
-        for check in range(plan.nodes[node, FIRST_CHECK], plan.nodes[node, LAST_CHECK]):
+        for check in range(
+            plan.nodes[node, tables.FIRST_CHECK], plan.nodes[node, tables.LAST_CHECK]
+        ):
             reject_negated(check, row, outers, plan, state, scratch)
         _reject_broken(node, row, outers, plan, state, scratch)
         for place in range(outers):
@@ -69,13 +61,13 @@ def sift(node, plan, state, scratch):
                 move_row(node, row + place, kept, plan, state)
                 kept += 1
         row += outers
-    state.counts[node, CREATED] -= state.rows[node, END] - kept
-    state.rows[node, END] = kept
+    state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+    state.rows[node, tables.END] = kept
 
 
 @njit_in_place
 def _reject_broken(node, first, outers, plan, state, scratch):
-    rules, end = plan.spans[node, ROW], plan.spans[node, ROW + 1]
+    rules, end = plan.spans[node, tables.ROW], plan.spans[node, tables.ROW + 1]
     if rules == end:
         return
     for place in range(outers):
@@ -87,7 +79,7 @@ def _reject_broken(node, first, outers, plan, state, scratch):
 
 @njit_in_place
 def reject_negated(check, first, outers, plan, state, scratch):
-    """Set ``scratch.alive`` to 0 for those of ``outers`` rows from ``first`` on that are negated.
+    """Set ``scratch.alive`` to 0 for the negated ones of ``outers`` rows from ``first`` on.
 
     Rows are those of the left child of ``check``, its right child is the leaf of the negated
     variable; events there are tested as if they were to be joined.
@@ -98,13 +90,18 @@ def reject_negated(check, first, outers, plan, state, scratch):
         At most ``OUTER_BLOCK`` rows.
     plan, state, scratch : Plan, NodeState, Scratch
     """
-    negated = plan.nodes[check, RIGHT]
-    if state.rows[negated, START] == state.rows[negated, END]:
+    negated = plan.nodes[check, tables.RIGHT]
+    if state.rows[negated, tables.START] == state.rows[negated, tables.END]:
         return
-    inner_range(scratch.rectangle, state.rows[negated, START], state.rows[negated, END])
+    inner_range(
+        scratch.rectangle, state.rows[negated, tables.START], state.rows[negated, tables.END]
+    )
     set_bounds(check, _ZERO, first, outers, plan, state, scratch)
     find_ranges(check, _ZERO, outers, plan, state, scratch)
-    exact = is_exact(check, _ZERO, plan) and plan.spans[check, ROW] == plan.spans[check, ROW + 1]
+    exact = (
+        is_exact(check, _ZERO, plan)
+        and plan.spans[check, tables.ROW] == plan.spans[check, tables.ROW + 1]
+    )
     for place in range(outers):
         start, stop = scratch.starts[place], scratch.stops[place]
         if scratch.alive[place] == 0 or start >= stop:
@@ -116,12 +113,12 @@ def reject_negated(check, first, outers, plan, state, scratch):
 @njit_in_place
 def _any_holds(check, row, place, start, stop, plan, state, scratch):
     """Whether any of the negated events ``start..stop`` could be added to a row."""
-    node, negated = plan.nodes[check, RIGHT - 1], plan.nodes[check, RIGHT]
-    rules, end = plan.spans[check, ROW], plan.spans[check, ROW + 1]
+    node, negated = plan.nodes[check, tables.RIGHT - 1], plan.nodes[check, tables.RIGHT]
+    rules, end = plan.spans[check, tables.ROW], plan.spans[check, tables.ROW + 1]
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
         test(check, _ZERO, row, place, begin, size, plan, state, scratch)
-        state.counts[check, COMPARED] += size
+        state.counts[check, tables.COMPARED] += size
         for event in range(size):
             if scratch.mask[event] == 1 and clauses_hold(
                 rules, end, _ZERO, node, row, negated, begin + event, _ZERO, plan, state, scratch

@@ -1,11 +1,11 @@
-"""Clauses over a single row: what a block of candidates cannot test at once.
+"""Clauses over a single row, for conditions that cannot be tested on a block of candidates.
 
-A clause that looks into a set of a Kleene variable, or at a negated event beside one, is run as a
-program of its own for every row. It is written as rules: a header ``(CLAUSE, slots, -, rules)`` with
-the number of sets that it looks into and of its rules; for each set
-``(SLOT, leaf, start column or -1, loop)``, where -1 stands for the set that is being made; then
-instructions ``(opcode, argument, slot, more)`` of a stack machine. It holds if its program comes out
-true for all members, or pairs of members, that it ranges over.
+A clause that reads a set of a Kleene variable, or a negated event beside one, is run as a
+program of its own for every row. Its rules are a header ``(CLAUSE, slots, -, rules)`` with
+the number of sets that it reads and of its rules; for each set
+``(SLOT, leaf, start column or -1, loop)``, where -1 is the set under construction; then
+instructions ``(opcode, argument, slot, more)`` of a stack machine. It holds if its program is true
+for all members, or pairs of members, that it ranges over.
 """
 
 from __future__ import annotations
@@ -15,20 +15,16 @@ import math
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.filters import (
-    ADD,
-    DIVIDE,
-    EITHER,
     KEEP_IF_TRUE,
     LOAD_CONSTANT,
     LOAD_LEFT,
     LOAD_RIGHT,
-    MULTIPLY,
     NEGATE,
-    SUBTRACT,
+    calculated,
     compares,
 )
-from cepbench.kernels.joins.tables import CAPACITY, FLOAT_OFFSET, INT_OFFSET, SHIFT
 
 CLAUSE, SLOT = 0, 1
 
@@ -60,13 +56,13 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
     ----------
     first, last : int
     newest : int
-        1 to test the newest member of the set that is being made only, else 0.
+        1 to test only the newest member of the set under construction, else 0.
     node, row : int
         The row, or -1 for none.
     other_node, other : int
         The other row, or -1.
     size : int
-        Of the set that is being made, which lies behind the used part of the pool; else 0.
+        Of the set under construction, which lies behind the used part of the pool; else 0.
     plan, state, scratch : Plan, NodeState, Scratch
     """
     at = first
@@ -82,13 +78,9 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
             if plan.rules[rule, 2] < 0:
                 slots[slot, _BEGIN], slots[slot, _SIZE] = state.used[0], size
             else:
-                column = (
-                    state.rows[node, INT_OFFSET]
-                    + plan.rules[rule, 2] * state.rows[node, CAPACITY]
-                    + row
-                )
+                column = tables.int_column(node, plan.rules[rule, 2], state) + row
                 slots[slot, _BEGIN] = state.ints[column]
-                slots[slot, _SIZE] = state.ints[column + state.rows[node, CAPACITY]]
+                slots[slot, _SIZE] = state.ints[column + state.rows[node, tables.CAPACITY]]
         first_0, last_0 = _members_met(slots, 0, newest)
         first_1, last_1 = _members_met(slots, 1, newest)
         for i in range(first_0, last_0):
@@ -125,29 +117,19 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
             top -= 1
             values[top - 1] = compares(opcode, values[top - 1], values[top])
         elif opcode == LOAD_LEFT:
-            values[top] = state.floats[
-                state.rows[node, FLOAT_OFFSET] + argument * state.rows[node, CAPACITY] + row
-            ]
+            values[top] = state.floats[tables.float_column(node, argument, state) + row]
             top += 1
         elif opcode == LOAD_RIGHT:
-            capacity = state.rows[other_node, CAPACITY]
-            values[top] = state.floats[
-                state.rows[other_node, FLOAT_OFFSET] + argument * capacity + other
-            ]
+            values[top] = state.floats[tables.float_column(other_node, argument, state) + other]
             top += 1
         elif opcode == LOAD_CONSTANT:
             values[top] = plan.constants[argument]
             top += 1
         elif opcode == LOAD_INTEGER:
-            values[top] = state.ints[
-                state.rows[node, INT_OFFSET] + argument * state.rows[node, CAPACITY] + row
-            ]
+            values[top] = state.ints[tables.int_column(node, argument, state) + row]
             top += 1
         elif opcode == LOAD_OTHER_INTEGER:
-            capacity = state.rows[other_node, CAPACITY]
-            values[top] = state.ints[
-                state.rows[other_node, INT_OFFSET] + argument * capacity + other
-            ]
+            values[top] = state.ints[tables.int_column(other_node, argument, state) + other]
             top += 1
         elif LOAD_MEMBER <= opcode <= LOAD_LAST:
             at = slots[slot, _AT]
@@ -157,11 +139,11 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
                 at = 0
             elif opcode == LOAD_LAST:
                 at = slots[slot, _SIZE] - 1
-            values[top] = state.floats[_place(slot, at, argument, FLOAT_OFFSET, slots, state)]
+            values[top] = _float_of(slot, at, argument, slots, state)
             top += 1
         elif opcode == LOAD_MEMBER_INTEGER:
             at = slots[slot, _AT]
-            values[top] = state.ints[_place(slot, at, argument, INT_OFFSET, slots, state)]
+            values[top] = _int_of(slot, at, argument, slots, state)
             top += 1
         elif opcode == AGGREGATE:
             more = plan.rules[instruction, 3]
@@ -172,15 +154,10 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
             values[0], values[1], values[2] = np.inf, -np.inf, 0.0
             top = 3
         elif opcode == SPAN_INTEGER:
-            _widen(
-                values,
-                state.ints[
-                    state.rows[node, INT_OFFSET] + argument * state.rows[node, CAPACITY] + row
-                ],
-            )
+            _widen(values, state.ints[tables.int_column(node, argument, state) + row])
         elif opcode == SPAN_SET:
             for at in range(slots[slot, _SIZE]):
-                _widen(values, state.ints[_place(slot, at, argument, INT_OFFSET, slots, state)])
+                _widen(values, _int_of(slot, at, argument, slots, state))
         elif opcode == END_SPAN:
             values[0] = values[1] - values[0] + 1.0 == values[2]
             top = 1
@@ -190,16 +167,23 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
             return values[top - 1] != 0.0
         else:
             top -= 1
-            values[top - 1] = _calculated(opcode, values[top - 1], values[top])
+            values[top - 1] = calculated(opcode, values[top - 1], values[top])
     return True
 
 
 @njit_in_place
-def _place(slot, at, column, offset, slots, state):
-    """Where in its arena a column of a member of a set is."""
+def _float_of(slot, at, column, slots, state):
+    """The value of a member of a set."""
     leaf = slots[slot, _LEAF]
-    row = state.members[0, slots[slot, _BEGIN] + at] - state.rows[leaf, SHIFT]
-    return state.rows[leaf, offset] + column * state.rows[leaf, CAPACITY] + row
+    row = state.members[0, slots[slot, _BEGIN] + at] - state.rows[leaf, tables.SHIFT]
+    return state.floats[tables.float_column(leaf, column, state) + row]
+
+
+@njit_in_place
+def _int_of(slot, at, column, slots, state):
+    leaf = slots[slot, _LEAF]
+    row = state.members[0, slots[slot, _BEGIN] + at] - state.rows[leaf, tables.SHIFT]
+    return state.ints[tables.int_column(leaf, column, state) + row]
 
 
 @njit_in_place
@@ -217,7 +201,7 @@ def _aggregate(function, slot, size, column, slots, state):
     total = 0.0
     least, greatest = np.inf, -np.inf
     for at in range(size):
-        value = state.floats[_place(slot, at, column, FLOAT_OFFSET, slots, state)]
+        value = _float_of(slot, at, column, slots, state)
         total += value
         least, greatest = min(least, value), max(greatest, value)
     if math.isnan(total) or size == 0:
@@ -227,18 +211,3 @@ def _aggregate(function, slot, size, column, slots, state):
     if function == AVERAGE:
         return total / size
     return least if function == LEAST else greatest
-
-
-@njit_in_place
-def _calculated(opcode, left, right):
-    if opcode == ADD:
-        return left + right
-    if opcode == SUBTRACT:
-        return left - right
-    if opcode == MULTIPLY:
-        return left * right
-    if opcode == DIVIDE:
-        return np.divide(left, right)
-    if opcode == EITHER:
-        return max(left, right)
-    return np.nan

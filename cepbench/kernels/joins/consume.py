@@ -1,8 +1,8 @@
 """The consuming strategy: an event may be in one match only [kolchinsky2018]_, section 5.2.
 
-Of the matches that any-match would find, in order of the position of their last event and then of
-all their positions, one is a match if none of its events is in a match before it. What holds a
-consumed event is of no further use and evicted, so that less is joined.
+The matches of the any-match strategy are taken in order of the position of their last event, then
+of all their positions; each is a match if none of its events is in an earlier one. Rows that hold a
+consumed event are evicted.
 
 Positions are compared in the order in which the pattern is written, a set as the tuple of its
 positions: (0) comes before (0, 1), and that before (1). A single event is a set of one. Where these
@@ -14,24 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.rows import move_row, swap_rows
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    CREATED,
-    DUE,
-    END,
-    GIVEN,
-    INT_OFFSET,
-    IS_ROOT,
-    KEPT,
-    POSITIONS,
-    START,
-)
 
 
 @njit
 def choose_disjoint(plan, state):
-    """Move those of the roots' rows that are due and are matches to the front.
+    """Move the due rows of the roots that are matches to the front.
 
     Parameters
     ----------
@@ -41,15 +30,16 @@ def choose_disjoint(plan, state):
     """
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
-            state.rows[root, GIVEN] = 0
-            due += state.rows[root, DUE]
+        if plan.nodes[root, tables.IS_ROOT] == 1:
+            state.rows[root, tables.GIVEN] = 0
+            due += state.rows[root, tables.DUE]
     roots, rows, lasts = np.empty(due, np.int64), np.empty(due, np.int64), np.empty(due, np.int64)
     at = 0
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
+        if plan.nodes[root, tables.IS_ROOT] == 1:
             for row in range(
-                state.rows[root, START], state.rows[root, START] + state.rows[root, DUE]
+                state.rows[root, tables.START],
+                state.rows[root, tables.START] + state.rows[root, tables.DUE],
             ):
                 roots[at], rows[at] = root, row
                 lasts[at] = _last_position(root, row, plan, state)
@@ -79,14 +69,14 @@ def choose_disjoint(plan, state):
     for row in range(due):
         if is_match[row] == 1:
             root = roots[row]
-            target = state.rows[root, START] + state.rows[root, GIVEN]
+            target = state.rows[root, tables.START] + state.rows[root, tables.GIVEN]
             swap_rows(root, rows[row], target, plan, state)
-            state.rows[root, GIVEN] += 1
+            state.rows[root, tables.GIVEN] += 1
 
 
 @njit
 def consume(plan, state):
-    """Evict what holds an event of a match that :func:`choose_disjoint` has moved to the front.
+    """Evict the rows that hold an event of a match that :func:`choose_disjoint` moved to the front.
 
     Parameters
     ----------
@@ -94,37 +84,41 @@ def consume(plan, state):
     """
     number = 0
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
+        if plan.nodes[root, tables.IS_ROOT] == 1:
             for row in range(
-                state.rows[root, START], state.rows[root, START] + state.rows[root, GIVEN]
+                state.rows[root, tables.START],
+                state.rows[root, tables.START] + state.rows[root, tables.GIVEN],
             ):
                 number += _size(root, row, plan, state)
     used = _room_for(number)
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
+        if plan.nodes[root, tables.IS_ROOT] == 1:
             for row in range(
-                state.rows[root, START], state.rows[root, START] + state.rows[root, GIVEN]
+                state.rows[root, tables.START],
+                state.rows[root, tables.START] + state.rows[root, tables.GIVEN],
             ):
                 _use(used, root, row, plan, state)
     for node in range(len(plan.nodes)):
-        is_root = plan.nodes[node, IS_ROOT] == 1
-        if (plan.nodes[node, KEPT] == 0 and not is_root) or (
-            plan.spans[node, POSITIONS] == plan.spans[node, POSITIONS + 1]
+        is_root = plan.nodes[node, tables.IS_ROOT] == 1
+        if (plan.nodes[node, tables.KEPT] == 0 and not is_root) or (
+            plan.spans[node, tables.POSITIONS] == plan.spans[node, tables.POSITIONS + 1]
         ):
             continue
-        kept = state.rows[node, START] + (state.rows[node, DUE] if is_root else 0)
-        for row in range(kept, state.rows[node, END]):
+        kept = state.rows[node, tables.START] + (state.rows[node, tables.DUE] if is_root else 0)
+        for row in range(kept, state.rows[node, tables.END]):
             if not _holds_any(used, node, row, plan, state):
                 move_row(node, row, kept, plan, state)
                 kept += 1
             elif _makes_sets(node, plan):
-                # Its rows are known by their numbers, so they stay, but join no more.
-                state.ints[state.rows[node, INT_OFFSET] + state.rows[node, CAPACITY] + row] = -1
+                # Sets refer to its rows by number, so they stay, but join no more.
+                state.ints[
+                    state.rows[node, tables.INT_OFFSET] + state.rows[node, tables.CAPACITY] + row
+                ] = -1
                 kept += 1
         if is_root:
-            # Rows of a root are matches, which these never become.
-            state.counts[node, CREATED] -= state.rows[node, END] - kept
-        state.rows[node, END] = kept
+            # Rows of a root count as matches; these are none.
+            state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
+        state.rows[node, tables.END] = kept
 
 
 @njit
@@ -149,7 +143,7 @@ def _sorted_by(lasts):
 
 @njit
 def _room_for(number):
-    """An empty hash table of positions, with room for so many."""
+    """An empty hash table with room for ``number`` positions."""
     size = 16
     while size < 2 * number:
         size *= 2
@@ -158,7 +152,7 @@ def _room_for(number):
 
 @njit
 def _in_more_room(used, number):
-    """The same positions with room for so many."""
+    """The same positions in a table with room for more."""
     larger = _room_for(2 * number)
     for position in used:
         if position >= 0:
@@ -179,14 +173,14 @@ def _place(used, position):
 @njit_in_place
 def _makes_sets(node, plan):
     """Whether a node is the leaf of a Kleene variable."""
-    rule = plan.spans[node, POSITIONS]
+    rule = plan.spans[node, tables.POSITIONS]
     return plan.rules[rule, 1] == 2
 
 
 @njit_in_place
 def _holds_any(used, node, row, plan, state):
     """Whether a row holds an event of these positions."""
-    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+    for rule in tables.rules_of(node, tables.POSITIONS, plan):
         start, size, is_set = _events(node, row, rule, plan, state)
         for number in range(size):
             position = state.members[1, start + number] if is_set else start
@@ -198,7 +192,7 @@ def _holds_any(used, node, row, plan, state):
 @njit_in_place
 def _use(used, node, row, plan, state):
     """Add the positions of a row's events to ``used``."""
-    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+    for rule in tables.rules_of(node, tables.POSITIONS, plan):
         start, size, is_set = _events(node, row, rule, plan, state)
         for number in range(size):
             position = state.members[1, start + number] if is_set else start
@@ -209,7 +203,7 @@ def _use(used, node, row, plan, state):
 def _size(node, row, plan, state):
     """How many events a row holds."""
     total = 0
-    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+    for rule in tables.rules_of(node, tables.POSITIONS, plan):
         _, size, _ = _events(node, row, rule, plan, state)
         total += size
     return total
@@ -218,20 +212,19 @@ def _size(node, row, plan, state):
 @njit_in_place
 def _events(node, row, rule, plan, state):
     """A position, 1 and False; or where a set starts in the pool, its size and True."""
-    capacity = state.rows[node, CAPACITY]
-    place = state.rows[node, INT_OFFSET] + plan.rules[rule, 0] * capacity + row
+    place = tables.int_column(node, plan.rules[rule, 0], state) + row
     if plan.rules[rule, 1] == 1:
-        return state.ints[place], state.ints[place + capacity], True
+        return state.ints[place], state.ints[place + state.rows[node, tables.CAPACITY]], True
     return state.ints[place], 1, False
 
 
 @njit_in_place
 def _comes_before(node, row, other_node, other, plan, state):
     """Whether a row comes before another one of the same or another root, of equal last events."""
-    rule, last_rule = plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]
+    rule, last_rule = plan.spans[node, tables.POSITIONS], plan.spans[node, tables.POSITIONS + 1]
     rule_other, last_other = (
-        plan.spans[other_node, POSITIONS],
-        plan.spans[other_node, POSITIONS + 1],
+        plan.spans[other_node, tables.POSITIONS],
+        plan.spans[other_node, tables.POSITIONS + 1],
     )
     while rule < last_rule and rule_other < last_other:
         start, size, is_set = _events(node, row, rule, plan, state)
@@ -253,7 +246,7 @@ def _comes_before(node, row, other_node, other, plan, state):
 @njit_in_place
 def _last_position(node, row, plan, state):
     last = -1
-    for rule in range(plan.spans[node, POSITIONS], plan.spans[node, POSITIONS + 1]):
+    for rule in tables.rules_of(node, tables.POSITIONS, plan):
         start, size, is_set = _events(node, row, rule, plan, state)
         # The members of a set are in the order of their positions.
         last = max(last, state.members[1, start + size - 1] if is_set else start)

@@ -1,7 +1,7 @@
-"""Inner rows whose value must equal the outer row's: found by a hash index of a rectangle's rows.
+"""Equality joins: a hash index over the inner rows of a rectangle.
 
-The index is made anew for each rectangle, since rows may move between two of them. It takes a few
-nanoseconds an inner row, which is less than testing all of them for more than a few outer rows.
+The index is built anew for each rectangle, since rows may move in between. It takes a few
+nanoseconds an inner row, less than testing all inner rows for more than a few outer rows.
 """
 
 from __future__ import annotations
@@ -9,24 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import test
 from cepbench.kernels.joins.filters import BLOCK, EQUAL
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    COMPARE,
-    FLOAT_OFFSET,
-    INNER_FIRST,
-    INNER_LAST,
-    LEFT,
-    OUTER,
-    OUTER_LAST,
-    RIGHT,
-)
 
-#: The most inner rows that are indexed; of more all are tested.
+#: The most inner rows that are indexed; beyond, all are tested.
 INDEXED = 1 << 14
 
-#: For fewer rows of either side it is quicker to test all of them.
+#: With fewer rows on either side, testing all is faster.
 FEWEST_OUTER, FEWEST_INNER = 16, 128
 
 # Literals would make Numba compile what is called with them once more.
@@ -43,11 +33,11 @@ def index_rule(node, plan, rectangle):
     plan : Plan
     rectangle : int64 array, shape (RECTANGLE,)
     """
-    outer = rectangle[OUTER_LAST] - rectangle[OUTER]
-    inner = rectangle[INNER_LAST] - rectangle[INNER_FIRST]
+    outer = rectangle[tables.OUTER_LAST] - rectangle[tables.OUTER]
+    inner = rectangle[tables.INNER_LAST] - rectangle[tables.INNER_FIRST]
     if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
         return -1
-    for rule in range(plan.spans[node, COMPARE], plan.spans[node, COMPARE + 1]):
+    for rule in tables.rules_of(node, tables.COMPARE, plan):
         if plan.rules[rule, 2] == EQUAL:
             return rule
     return -1
@@ -70,15 +60,15 @@ def make_index(rule, node, side, plan, state, scratch):
     int
         The number of buckets, a power of two.
     """
-    first, last = scratch.rectangle[INNER_FIRST], scratch.rectangle[INNER_LAST]
+    first, last = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
     heads, chain = scratch.heads, scratch.chain
     buckets = 1
     while buckets < last - first:
         buckets *= 2
     for bucket in range(buckets):
         heads[bucket] = -1
-    y = plan.nodes[node, RIGHT - side]
-    begin = state.rows[y, FLOAT_OFFSET] + plan.rules[rule, 1 - side] * state.rows[y, CAPACITY]
+    y = plan.nodes[node, tables.RIGHT - side]
+    begin = tables.float_column(y, plan.rules[rule, 1 - side], state)
     for row in range(last - 1, first - 1, -1):
         bucket = _bucket(state.floats[begin + row], buckets)
         chain[row - first] = heads[bucket]
@@ -116,11 +106,11 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
     after : int
         Where to resume.
     """
-    x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
+    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
     mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
-    value = state.floats[state.rows[x, FLOAT_OFFSET] + mine * state.rows[x, CAPACITY] + outer]
-    values = state.rows[y, FLOAT_OFFSET] + its * state.rows[y, CAPACITY]
-    first, chain = scratch.rectangle[INNER_FIRST], scratch.chain
+    value = state.floats[tables.float_column(x, mine, state) + outer]
+    values = tables.float_column(y, its, state)
+    first, chain = scratch.rectangle[tables.INNER_FIRST], scratch.chain
     found = compared = 0
     at = scratch.heads[_bucket(value, buckets)]
     while at >= 0 and at < begin:

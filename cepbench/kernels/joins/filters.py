@@ -1,6 +1,7 @@
 """Conditions on a block of candidates: tight loops over one column each, so that they vectorize.
 
-A mask is uint8, one entry a candidate, 1 where all conditions so far hold.
+The operator is the same throughout a loop, so the compiler makes one loop for each operator. A mask
+is uint8, one entry a candidate, 1 where all conditions so far hold.
 """
 
 from __future__ import annotations
@@ -59,39 +60,6 @@ def keep_other(mask, column, value):
 
 
 @njit_in_place
-def keep_compared(mask, operator, value, column):
-    """Drop candidates for which ``value operator column`` is not true (never is with a NaN).
-
-    Parameters
-    ----------
-    mask : uint8 array, shape (rows,)
-        Written in place.
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    value : float
-    column : float64 array, shape (rows,)
-    """
-    if operator == LESS:
-        for row in range(len(column)):
-            mask[row] &= value < column[row]
-    elif operator == LESS_EQUAL:
-        for row in range(len(column)):
-            mask[row] &= value <= column[row]
-    elif operator == GREATER:
-        for row in range(len(column)):
-            mask[row] &= value > column[row]
-    elif operator == GREATER_EQUAL:
-        for row in range(len(column)):
-            mask[row] &= value >= column[row]
-    elif operator == EQUAL:
-        for row in range(len(column)):
-            mask[row] &= value == column[row]
-    else:
-        for row in range(len(column)):
-            mask[row] &= (value < column[row]) | (value > column[row])
-
-
-@njit_in_place
 def compares(operator, left, right):
     """Whether ``left operator right`` is true of two numbers; it never is with a NaN.
 
@@ -112,6 +80,45 @@ def compares(operator, left, right):
     if operator == EQUAL:
         return left == right
     return (left < right) | (left > right)
+
+
+@njit_in_place
+def calculated(opcode, left, right):
+    """The result of an arithmetic or logical instruction.
+
+    Parameters
+    ----------
+    opcode : int
+        ``ADD`` … ``DIVIDE`` or ``EITHER``.
+    left, right : float
+    """
+    if opcode == ADD:
+        return left + right
+    if opcode == SUBTRACT:
+        return left - right
+    if opcode == MULTIPLY:
+        return left * right
+    if opcode == DIVIDE:
+        return np.divide(left, right)
+    return max(left, right)
+
+
+@njit_in_place
+def keep_compared(mask, operator, value, column):
+    """Drop candidates for which ``value operator column`` is not true (never is with a NaN).
+
+    Parameters
+    ----------
+    mask : uint8 array, shape (rows,)
+        Written in place.
+    operator : int
+        ``LESS`` … ``UNEQUAL``.
+    value : float
+    column : float64 array, shape (rows,)
+    """
+    for row in range(len(column)):
+        if not compares(operator, value, column[row]):
+            mask[row] = 0
 
 
 @njit_in_place
@@ -168,84 +175,13 @@ def count_compared(operator, value, column):
     column : float64 array, shape (rows,)
     """
     total = 0
-    if operator == LESS:
-        for row in range(len(column)):
-            total += int(value < column[row])
-    elif operator == LESS_EQUAL:
-        for row in range(len(column)):
-            total += int(value <= column[row])
-    elif operator == GREATER:
-        for row in range(len(column)):
-            total += int(value > column[row])
-    elif operator == GREATER_EQUAL:
-        for row in range(len(column)):
-            total += int(value >= column[row])
-    elif operator == EQUAL:
-        for row in range(len(column)):
-            total += int(value == column[row])
-    else:
-        for row in range(len(column)):
-            total += int((value < column[row]) | (value > column[row]))
+    for row in range(len(column)):
+        total += int(compares(operator, value, column[row]))
     return total
 
 
 @njit_in_place
-def _compare(operator, left, right):
-    """Leave ``left operator right`` in ``left``."""
-    if operator == LESS:
-        for row in range(len(left)):
-            left[row] = left[row] < right[row]
-    elif operator == LESS_EQUAL:
-        for row in range(len(left)):
-            left[row] = left[row] <= right[row]
-    elif operator == GREATER:
-        for row in range(len(left)):
-            left[row] = left[row] > right[row]
-    elif operator == GREATER_EQUAL:
-        for row in range(len(left)):
-            left[row] = left[row] >= right[row]
-    elif operator == EQUAL:
-        for row in range(len(left)):
-            left[row] = left[row] == right[row]
-    else:
-        for row in range(len(left)):
-            left[row] = (left[row] < right[row]) | (left[row] > right[row])
-
-
-@njit_in_place
-def _calculate(opcode, left, right):
-    """Leave the result of an arithmetic or logical instruction in ``left``."""
-    if opcode == ADD:
-        for row in range(len(left)):
-            left[row] += right[row]
-    elif opcode == SUBTRACT:
-        for row in range(len(left)):
-            left[row] -= right[row]
-    elif opcode == MULTIPLY:
-        for row in range(len(left)):
-            left[row] *= right[row]
-    elif opcode == DIVIDE:
-        for row in range(len(left)):
-            left[row] = np.divide(left[row], right[row])
-    else:
-        for row in range(len(left)):
-            left[row] = max(left[row], right[row])
-
-
-@njit_in_place
-def run_program(
-    mask,
-    plan,
-    first,
-    last,
-    stack,
-    driver_is_left,
-    floats,
-    driver_start,
-    driver_capacity,
-    sibling_start,
-    sibling_capacity,
-):
+def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, sibling):
     """Drop candidates for which a clause of a program is not true.
 
     Candidates are ``rows`` rows of the sibling; each is tested with the one row of the driver.
@@ -262,10 +198,9 @@ def run_program(
     driver_is_left : bool
     floats : float64 array, shape (size,)
         The arena.
-    driver_start, driver_capacity : int
-        Where the driver's row has its column 0, and how far the next columns are apart.
-    sibling_start, sibling_capacity : int
-        The same for the first candidate.
+    driver, sibling : (int, int)
+        Where the driver's row and the first candidate have their column 0, and how far the next
+        columns are apart.
     """
     size = len(mask)
     top = 0
@@ -273,9 +208,9 @@ def run_program(
         opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
         if opcode in (LOAD_LEFT, LOAD_RIGHT):
             if (opcode == LOAD_LEFT) == driver_is_left:
-                stack[top, :size] = floats[driver_start + argument * driver_capacity]
+                stack[top, :size] = floats[driver[0] + argument * driver[1]]
             else:
-                begin = sibling_start + argument * sibling_capacity
+                begin = sibling[0] + argument * sibling[1]
                 for row in range(size):
                     stack[top, row] = floats[begin + row]
             top += 1
@@ -291,7 +226,11 @@ def run_program(
                 mask[row] &= stack[top, row] != 0.0
         else:
             top -= 1
+            left, right = stack[top - 1, :size], stack[top, :size]
+            # Two loops, as the compiler specializes each of them for the instruction.
             if opcode < LOAD_LEFT:
-                _compare(opcode, stack[top - 1, :size], stack[top, :size])
+                for row in range(size):
+                    left[row] = compares(opcode, left[row], right[row])
             else:
-                _calculate(opcode, stack[top - 1, :size], stack[top, :size])
+                for row in range(size):
+                    left[row] = calculated(opcode, left[row], right[row])

@@ -1,15 +1,15 @@
-"""One inner node of a plan: joins the rows of its two children as they come into being.
+"""One inner node of a plan: joins the rows of its two children as they are created.
 
-Every pair of rows meets once, in the step in which the later of the two came into being. What has
-to meet is a rectangle of rows of one child, the *outer* ones, and rows of the other, the *inner*
-ones. For each outer row, time conditions on a sorted column become a range of inner rows; what
-remains is tested column by column, block by block: blocks of inner rows for each outer row, or, if
-ranges are short, of pairs.
+Every pair of rows meets once, in the step in which the later row was created. The pairs of a step
+are a rectangle of rows of one child, the *outer* rows, and of the other, the *inner* rows. For each
+outer row, time conditions on a sorted column become a range of inner rows; the other conditions are
+tested column by column on blocks of inner rows, or, if ranges are short, on blocks of pairs.
 """
 
 from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import has_room
 from cepbench.kernels.joins.candidates import (
     OUTER_BLOCK,
@@ -31,29 +31,6 @@ from cepbench.kernels.joins.pairs import (
     lists_pairs,
 )
 from cepbench.kernels.joins.rows import append, copy_ints
-from cepbench.kernels.joins.tables import (
-    COMPARED,
-    COPY_INT,
-    CREATED,
-    END,
-    FOUND,
-    FRESH,
-    INNER,
-    INNER_FIRST,
-    INNER_LAST,
-    LEFT,
-    LEFT_DRIVES,
-    NO_ROOM,
-    OK,
-    OUTER,
-    OUTER_LAST,
-    RIGHT,
-    RIGHT_DRIVES,
-    SIDE,
-    START,
-    TOO_MANY,
-    TURN,
-)
 
 #: What an outer row costs, in inner rows tested: rectangles are joined along their shorter side.
 _OUTER_COST = 32
@@ -61,7 +38,7 @@ _OUTER_COST = 32
 
 @njit_in_place
 def has_drivers(node, plan, state):
-    """Whether any row has come into being that may drive the join at a node.
+    """Whether a new row may drive the join at a node.
 
     Parameters
     ----------
@@ -69,10 +46,10 @@ def has_drivers(node, plan, state):
     plan, state : Plan, NodeState
     """
     for side in range(2):
-        child = plan.nodes[node, LEFT + side]
+        child = plan.nodes[node, tables.LEFT + side]
         if (
-            plan.nodes[node, LEFT_DRIVES + side] == 1
-            and state.rows[child, FRESH] < state.rows[child, END]
+            plan.nodes[node, tables.LEFT_DRIVES + side] == 1
+            and state.rows[child, tables.FRESH] < state.rows[child, tables.END]
         ):
             return True
     return False
@@ -104,36 +81,36 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
     """
     rectangle = scratch.rectangle
     is_root = node == len(plan.nodes) - 1 and not plan.stored
-    if rectangle[TURN] < 0:
-        state.rows[node, FRESH] = state.rows[node, END]
+    if rectangle[tables.TURN] < 0:
+        state.rows[node, tables.FRESH] = state.rows[node, tables.END]
         _lay_out(node, 0, is_root, plan, state, rectangle)
     while True:
-        if rectangle[OUTER] < rectangle[OUTER_LAST]:
+        if rectangle[tables.OUTER] < rectangle[tables.OUTER_LAST]:
             outcome = _join_rectangle(node, counting, limit, plan, state, scratch, matches)
-            if outcome != OK:
+            if outcome != tables.OK:
                 return outcome
-        if rectangle[TURN] == 1:
+        if rectangle[tables.TURN] == 1:
             break
         _lay_out(node, 1, is_root, plan, state, rectangle)
-    rectangle[TURN] = -1
-    return OK
+    rectangle[tables.TURN] = -1
+    return tables.OK
 
 
 @njit_in_place
 def _lay_out(node, side, is_root, plan, state, rectangle):
-    """What the fresh rows of one side have to meet; maybe no rows at all."""
+    """The rows that the fresh rows of one side meet; possibly none."""
     nodes = plan.nodes
-    x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    both_drive = nodes[node, LEFT_DRIVES] + nodes[node, RIGHT_DRIVES] == 2
-    first, last = state.rows[x, FRESH], state.rows[x, END]
-    inner_first, inner_last = state.rows[y, START], state.rows[y, END]
-    rectangle[TURN] = side
+    x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
+    both_drive = nodes[node, tables.LEFT_DRIVES] + nodes[node, tables.RIGHT_DRIVES] == 2
+    first, last = state.rows[x, tables.FRESH], state.rows[x, tables.END]
+    inner_first, inner_last = state.rows[y, tables.START], state.rows[y, tables.END]
+    rectangle[tables.TURN] = side
     if both_drive and side == 1:
         # Two fresh rows have met when it was the left side's turn.
-        inner_last = state.rows[y, FRESH]
-    if nodes[node, LEFT_DRIVES + side] == 0 or inner_first == inner_last:
+        inner_last = state.rows[y, tables.FRESH]
+    if nodes[node, tables.LEFT_DRIVES + side] == 0 or inner_first == inner_last:
         last = first
-    rectangle[OUTER] = rectangle[OUTER_LAST] = first
+    rectangle[tables.OUTER] = rectangle[tables.OUTER_LAST] = first
     if first == last:
         return
     # Only if the drivers are taken one after the other, rows come out sorted by time.
@@ -142,10 +119,10 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
     ):
         side = 1 - side
         first, last, inner_first, inner_last = inner_first, inner_last, first, last
-    rectangle[SIDE] = side
-    rectangle[OUTER], rectangle[OUTER_LAST] = first, last
-    rectangle[INNER_FIRST], rectangle[INNER_LAST] = inner_first, inner_last
-    rectangle[INNER] = -1
+    rectangle[tables.SIDE] = side
+    rectangle[tables.OUTER], rectangle[tables.OUTER_LAST] = first, last
+    rectangle[tables.INNER_FIRST], rectangle[tables.INNER_LAST] = inner_first, inner_last
+    rectangle[tables.INNER] = -1
 
 
 @njit_in_place
@@ -160,25 +137,25 @@ def _better_turned(node, side, outer, inner, plan):
 def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
     """Join the rows of ``scratch.rectangle``, until there is no room for more."""
     rectangle = scratch.rectangle
-    side = rectangle[SIDE]
+    side = rectangle[tables.SIDE]
     exact = is_exact(node, side, plan)
     equality = index_rule(node, plan, rectangle)
     buckets = 0
     if equality >= 0:
         buckets = make_index(equality, node, side, plan, state, scratch)
-    for first in range(rectangle[OUTER], rectangle[OUTER_LAST], OUTER_BLOCK):
-        outers = min(OUTER_BLOCK, rectangle[OUTER_LAST] - first)
+    for first in range(rectangle[tables.OUTER], rectangle[tables.OUTER_LAST], OUTER_BLOCK):
+        outers = min(OUTER_BLOCK, rectangle[tables.OUTER_LAST] - first)
         set_bounds(node, side, first, outers, plan, state, scratch)
         find_ranges(node, side, outers, plan, state, scratch)
         pairs = total_length(scratch.starts, scratch.stops, outers)
-        begun = rectangle[INNER] >= 0
+        begun = rectangle[tables.INNER] >= 0
         if counting and exact:
-            state.counts[node, CREATED] += pairs
+            state.counts[node, tables.CREATED] += pairs
         elif equality < 0 and not begun and lists_pairs(node, pairs, outers, plan):
             outcome = _join_pairs(
                 node, counting, limit, first, outers, plan, state, scratch, matches
             )
-            if outcome != OK:
+            if outcome != tables.OK:
                 return outcome
         elif counting:
             _count_rows(node, equality, buckets, first, outers, plan, state, scratch)
@@ -186,15 +163,15 @@ def _join_rectangle(node, counting, limit, plan, state, scratch, matches):
             outcome = _join_rows(
                 node, equality, buckets, limit, first, outers, plan, state, scratch, matches
             )
-            if outcome != OK:
+            if outcome != tables.OK:
                 return outcome
-    return OK
+    return tables.OK
 
 
 @njit_in_place
 def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
     """Count the pairs of a block of outer rows, one outer row after the other."""
-    side = scratch.rectangle[SIDE]
+    side = scratch.rectangle[tables.SIDE]
     for row in range(outers):
         start, stop = scratch.starts[row], scratch.stops[row]
         if start >= stop:
@@ -206,21 +183,21 @@ def _count_rows(node, equality, buckets, first, outers, plan, state, scratch):
         else:
             compared = stop - start
             found = count_joining(node, side, first + row, row, start, stop, plan, state, scratch)
-        state.counts[node, CREATED] += found
-        state.counts[node, COMPARED] += compared
+        state.counts[node, tables.CREATED] += found
+        state.counts[node, tables.COMPARED] += compared
 
 
 @njit_in_place
 def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scratch, matches):
     """Join a block of outer rows, one after the other."""
     rectangle, mask, chosen = scratch.rectangle, scratch.mask, scratch.chosen
-    side = rectangle[SIDE]
+    side = rectangle[tables.SIDE]
     exact = is_exact(node, side, plan)
     is_root = node == len(plan.nodes) - 1 and not plan.stored
     for row in range(outers):
         outer, stop = first + row, scratch.stops[row]
-        begin = scratch.starts[row] if rectangle[INNER] < 0 else rectangle[INNER]
-        rectangle[INNER] = -1
+        begin = scratch.starts[row] if rectangle[tables.INNER] < 0 else rectangle[tables.INNER]
+        rectangle[tables.INNER] = -1
         while begin < stop:
             if equality >= 0:
                 found, compared, after = choose_equal(
@@ -233,28 +210,32 @@ def _join_rows(node, equality, buckets, limit, first, outers, plan, state, scrat
                     test(node, side, outer, row, begin, size, plan, state, scratch)
                     found, compared = choose(begin, size, mask, chosen), size
             outcome = _room_for(node, found, limit, plan, state, matches)
-            if outcome != OK:
-                rectangle[OUTER], rectangle[INNER], rectangle[FOUND] = outer, begin, found
+            if outcome != tables.OK:
+                rectangle[tables.OUTER], rectangle[tables.INNER], rectangle[tables.FOUND] = (
+                    outer,
+                    begin,
+                    found,
+                )
                 return outcome
             if is_root:
-                end = state.rows[node, END]
-                for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+                end = state.rows[node, tables.END]
+                for rule in tables.rules_of(node, tables.COPY_INT, plan):
                     column = matches[plan.rules[rule, 2], end : end + found]
                     copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
             elif found > 0:
                 append(found, node, side, outer, exact, begin, chosen, plan, state)
-            state.rows[node, END] += found
-            state.counts[node, CREATED] += found
-            state.counts[node, COMPARED] += compared
+            state.rows[node, tables.END] += found
+            state.counts[node, tables.CREATED] += found
+            state.counts[node, tables.COMPARED] += compared
             begin = after
-    return OK
+    return tables.OK
 
 
 @njit_in_place
 def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matches):
     """Join a block of outer rows with few inner rows each, or count their pairs."""
     rectangle = scratch.rectangle
-    side = rectangle[SIDE]
+    side = rectangle[tables.SIDE]
     listed = found = list_pairs(outers, scratch)
     if is_exact(node, side, plan):
         listed = 0  # none is compared
@@ -262,28 +243,28 @@ def _join_pairs(node, counting, limit, first, outers, plan, state, scratch, matc
         found = keep_pairs(node, side, first, found, plan, state, scratch)
     if not counting:
         outcome = _room_for(node, found, limit, plan, state, matches)
-        if outcome != OK:
-            rectangle[OUTER], rectangle[FOUND] = first, found
+        if outcome != tables.OK:
+            rectangle[tables.OUTER], rectangle[tables.FOUND] = first, found
             return outcome
         if node == len(plan.nodes) - 1 and not plan.stored:
-            end = state.rows[node, END]
-            for rule in range(plan.spans[node, COPY_INT], plan.spans[node, COPY_INT + 1]):
+            end = state.rows[node, tables.END]
+            for rule in tables.rules_of(node, tables.COPY_INT, plan):
                 column = matches[plan.rules[rule, 2], end : end + found]
                 copy_pairs(rule, node, side, first, plan, state, scratch, column)
         else:
             append_pairs(node, side, first, found, plan, state, scratch)
-        state.rows[node, END] += found
-    state.counts[node, CREATED] += found
-    state.counts[node, COMPARED] += listed
-    return OK
+        state.rows[node, tables.END] += found
+    state.counts[node, tables.CREATED] += found
+    state.counts[node, tables.COMPARED] += listed
+    return tables.OK
 
 
 @njit_in_place
 def _room_for(node, found, limit, plan, state, matches):
-    """See that ``found`` more rows of ``node`` may be stored, and that there is room for them."""
-    end = state.rows[node, END]
-    if end - state.rows[node, START] + found > limit:
-        return TOO_MANY
+    """Whether ``found`` more rows of ``node`` may be stored, and whether there is room for them."""
+    end = state.rows[node, tables.END]
+    if end - state.rows[node, tables.START] + found > limit:
+        return tables.TOO_MANY
     if node == len(plan.nodes) - 1 and not plan.stored:
-        return OK if end + found <= matches.shape[1] else NO_ROOM
-    return OK if has_room(node, found, plan, state) else NO_ROOM
+        return tables.OK if end + found <= matches.shape[1] else tables.NO_ROOM
+    return tables.OK if has_room(node, found, plan, state) else tables.NO_ROOM

@@ -1,41 +1,22 @@
-"""Rows of roots that are stored: which of them are matches, and when they are given out.
+"""Stored rows of roots: which are matches, and when they are emitted.
 
-They are stored if they cannot be decided at once: a negated event may still come, a set has a
-condition, or, where an event may be in one match only, the matches before are not known yet.
+They are stored if they cannot be decided at once: a negated event may still arrive, a set has a
+condition, or events may be consumed by an earlier match that is not known yet.
 """
 
 from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import OUTER_BLOCK
 from cepbench.kernels.joins.checks import reject_negated
 from cepbench.kernels.joins.consume import choose_disjoint, consume
 from cepbench.kernels.joins.rows import move_row, swap_rows
-from cepbench.kernels.joins.tables import (
-    BRANCH,
-    CAPACITY,
-    CREATED,
-    DUE,
-    EARLIEST,
-    END,
-    FOUND,
-    FRESH,
-    GIVEN,
-    INT_OFFSET,
-    IS_ROOT,
-    LATEST,
-    NO_ROOM,
-    OK,
-    OUTPUT,
-    START,
-    WAITS_EARLIEST,
-    WAITS_NOT,
-)
 
 
 @njit_in_place
-def give_out(now, reported, positions, plan, state, scratch, matches):
-    """Give out the rows of all roots that are due.
+def emit(now, reported, positions, plan, state, scratch, matches):
+    """Emit the rows of all roots that are due.
 
     Parameters
     ----------
@@ -53,49 +34,50 @@ def give_out(now, reported, positions, plan, state, scratch, matches):
     outcome : int
         ``OK``, or ``NO_ROOM`` for ``scratch.rectangle[FOUND]`` matches, to be called again then.
     given : int
-        How many were given out.
+        How many were emitted.
     """
     total = 0
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
+        if plan.nodes[root, tables.IS_ROOT] == 1:
             due = _gather_due(root, now, plan, state, scratch)
-            state.rows[root, DUE] = state.rows[root, GIVEN] = due
+            state.rows[root, tables.DUE] = state.rows[root, tables.GIVEN] = due
             total += due
     if plan.consuming and total > 0:
         choose_disjoint(plan, state)
         total = 0
         for root in range(plan.inner, len(plan.nodes)):
-            total += state.rows[root, GIVEN]
+            total += state.rows[root, tables.GIVEN]
     if positions and reported + total > matches.shape[1]:
-        scratch.rectangle[FOUND] = total
-        return NO_ROOM, 0
+        scratch.rectangle[tables.FOUND] = total
+        return tables.NO_ROOM, 0
     if positions:
         place = reported
         for root in range(plan.inner, len(plan.nodes)):
             _write(root, place, plan, state, matches)
-            place += state.rows[root, GIVEN]
+            place += state.rows[root, tables.GIVEN]
     if plan.consuming and total > 0:
         consume(plan, state)
     for root in range(plan.inner, len(plan.nodes)):
-        if plan.nodes[root, IS_ROOT] == 1:
-            state.counts[root, CREATED] -= state.rows[root, DUE] - state.rows[root, GIVEN]
-            state.rows[root, START] += state.rows[root, DUE]
-            if state.rows[root, START] == state.rows[root, END]:
-                state.rows[root, START] = state.rows[root, END] = 0
-            state.rows[root, FRESH] = state.rows[root, END]
-    return OK, total
+        if plan.nodes[root, tables.IS_ROOT] == 1:
+            state.counts[root, tables.CREATED] -= (
+                state.rows[root, tables.DUE] - state.rows[root, tables.GIVEN]
+            )
+            state.rows[root, tables.START] += state.rows[root, tables.DUE]
+            if state.rows[root, tables.START] == state.rows[root, tables.END]:
+                state.rows[root, tables.START] = state.rows[root, tables.END] = 0
+            state.rows[root, tables.FRESH] = state.rows[root, tables.END]
+    return tables.OK, total
 
 
 @njit_in_place
 def _write(root, place, plan, state, matches):
-    """Write the rows of a root that are given out to the matches from column ``place`` on."""
-    given, branch = state.rows[root, GIVEN], plan.nodes[root, BRANCH]
+    """Write the emitted rows of a root to the matches from column ``place`` on."""
+    given, branch = state.rows[root, tables.GIVEN], plan.nodes[root, tables.BRANCH]
     if branch >= 0:
         for row in range(given):
             matches[0, place + row] = branch
-    for rule in range(plan.spans[root, OUTPUT], plan.spans[root, OUTPUT + 1]):
-        base = state.rows[root, INT_OFFSET] + plan.rules[rule, 0] * state.rows[root, CAPACITY]
-        base += state.rows[root, START]
+    for rule in tables.rules_of(root, tables.OUTPUT, plan):
+        base = tables.int_column(root, plan.rules[rule, 0], state) + state.rows[root, tables.START]
         target = matches[plan.rules[rule, 1]]
         for row in range(given):
             target[place + row] = state.ints[base + row]
@@ -104,11 +86,13 @@ def _write(root, place, plan, state, matches):
 @njit_in_place
 def _gather_due(root, now, plan, state, scratch):
     """Move the rows that are due to the front and remove negated ones; gives how many are left."""
-    first, end = state.rows[root, START], state.rows[root, END]
-    if plan.waits == WAITS_NOT:
+    first, end = state.rows[root, tables.START], state.rows[root, tables.END]
+    if plan.waits == tables.WAITS_NOT:
         return end - first
-    column = plan.nodes[root, EARLIEST if plan.waits == WAITS_EARLIEST else LATEST]
-    base = state.rows[root, INT_OFFSET] + column * state.rows[root, CAPACITY]
+    column = plan.nodes[
+        root, tables.EARLIEST if plan.waits == tables.WAITS_EARLIEST else tables.LATEST
+    ]
+    base = tables.int_column(root, column, state)
     due = 0
     for row in range(first, end):
         if state.ints[base + row] + plan.window < now:
@@ -129,6 +113,6 @@ def _gather_due(root, now, plan, state, scratch):
     gap = due - kept
     for row in range(min(gap, end - first - due)):
         move_row(root, end - 1 - row, first + kept + row, plan, state)
-    state.counts[root, CREATED] -= gap
-    state.rows[root, END] -= gap
+    state.counts[root, tables.CREATED] -= gap
+    state.rows[root, tables.END] -= gap
     return kept

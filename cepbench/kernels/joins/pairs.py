@@ -1,31 +1,16 @@
 """Outer rows with few inner rows each: all their pairs are listed, and tested together.
 
-A block of outer rows then shares the fixed cost of a test, which otherwise each of them would pay.
+The outer rows of a block share the fixed cost of a test.
 """
 
 from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import OUTER_BLOCK
 from cepbench.kernels.joins.filters import FLIPPED, compares
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    COMPARE,
-    COPY_FLOAT,
-    COPY_INT,
-    DISTINCT,
-    EARLIEST,
-    END,
-    FLOAT_OFFSET,
-    INT_OFFSET,
-    LATEST,
-    LEFT,
-    PROGRAM,
-    RIGHT,
-    TESTED_LEFT,
-)
 
-#: Up to so many inner rows an outer row, on average, pairs are listed.
+#: Inner rows an outer row, on average, up to which pairs are listed.
 FEW = 6
 
 #: Pairs that are listed at most.
@@ -34,14 +19,17 @@ MOST_PAIRS = FEW * OUTER_BLOCK
 
 @njit_in_place
 def lists_pairs(node, pairs, outers, plan):
-    """Whether so few pairs of so many outer rows are better tested together.
+    """Whether the pairs of these outer rows are few enough to be listed.
 
     Parameters
     ----------
     node, pairs, outers : int
     plan : Plan
     """
-    return pairs <= FEW * outers and plan.spans[node, PROGRAM] == plan.spans[node, PROGRAM + 1]
+    return (
+        pairs <= FEW * outers
+        and plan.spans[node, tables.PROGRAM] == plan.spans[node, tables.PROGRAM + 1]
+    )
 
 
 @njit_in_place
@@ -72,7 +60,7 @@ def list_pairs(outers, scratch):
 
 @njit_in_place
 def keep_pairs(node, side, first, pairs, plan, state, scratch):
-    """Keep those of the listed pairs that join; gives how many are left.
+    """Keep the listed pairs that join; returns their number.
 
     Parameters
     ----------
@@ -83,12 +71,11 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
     plan, state, scratch : Plan, NodeState, Scratch
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
-    rules, spans = plan.rules, plan.spans
-    x, y = plan.nodes[node, LEFT + side], plan.nodes[node, RIGHT - side]
-    x_ints, y_ints = state.rows[x, INT_OFFSET] + first, state.rows[y, INT_OFFSET]
-    for rule in range(spans[node, TESTED_LEFT + side], spans[node, TESTED_LEFT + side + 1]):
+    rules = plan.rules
+    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
+    for rule in tables.rules_of(node, tables.TESTED_LEFT + side, plan):
         bounded = rules[rule, 0]
-        its = y_ints + bounded * state.rows[y, CAPACITY]
+        its = tables.int_column(y, bounded, state)
         low, high = scratch.low[bounded], scratch.high[bounded]
         kept = 0
         for pair in range(pairs):
@@ -98,21 +85,21 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
             outer_of[kept], inner_of[kept] = outer, inner
             kept += int((value >= low[outer]) & (value < high[outer]))
         pairs = kept
-    for rule in range(spans[node, DISTINCT], spans[node, DISTINCT + 1]):
-        mine = x_ints + rules[rule, side] * state.rows[x, CAPACITY]
-        its = y_ints + rules[rule, 1 - side] * state.rows[y, CAPACITY]
+    for rule in tables.rules_of(node, tables.DISTINCT, plan):
+        mine = tables.int_column(x, rules[rule, side], state) + first
+        its = tables.int_column(y, rules[rule, 1 - side], state)
         kept = 0
         for pair in range(pairs):
             outer, inner = outer_of[pair], inner_of[pair]
             outer_of[kept], inner_of[kept] = outer, inner
             kept += int(state.ints[mine + outer] != state.ints[its + inner])
         pairs = kept
-    for rule in range(spans[node, COMPARE], spans[node, COMPARE + 1]):
+    for rule in tables.rules_of(node, tables.COMPARE, plan):
         operator = rules[rule, 2]
         if side == 1:
             operator = FLIPPED[operator]
-        mine = state.rows[x, FLOAT_OFFSET] + rules[rule, side] * state.rows[x, CAPACITY] + first
-        its = state.rows[y, FLOAT_OFFSET] + rules[rule, 1 - side] * state.rows[y, CAPACITY]
+        mine = tables.float_column(x, rules[rule, side], state) + first
+        its = tables.float_column(y, rules[rule, 1 - side], state)
         kept = 0
         for pair in range(pairs):
             outer, inner = outer_of[pair], inner_of[pair]
@@ -132,46 +119,45 @@ def append_pairs(node, side, first, pairs, plan, state, scratch):
         As for :func:`keep_pairs`.
     plan, state, scratch : Plan, NodeState, Scratch
     """
-    nodes, spans = plan.nodes, plan.spans
+    nodes = plan.nodes
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
-    x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    x_ints, y_ints = state.rows[x, INT_OFFSET] + first, state.rows[y, INT_OFFSET]
-    capacity = state.rows[node, CAPACITY]
-    base = state.rows[node, INT_OFFSET] + state.rows[node, END]
+    x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
+    end = state.rows[node, tables.END]
 
-    mine = x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]
-    its = y_ints + nodes[y, EARLIEST] * state.rows[y, CAPACITY]
-    target = base + nodes[node, EARLIEST] * capacity
+    mine = tables.int_column(x, nodes[x, tables.EARLIEST], state) + first
+    its = tables.int_column(y, nodes[y, tables.EARLIEST], state)
+    target = tables.int_column(node, nodes[node, tables.EARLIEST], state) + end
     for pair in range(pairs):
         state.ints[target + pair] = min(
             state.ints[mine + outer_of[pair]], state.ints[its + inner_of[pair]]
         )
-    mine = x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]
-    its = y_ints + nodes[y, LATEST] * state.rows[y, CAPACITY]
-    target = base + nodes[node, LATEST] * capacity
+    mine = tables.int_column(x, nodes[x, tables.LATEST], state) + first
+    its = tables.int_column(y, nodes[y, tables.LATEST], state)
+    target = tables.int_column(node, nodes[node, tables.LATEST], state) + end
     for pair in range(pairs):
         state.ints[target + pair] = max(
             state.ints[mine + outer_of[pair]], state.ints[its + inner_of[pair]]
         )
 
-    for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-        target = base + plan.rules[rule, 2] * capacity
+    for rule in tables.rules_of(node, tables.COPY_INT, plan):
+        target = tables.int_column(node, plan.rules[rule, 2], state) + end
         column = state.ints[target : target + pairs]
         copy_pairs(rule, node, side, first, plan, state, scratch, column)
-    base = state.rows[node, FLOAT_OFFSET] + state.rows[node, END]
-    for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
-        target, copied = base + plan.rules[rule, 2] * capacity, plan.rules[rule, 1]
+    for rule in tables.rules_of(node, tables.COPY_FLOAT, plan):
+        target = tables.float_column(node, plan.rules[rule, 2], state) + end
+        values = state.floats[target : target + pairs]
         if plan.rules[rule, 0] == side:
-            source = state.rows[x, FLOAT_OFFSET] + copied * state.rows[x, CAPACITY] + first
-            _gather(state.floats, source, outer_of, state.floats[target : target + pairs])
+            source = tables.float_column(x, plan.rules[rule, 1], state) + first
+            _gather(state.floats, source, outer_of, values)
         else:
-            source = state.rows[y, FLOAT_OFFSET] + copied * state.rows[y, CAPACITY]
-            _gather(state.floats, source, inner_of, state.floats[target : target + pairs])
+            _gather(
+                state.floats, tables.float_column(y, plan.rules[rule, 1], state), inner_of, values
+            )
 
 
 @njit_in_place
 def copy_pairs(rule, node, side, first, plan, state, scratch, column):
-    """Fill a column as a rule says: from the listed outer rows, or from the inner ones.
+    """Fill a column by a copy rule: from the listed outer rows, or from the inner rows.
 
     Parameters
     ----------
@@ -185,13 +171,12 @@ def copy_pairs(rule, node, side, first, plan, state, scratch, column):
     """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
-        x = plan.nodes[node, LEFT + side]
-        source = state.rows[x, INT_OFFSET] + copied * state.rows[x, CAPACITY] + first
+        x = plan.nodes[node, tables.LEFT + side]
+        source = tables.int_column(x, copied, state) + first
         _gather(state.ints, source, scratch.outer_of, column)
     else:
-        y = plan.nodes[node, RIGHT - side]
-        source = state.rows[y, INT_OFFSET] + copied * state.rows[y, CAPACITY]
-        _gather(state.ints, source, scratch.inner_of, column)
+        y = plan.nodes[node, tables.RIGHT - side]
+        _gather(state.ints, tables.int_column(y, copied, state), scratch.inner_of, column)
 
 
 @njit_in_place

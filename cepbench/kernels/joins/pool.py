@@ -1,4 +1,4 @@
-"""The pool of members of sets: room for more, without those that no row refers to any more."""
+"""The pool of members of sets: compacted to those that rows still refer to, and enlarged."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cepbench.kernels.joins.tables import (
-    BRANCH,
-    CAPACITY,
-    END,
-    INT_OFFSET,
-    IS_ROOT,
-    OUTPUT,
-    POSITIONS,
-    START,
-    NodeState,
-    Plan,
-)
+from cepbench.kernels.joins import tables
+
+#: Least members in a new pool: compacting one takes as long as making thousands of sets.
+LEAST_ROOM = 1 << 12
 
 
-def compacted(more: int, plan: Plan, state: NodeState, chunks: Sequence[np.ndarray]) -> NodeState:
+def compacted(
+    more: int, plan: tables.Plan, state: tables.NodeState, chunks: Sequence[np.ndarray]
+) -> tables.NodeState:
     """A new pool with the sets that rows and matches refer to, and room for ``more`` members.
 
-    Not compiled: as capacities double, it is called a few times in the whole of a run. The columns
+    Not compiled: as capacities double, it is called a few times in a run. The columns
     of rows and matches that say where their sets start are updated.
 
     Parameters
@@ -42,7 +36,7 @@ def compacted(more: int, plan: Plan, state: NodeState, chunks: Sequence[np.ndarr
     lengths = sizes[first]
     begin = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
-    pool = np.empty((2, 2 * (total + more)), np.int64)
+    pool = np.empty((2, max(2 * (total + more), LEAST_ROOM)), np.int64)
     pool[:, :total] = state.members[:, np.repeat(kept - begin, lengths) + np.arange(total)]
     for where, _, rows in references:
         where[rows] = begin[np.searchsorted(kept, where[rows])]
@@ -51,22 +45,25 @@ def compacted(more: int, plan: Plan, state: NodeState, chunks: Sequence[np.ndarr
 
 
 def _references(plan, state, chunks):
-    """Views of all columns that say where sets start, of those of their sizes, and which rows do."""
+    """Views of all columns of starts of sets, the columns of their sizes, and which rows count."""
     for node in range(plan.inner, len(plan.nodes)):
-        is_root, branch = plan.nodes[node, IS_ROOT] == 1, plan.nodes[node, BRANCH]
-        for column, kind, *_ in plan.rules[_rules(plan, node, POSITIONS)]:
+        is_root, branch = plan.nodes[node, tables.IS_ROOT] == 1, plan.nodes[node, tables.BRANCH]
+        for column, kind, *_ in plan.rules[_rules(plan, node, tables.POSITIONS)]:
             if kind != 1:
                 continue
             if is_root and not plan.stored:
                 for chunk in chunks:
                     yield chunk[column], chunk[column + 1], slice(None)
                 continue
-            capacity = state.rows[node, CAPACITY]
-            begin = state.rows[node, INT_OFFSET] + column * capacity
-            first, last = begin + state.rows[node, START], begin + state.rows[node, END]
+            capacity = state.rows[node, tables.CAPACITY]
+            begin = state.rows[node, tables.INT_OFFSET] + column * capacity
+            first, last = (
+                begin + state.rows[node, tables.START],
+                begin + state.rows[node, tables.END],
+            )
             sizes = state.ints[first + capacity : last + capacity]
             yield state.ints[first:last], sizes, slice(None)
-            for own, target, *_ in plan.rules[_rules(plan, node, OUTPUT)]:
+            for own, target, *_ in plan.rules[_rules(plan, node, tables.OUTPUT)]:
                 for chunk in chunks if own == column else ():
                     mine = slice(None) if branch < 0 else np.flatnonzero(chunk[0] == branch)
                     yield chunk[target], chunk[target + 1], mine

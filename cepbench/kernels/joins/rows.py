@@ -1,23 +1,9 @@
-"""Rows: those that a join makes of an outer row and the inner rows chosen for it; moving them."""
+"""Rows: appending the results of a join, moving, swapping."""
 
 from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    COPY_FLOAT,
-    COPY_INT,
-    EARLIEST,
-    END,
-    FLOAT_OFFSET,
-    FLOATS,
-    FRESH,
-    INT_OFFSET,
-    INTS,
-    LATEST,
-    LEFT,
-    RIGHT,
-)
+from cepbench.kernels.joins import tables
 
 
 @njit_in_place
@@ -37,46 +23,48 @@ def append(found, node, side, outer, exact, begin, chosen, plan, state):
     chosen : int64 array, shape (BLOCK,)
     plan, state : Plan, NodeState
     """
-    nodes, spans = plan.nodes, plan.spans
-    x, y = nodes[node, LEFT + side], nodes[node, RIGHT - side]
-    x_capacity, y_capacity = state.rows[x, CAPACITY], state.rows[y, CAPACITY]
-    x_ints, y_ints = state.rows[x, INT_OFFSET] + outer, state.rows[y, INT_OFFSET]
-    capacity = state.rows[node, CAPACITY]
-    base = state.rows[node, INT_OFFSET] + state.rows[node, END]
+    nodes = plan.nodes
+    x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
+    end = state.rows[node, tables.END]
 
-    earliest = state.ints[x_ints + nodes[x, EARLIEST] * x_capacity]
-    target = base + nodes[node, EARLIEST] * capacity
+    earliest = state.ints[tables.int_column(x, nodes[x, tables.EARLIEST], state) + outer]
+    target = tables.int_column(node, nodes[node, tables.EARLIEST], state) + end
     column = state.ints[target : target + found]
-    _gather(state.ints, y_ints + nodes[y, EARLIEST] * y_capacity, exact, begin, chosen, column)
+    source = tables.int_column(y, nodes[y, tables.EARLIEST], state)
+    _gather(state.ints, source, exact, begin, chosen, column)
     for row in range(found):
         column[row] = min(earliest, column[row])
-    latest = state.ints[x_ints + nodes[x, LATEST] * x_capacity]
-    target = base + nodes[node, LATEST] * capacity
+    latest = state.ints[tables.int_column(x, nodes[x, tables.LATEST], state) + outer]
+    target = tables.int_column(node, nodes[node, tables.LATEST], state) + end
     column = state.ints[target : target + found]
-    _gather(state.ints, y_ints + nodes[y, LATEST] * y_capacity, exact, begin, chosen, column)
+    _gather(
+        state.ints,
+        tables.int_column(y, nodes[y, tables.LATEST], state),
+        exact,
+        begin,
+        chosen,
+        column,
+    )
     for row in range(found):
         column[row] = max(latest, column[row])
 
-    for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-        target = base + plan.rules[rule, 2] * capacity
+    for rule in tables.rules_of(node, tables.COPY_INT, plan):
+        target = tables.int_column(node, plan.rules[rule, 2], state) + end
         column = state.ints[target : target + found]
         copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column)
-    base = state.rows[node, FLOAT_OFFSET] + state.rows[node, END]
-    for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
-        target = base + plan.rules[rule, 2] * capacity
+    for rule in tables.rules_of(node, tables.COPY_FLOAT, plan):
+        target = tables.float_column(node, plan.rules[rule, 2], state) + end
         values = state.floats[target : target + found]
         if plan.rules[rule, 0] == side:
-            values[:] = state.floats[
-                state.rows[x, FLOAT_OFFSET] + plan.rules[rule, 1] * x_capacity + outer
-            ]
+            values[:] = state.floats[tables.float_column(x, plan.rules[rule, 1], state) + outer]
         else:
-            source = state.rows[y, FLOAT_OFFSET] + plan.rules[rule, 1] * y_capacity
+            source = tables.float_column(y, plan.rules[rule, 1], state)
             _gather(state.floats, source, exact, begin, chosen, values)
 
 
 @njit_in_place
 def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column):
-    """Fill a column as a rule says: from the outer row, or from the inner ones.
+    """Fill a column by a copy rule: from the outer row, or from the inner rows.
 
     Parameters
     ----------
@@ -90,11 +78,11 @@ def copy_ints(rule, node, side, outer, exact, begin, chosen, plan, state, column
     """
     copied = plan.rules[rule, 1]
     if plan.rules[rule, 0] == side:
-        x = plan.nodes[node, LEFT + side]
-        column[:] = state.ints[state.rows[x, INT_OFFSET] + copied * state.rows[x, CAPACITY] + outer]
+        x = plan.nodes[node, tables.LEFT + side]
+        column[:] = state.ints[tables.int_column(x, copied, state) + outer]
     else:
-        y = plan.nodes[node, RIGHT - side]
-        source = state.rows[y, INT_OFFSET] + copied * state.rows[y, CAPACITY]
+        y = plan.nodes[node, tables.RIGHT - side]
+        source = tables.int_column(y, copied, state)
         _gather(state.ints, source, exact, begin, chosen, column)
 
 
@@ -118,10 +106,15 @@ def spans_of_fresh(node, plan, state):
     node : int
     plan, state : Plan, NodeState
     """
-    capacity, fresh = state.rows[node, CAPACITY], state.rows[node, END] - state.rows[node, FRESH]
-    base = state.rows[node, INT_OFFSET] + state.rows[node, FRESH]
-    first = base + plan.nodes[node, EARLIEST] * capacity
-    last = base + plan.nodes[node, LATEST] * capacity
+    fresh = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
+    first = (
+        tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
+        + state.rows[node, tables.FRESH]
+    )
+    last = (
+        tables.int_column(node, plan.nodes[node, tables.LATEST], state)
+        + state.rows[node, tables.FRESH]
+    )
     earliest, latest = state.ints[first : first + fresh], state.ints[last : last + fresh]
     total = 0
     for row in range(fresh):
@@ -140,12 +133,11 @@ def move_row(node, source, target, plan, state):
     """
     if source == target:
         return
-    capacity = state.rows[node, CAPACITY]
-    for column in range(plan.nodes[node, INTS]):
-        base = state.rows[node, INT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.INTS]):
+        base = tables.int_column(node, column, state)
         state.ints[base + target] = state.ints[base + source]
-    for column in range(plan.nodes[node, FLOATS]):
-        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.FLOATS]):
+        base = tables.float_column(node, column, state)
         state.floats[base + target] = state.floats[base + source]
 
 
@@ -160,14 +152,13 @@ def swap_rows(node, one, other, plan, state):
     """
     if one == other:
         return
-    capacity = state.rows[node, CAPACITY]
-    for column in range(plan.nodes[node, INTS]):
-        base = state.rows[node, INT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.INTS]):
+        base = tables.int_column(node, column, state)
         held = state.ints[base + one]
         state.ints[base + one] = state.ints[base + other]
         state.ints[base + other] = held
-    for column in range(plan.nodes[node, FLOATS]):
-        base = state.rows[node, FLOAT_OFFSET] + column * capacity
+    for column in range(plan.nodes[node, tables.FLOATS]):
+        base = tables.float_column(node, column, state)
         value = state.floats[base + one]
         state.floats[base + one] = state.floats[base + other]
         state.floats[base + other] = value

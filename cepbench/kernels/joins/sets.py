@@ -1,9 +1,8 @@
-"""Kleene closure: a row of the left child and every set of events of a Kleene variable that fits it.
+"""Kleene closure: joins a row of the left child with every set of events that fits it.
 
-Of each row's events those that fit one by one are found first; then their sets, in lexicographic
-order, each member after the one before it. A set that breaks a condition on neighbours is not
-extended. Sets with an event of this step, or of a row of this step, are new; the others were made
-before.
+The events that fit a row one by one are found first, then their sets in lexicographic order. A set
+that violates a condition on neighbours is not extended. Only sets with an event or a row of this
+step are new; the others were made before.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import has_room
 from cepbench.kernels.joins.candidates import (
     OUTER_BLOCK,
@@ -23,44 +23,12 @@ from cepbench.kernels.joins.candidates import (
 )
 from cepbench.kernels.joins.clauses import clauses_hold
 from cepbench.kernels.joins.filters import BLOCK
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    COMPARED,
-    COPY_FLOAT,
-    COPY_INT,
-    CREATED,
-    EARLIEST,
-    END,
-    FLOAT_OFFSET,
-    FOUND,
-    FRESH,
-    INT_OFFSET,
-    LATEST,
-    LEFT,
-    NO_MEMBERS,
-    NO_ROOM,
-    OK,
-    OUTER,
-    RIGHT,
-    RIGHT_DRIVES,
-    SET,
-    SET_EARLIEST,
-    SET_LATEST,
-    SET_LIMIT,
-    SET_STEP,
-    SHIFT,
-    START,
-    STEP,
-    TOO_LARGE,
-    TOO_MANY,
-    TURN,
-)
 
 _HIGHEST = np.iinfo(np.int64).max
 # Literals would make Numba compile what is called with them once more.
 _NONE, _ZERO, _ONE = np.int64(-1), np.int64(0), np.int64(1)
 
-#: Of one row no more sets than two to this power are stored, …
+#: Binary logarithms of the most sets of one row that are stored, …
 MOST_STORED = 20
 #: … visited one by one to be counted, …
 MOST_VISITED = 34
@@ -94,64 +62,74 @@ def join_sets(node, counting, limit, plan, state, scratch, matches):
         ``scratch.rectangle[FOUND]`` rows or members, to be called again then.
     """
     rectangle = scratch.rectangle
-    x, y = plan.nodes[node, LEFT], plan.nodes[node, RIGHT]
-    some_new = plan.nodes[node, RIGHT_DRIVES] == 1 and state.rows[y, FRESH] < state.rows[y, END]
-    if rectangle[TURN] < 0:
-        rectangle[TURN] = 0
-        state.rows[node, FRESH] = state.rows[node, END]
+    x, y = plan.nodes[node, tables.LEFT], plan.nodes[node, tables.RIGHT]
+    some_new = (
+        plan.nodes[node, tables.RIGHT_DRIVES] == 1
+        and state.rows[y, tables.FRESH] < state.rows[y, tables.END]
+    )
+    if rectangle[tables.TURN] < 0:
+        rectangle[tables.TURN] = 0
+        state.rows[node, tables.FRESH] = state.rows[node, tables.END]
         if x < 0:
-            rectangle[OUTER] = 0
+            rectangle[tables.OUTER] = 0
         else:
-            rectangle[OUTER] = state.rows[x, START] if some_new else state.rows[x, FRESH]
-    last = 1 if x < 0 else state.rows[x, END]
-    inner_range(rectangle, state.rows[y, START], state.rows[y, END])
-    for first in range(rectangle[OUTER], last, OUTER_BLOCK):
+            rectangle[tables.OUTER] = (
+                state.rows[x, tables.START] if some_new else state.rows[x, tables.FRESH]
+            )
+    last = 1 if x < 0 else state.rows[x, tables.END]
+    inner_range(rectangle, state.rows[y, tables.START], state.rows[y, tables.END])
+    for first in range(rectangle[tables.OUTER], last, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, last - first)
         if x < 0:
-            scratch.starts[0], scratch.stops[0] = state.rows[y, START], state.rows[y, END]
+            scratch.starts[0], scratch.stops[0] = (
+                state.rows[y, tables.START],
+                state.rows[y, tables.END],
+            )
         else:
             set_bounds(node, _ZERO, first, outers, plan, state, scratch)
             find_ranges(node, _ZERO, outers, plan, state, scratch)
         for row in range(outers):
             start, stop = scratch.starts[row], scratch.stops[row]
-            is_new = x >= 0 and first + row >= state.rows[x, FRESH]
-            if start >= stop or not (is_new or stop > state.rows[y, FRESH]):
+            is_new = x >= 0 and first + row >= state.rows[x, tables.FRESH]
+            if start >= stop or not (is_new or stop > state.rows[y, tables.FRESH]):
                 continue
             outcome = _sets_of_row(
                 node, first + row, row, is_new, counting, limit, plan, state, scratch, matches
             )
-            if outcome != OK:
-                rectangle[OUTER] = first + row
+            if outcome != tables.OK:
+                rectangle[tables.OUTER] = first + row
                 return outcome
-    rectangle[TURN] = -1
-    return OK
+    rectangle[tables.TURN] = -1
+    return tables.OK
 
 
 @njit_in_place
 def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch, matches):
-    """All new sets of one row of the left child: either all of them, or none for want of room."""
+    """Make all new sets of one row of the left child, or none if there is no room for all."""
     capacity = state.members.shape[1]
-    y = plan.nodes[node, RIGHT]
+    y = plan.nodes[node, tables.RIGHT]
     start, stop = scratch.starts[row], scratch.stops[row]
     if state.used[0] + stop - start > capacity:
-        scratch.rectangle[FOUND] = 2 * (stop - start)
-        return NO_MEMBERS
+        scratch.rectangle[tables.FOUND] = 2 * (stop - start)
+        return tables.NO_MEMBERS
     number = _candidates(node, outer, row, plan, state, scratch)
     front = capacity - (stop - start)
-    if number == 0 or not (is_new or state.members[0, front + number - 1] >= state.rows[y, FRESH]):
-        return OK
+    if number == 0 or not (
+        is_new or state.members[0, front + number - 1] >= state.rows[y, tables.FRESH]
+    ):
+        return tables.OK
     free = (
-        plan.nodes[node, SET_LIMIT] == 0
-        and plan.nodes[node, SET_STEP] < 0
-        and plan.spans[node, STEP] == plan.spans[node, STEP + 1]
+        plan.nodes[node, tables.SET_LIMIT] == 0
+        and plan.nodes[node, tables.SET_STEP] < 0
+        and plan.spans[node, tables.STEP] == plan.spans[node, tables.STEP + 1]
     )
     if free:
         sets = _count_sets(node, outer, is_new, front, number, plan, state)
         if sets < 0 or (not counting and sets > 1 << MOST_STORED):
-            return TOO_LARGE
+            return tables.TOO_LARGE
         if counting:
-            state.counts[node, CREATED] += sets
-            return OK
+            state.counts[node, tables.CREATED] += sets
+            return tables.OK
     return _enumerate(
         node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches
     )
@@ -159,11 +137,11 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
 
 @njit_in_place
 def _candidates(node, outer, row, plan, state, scratch):
-    """Write the leaf's rows that fit a row one by one to the end of the pool; gives their number."""
+    """Write the leaf's rows that fit a row one by one to the end of the pool; returns how many."""
     members = state.members
     start, stop = scratch.starts[row], scratch.stops[row]
     front = members.shape[1] - (stop - start)
-    exact = plan.nodes[node, LEFT] < 0 or is_exact(node, _ZERO, plan)
+    exact = plan.nodes[node, tables.LEFT] < 0 or is_exact(node, _ZERO, plan)
     number = 0
     for begin in range(start, stop, BLOCK):
         size = min(BLOCK, stop - begin)
@@ -173,19 +151,19 @@ def _candidates(node, outer, row, plan, state, scratch):
             number += size
             continue
         test(node, _ZERO, outer, row, begin, size, plan, state, scratch)
-        state.counts[node, COMPARED] += size
+        state.counts[node, tables.COMPARED] += size
         found = choose(begin, size, scratch.mask, scratch.chosen)
         for place in range(found):
             members[0, front + number + place] = scratch.chosen[place]
         number += found
-    return _not_consumed(front, number, plan.nodes[node, RIGHT], state)
+    return _not_consumed(front, number, plan.nodes[node, tables.RIGHT], state)
 
 
 @njit_in_place
 def _not_consumed(front, number, y, state):
-    """Leave out events that were consumed: their position is -1."""
+    """Drop consumed events, whose position is -1."""
     kept = 0
-    positions = state.rows[y, INT_OFFSET] + state.rows[y, CAPACITY]
+    positions = state.rows[y, tables.INT_OFFSET] + state.rows[y, tables.CAPACITY]
     for place in range(number):
         state.members[0, front + kept] = state.members[0, front + place]
         kept += int(state.ints[positions + state.members[0, front + place]] >= 0)
@@ -195,33 +173,29 @@ def _not_consumed(front, number, y, state):
 @njit_in_place
 def _earliest_of(node, outer, plan, state):
     """The earliest timestamp of the left child's row; of none the highest number."""
-    x = plan.nodes[node, LEFT]
+    x = plan.nodes[node, tables.LEFT]
     if x < 0:
         return _HIGHEST
-    return state.ints[
-        state.rows[x, INT_OFFSET] + plan.nodes[x, EARLIEST] * state.rows[x, CAPACITY] + outer
-    ]
+    return state.ints[tables.int_column(x, plan.nodes[x, tables.EARLIEST], state) + outer]
 
 
 @njit_in_place
 def _count_sets(node, outer, is_new, front, number, plan, state):
     """How many new sets there are if only the window bounds them; -1 for more than 2^62."""
     members = state.members
-    y = plan.nodes[node, RIGHT]
+    y = plan.nodes[node, tables.RIGHT]
+    times = state.rows[y, tables.INT_OFFSET]
     earliest = _earliest_of(node, outer, plan, state)
     total = 0
     beyond = 0  # the first candidate that is too late for the present first member
     olds = 0
-    while olds < number and members[0, front + olds] < state.rows[y, FRESH]:
+    while olds < number and members[0, front + olds] < state.rows[y, tables.FRESH]:
         olds += 1
     for first in range(number):
-        timestamp = state.ints[state.rows[y, INT_OFFSET] + members[0, front + first]]
+        timestamp = state.ints[times + members[0, front + first]]
         latest = min(earliest, timestamp) + plan.window
         beyond = max(beyond, first + 1)
-        while (
-            beyond < number
-            and state.ints[state.rows[y, INT_OFFSET] + members[0, front + beyond]] <= latest
-        ):
+        while beyond < number and state.ints[times + members[0, front + beyond]] <= latest:
             beyond += 1
         if beyond - first - 1 >= _MOST_COUNTED:
             return -1
@@ -237,17 +211,17 @@ def _count_sets(node, outer, is_new, front, number, plan, state):
 @njit_in_place
 def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state, scratch, matches):
     ints, members = state.ints, state.members
-    x, y = plan.nodes[node, LEFT], plan.nodes[node, RIGHT]
+    x, y = plan.nodes[node, tables.LEFT], plan.nodes[node, tables.RIGHT]
     is_root = node == len(plan.nodes) - 1 and not plan.stored
-    first_step, last_step = plan.spans[node, STEP], plan.spans[node, STEP + 1]
-    times = state.rows[y, INT_OFFSET]
-    positions = times + state.rows[y, CAPACITY]
-    step_column = plan.nodes[node, SET_STEP]
-    steps = times + step_column * state.rows[y, CAPACITY]
-    most = plan.nodes[node, SET_LIMIT]
+    first_step, last_step = plan.spans[node, tables.STEP], plan.spans[node, tables.STEP + 1]
+    times = state.rows[y, tables.INT_OFFSET]
+    positions = times + state.rows[y, tables.CAPACITY]
+    step_column = plan.nodes[node, tables.SET_STEP]
+    steps = tables.int_column(y, step_column, state)
+    most = plan.nodes[node, tables.SET_LIMIT]
     earliest = _earliest_of(node, outer, plan, state)
     began = tail = state.used[0]
-    shift, fresh = state.rows[y, SHIFT], state.rows[y, FRESH]
+    shift, fresh = state.rows[y, tables.SHIFT], state.rows[y, tables.FRESH]
     made = visited = depth = at = 0
     most_visited = 1 << (MOST_VISITED if counting else MOST_STORED)
     latest = _HIGHEST
@@ -269,8 +243,8 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         if tail + 2 * (depth + 1) > front:
             _take_back(node, made, counting, began, state)
             needed = members.shape[1] - front + tail - began + 2 * (depth + 1)
-            scratch.rectangle[FOUND] = 2 * needed
-            return NO_MEMBERS
+            scratch.rectangle[tables.FOUND] = 2 * needed
+            return tables.NO_MEMBERS
         members[0, tail + depth] = event + shift
         if step_column >= 0 and depth > 0:
             before = members[0, tail + depth - 1] - shift
@@ -279,7 +253,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
                 continue
         members[1, tail + depth] = ints[positions + event]
         if depth > 0 and first_step < last_step:
-            state.counts[node, COMPARED] += 1
+            state.counts[node, tables.COMPARED] += 1
             if not clauses_hold(
                 first_step, last_step, _ONE, x, outer, _NONE, _NONE, depth + 1, plan, state, scratch
             ):
@@ -290,17 +264,17 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
         at += 1
         visited += 1
         if visited > most_visited:
-            return TOO_LARGE
+            return tables.TOO_LARGE
         if not is_new and event < fresh:
             continue
         if not counting:
-            end = state.rows[node, END]
-            if end - state.rows[node, START] + 1 > limit:
-                return TOO_MANY
+            end = state.rows[node, tables.END]
+            if end - state.rows[node, tables.START] + 1 > limit:
+                return tables.TOO_MANY
             if not (end < matches.shape[1] if is_root else has_room(node, 1, plan, state)):
                 _take_back(node, made, counting, began, state)
-                scratch.rectangle[FOUND] = 2 * made + 1
-                return NO_ROOM
+                scratch.rectangle[tables.FOUND] = 2 * made + 1
+                return tables.NO_ROOM
             _write(node, outer, tail, depth, plan, state, matches)
             for place in range(depth):
                 members[0, tail + depth + place] = members[0, tail + place]
@@ -308,67 +282,67 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
             tail += depth
             state.used[0] = tail
         made += 1
-        state.counts[node, CREATED] += 1
-    return OK
+        state.counts[node, tables.CREATED] += 1
+    return tables.OK
 
 
 @njit_in_place
 def _take_back(node, made, counting, began, state):
     """Remove the rows that were made for a row of the left child, which is joined again later."""
-    state.counts[node, CREATED] -= made
+    state.counts[node, tables.CREATED] -= made
     state.used[0] = began
     if not counting:
-        state.rows[node, END] -= made
+        state.rows[node, tables.END] -= made
 
 
 @njit_in_place
 def _write(node, outer, begin, size, plan, state, matches):
-    """Append the row of a row of the left child and the set ``members[:, begin : begin + size]``."""
+    """Append a row made of a left row and the set ``members[:, begin : begin + size]``."""
     ints = state.ints
-    nodes, spans = plan.nodes, plan.spans
-    x, y = nodes[node, LEFT], nodes[node, RIGHT]
-    end = state.rows[node, END]
-    state.rows[node, END] = end + 1
-    y_row = state.members[0, begin] - state.rows[y, SHIFT]
+    nodes = plan.nodes
+    x, y = nodes[node, tables.LEFT], nodes[node, tables.RIGHT]
+    end = state.rows[node, tables.END]
+    state.rows[node, tables.END] = end + 1
+    y_row = state.members[0, begin] - state.rows[y, tables.SHIFT]
     if node == len(nodes) - 1 and not plan.stored:
-        for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-            source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
+        for rule in tables.rules_of(node, tables.COPY_INT, plan):
+            source = _source(rule, x, outer, y, y_row, tables.INT_OFFSET, plan, state)
             matches[plan.rules[rule, 2], end] = ints[source]
-        if nodes[node, SET] >= 0:
-            matches[nodes[node, SET], end] = begin
-            matches[nodes[node, SET] + 1, end] = size
+        if nodes[node, tables.SET] >= 0:
+            matches[nodes[node, tables.SET], end] = begin
+            matches[nodes[node, tables.SET] + 1, end] = size
         return
-    capacity = state.rows[node, CAPACITY]
-    base = state.rows[node, INT_OFFSET] + end
-    earliest = ints[state.rows[y, INT_OFFSET] + y_row]
-    latest = ints[
-        state.rows[y, INT_OFFSET] + state.members[0, begin + size - 1] - state.rows[y, SHIFT]
-    ]
-    if nodes[node, SET_EARLIEST] >= 0:
-        ints[base + nodes[node, SET_EARLIEST] * capacity] = earliest
-    if nodes[node, SET_LATEST] >= 0:
-        ints[base + nodes[node, SET_LATEST] * capacity] = latest
-    if nodes[node, SET] >= 0:
-        ints[base + nodes[node, SET] * capacity] = begin
-        ints[base + (nodes[node, SET] + 1) * capacity] = size
+    capacity = state.rows[node, tables.CAPACITY]
+    base = state.rows[node, tables.INT_OFFSET] + end
+    times = state.rows[y, tables.INT_OFFSET]
+    earliest = ints[times + y_row]
+    latest = ints[times + state.members[0, begin + size - 1] - state.rows[y, tables.SHIFT]]
+    if nodes[node, tables.SET_EARLIEST] >= 0:
+        ints[base + nodes[node, tables.SET_EARLIEST] * capacity] = earliest
+    if nodes[node, tables.SET_LATEST] >= 0:
+        ints[base + nodes[node, tables.SET_LATEST] * capacity] = latest
+    if nodes[node, tables.SET] >= 0:
+        ints[base + nodes[node, tables.SET] * capacity] = begin
+        ints[base + (nodes[node, tables.SET] + 1) * capacity] = size
     if x >= 0:
-        x_ints = state.rows[x, INT_OFFSET] + outer
-        earliest = min(earliest, ints[x_ints + nodes[x, EARLIEST] * state.rows[x, CAPACITY]])
-        latest = max(latest, ints[x_ints + nodes[x, LATEST] * state.rows[x, CAPACITY]])
-    ints[base + nodes[node, EARLIEST] * capacity] = earliest
-    ints[base + nodes[node, LATEST] * capacity] = latest
-    for rule in range(spans[node, COPY_INT], spans[node, COPY_INT + 1]):
-        source = _source(rule, x, outer, y, y_row, INT_OFFSET, plan, state)
+        earliest = min(
+            earliest, ints[tables.int_column(x, nodes[x, tables.EARLIEST], state) + outer]
+        )
+        latest = max(latest, ints[tables.int_column(x, nodes[x, tables.LATEST], state) + outer])
+    ints[base + nodes[node, tables.EARLIEST] * capacity] = earliest
+    ints[base + nodes[node, tables.LATEST] * capacity] = latest
+    for rule in tables.rules_of(node, tables.COPY_INT, plan):
+        source = _source(rule, x, outer, y, y_row, tables.INT_OFFSET, plan, state)
         ints[base + plan.rules[rule, 2] * capacity] = ints[source]
-    base = state.rows[node, FLOAT_OFFSET] + end
-    for rule in range(spans[node, COPY_FLOAT], spans[node, COPY_FLOAT + 1]):
-        source = _source(rule, x, outer, y, y_row, FLOAT_OFFSET, plan, state)
+    base = state.rows[node, tables.FLOAT_OFFSET] + end
+    for rule in tables.rules_of(node, tables.COPY_FLOAT, plan):
+        source = _source(rule, x, outer, y, y_row, tables.FLOAT_OFFSET, plan, state)
         state.floats[base + plan.rules[rule, 2] * capacity] = state.floats[source]
 
 
 @njit_in_place
 def _source(rule, x, outer, y, y_row, offset, plan, state):
-    """Where in its arena the value is that a rule copies."""
+    """Where the value that a rule copies lies in its arena."""
     if plan.rules[rule, 0] == 0:
-        return state.rows[x, offset] + plan.rules[rule, 1] * state.rows[x, CAPACITY] + outer
-    return state.rows[y, offset] + plan.rules[rule, 1] * state.rows[y, CAPACITY] + y_row
+        return state.rows[x, offset] + plan.rules[rule, 1] * state.rows[x, tables.CAPACITY] + outer
+    return state.rows[y, offset] + plan.rules[rule, 1] * state.rows[y, tables.CAPACITY] + y_row

@@ -1,12 +1,12 @@
-"""Steps of time: which events are taken together, and what is counted and evicted at the end.
+"""Steps of time: which events are processed together, and what is counted and evicted at the end.
 
-A step is made of moments. A moment begins with the first event not yet taken and is a small part of
-the window long; its time is that of its last event. Where events are rare, a step has many moments,
+A step consists of moments. A moment begins with the next event and spans a small part of the
+window; its time is that of its last event. Where events are rare, a step has many moments,
 which share its fixed cost; where they are frequent, each moment is a step, so that expired rows are
 evicted soon. What can still be extended is counted at every moment, however many a step has.
 
-Where an event may be in one match only, a step has a few events, however many share a timestamp:
-what a match consumes is evicted before the next events are joined with it.
+Under the consuming strategy a step has a few events, however many share a timestamp: consumed
+events are evicted before the next ones are joined with them.
 """
 
 from __future__ import annotations
@@ -14,26 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import expire
-from cepbench.kernels.joins.tables import (
-    CAPACITY,
-    EARLIEST,
-    END,
-    FLOATS,
-    FRESH,
-    INT_OFFSET,
-    INTS,
-    IS_ROOT,
-    KEPT,
-    LATEST,
-    PEAK,
-    PEAK_BYTES,
-    PEAK_EVENTS,
-    PEAK_PARTIAL_MATCHES,
-    RETAINED,
-    SORTED,
-    START,
-)
 
 #: A timestamp after all others.
 NEVER = np.iinfo(np.int64).max
@@ -41,7 +23,7 @@ NEVER = np.iinfo(np.int64).max
 
 @njit_in_place
 def lay_out_step(pace, most, batch, taken, scratch):
-    """Which events a step takes: for each leaf those before ``scratch.ahead``.
+    """Choose the events of a step: for each leaf those before ``scratch.ahead``.
 
     Parameters
     ----------
@@ -91,7 +73,7 @@ def lay_out_step(pace, most, batch, taken, scratch):
 
 @njit_in_place
 def _lay_out_capped(pace, batch, scratch):
-    """As :func:`lay_out_step`: one moment of so few events, the next ones by position."""
+    """As :func:`lay_out_step`, for one moment of at most ``pace.cap`` events, by position."""
     ahead, due, starts = scratch.ahead, scratch.due, batch.starts
     leaves, times, positions = len(starts) - 1, batch.events[0], batch.events[1]
     now = NEVER
@@ -119,7 +101,7 @@ def _lay_out_capped(pace, batch, scratch):
 
 @njit_in_place
 def take_back(reached, leaves, plan, state, taken, scratch):
-    """Undo a step that has come to the inner node ``reached``.
+    """Undo a step that has reached the inner node ``reached``.
 
     Parameters
     ----------
@@ -131,10 +113,10 @@ def take_back(reached, leaves, plan, state, taken, scratch):
     scratch : Scratch
     """
     for leaf in range(leaves):
-        taken[leaf] -= state.rows[leaf, END] - state.rows[leaf, FRESH]
-        state.rows[leaf, END] = state.rows[leaf, FRESH]
+        taken[leaf] -= state.rows[leaf, tables.END] - state.rows[leaf, tables.FRESH]
+        state.rows[leaf, tables.END] = state.rows[leaf, tables.FRESH]
     for node in range(plan.inner, reached + 1):
-        state.rows[node, END] = state.rows[node, FRESH]
+        state.rows[node, tables.END] = state.rows[node, tables.FRESH]
     copy_counts(scratch.before, state.counts)
 
 
@@ -153,7 +135,7 @@ def copy_counts(source, target):
 
 @njit_in_place
 def finish_step(moments, leaves, plan, state, scratch):
-    """Count what is stored, then evict what no later event can extend.
+    """Count the stored rows, then evict those that no later event can extend.
 
     Parameters
     ----------
@@ -165,51 +147,53 @@ def finish_step(moments, leaves, plan, state, scratch):
     now = scratch.moments[moments - 1]
     events = rows = size = 0
     for node in range(len(plan.nodes)):
-        stored = state.rows[node, END] - state.rows[node, START]
-        width = plan.nodes[node, INTS] + plan.nodes[node, FLOATS]
-        if plan.nodes[node, IS_ROOT] == 1:
-            # Matches that wait expire in no other way than by being given out.
+        stored = state.rows[node, tables.END] - state.rows[node, tables.START]
+        width = plan.nodes[node, tables.INTS] + plan.nodes[node, tables.FLOATS]
+        if plan.nodes[node, tables.IS_ROOT] == 1:
+            # Matches that wait expire in no other way than by being emitted.
             size += stored * 8 * width if plan.stored else 0
             continue
         size += stored * 8 * width
-        if plan.nodes[node, KEPT] == 1:
-            oldest = now - plan.nodes[node, RETAINED] * plan.window
+        if plan.nodes[node, tables.KEPT] == 1:
+            oldest = now - plan.nodes[node, tables.RETAINED] * plan.window
             live = expire(node, oldest, plan, state)
-            state.counts[node, PEAK] = max(state.counts[node, PEAK], live)
+            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
             if node < leaves:
                 events += live
             else:
                 rows += live
         else:
-            state.rows[node, START] = 0
-            state.rows[node, END] = 0
-            state.rows[node, FRESH] = 0
-    state.peaks[PEAK_PARTIAL_MATCHES] = max(state.peaks[PEAK_PARTIAL_MATCHES], rows)
-    state.peaks[PEAK_EVENTS] = max(state.peaks[PEAK_EVENTS], events)
-    state.peaks[PEAK_BYTES] = max(state.peaks[PEAK_BYTES], size)
+            state.rows[node, tables.START] = 0
+            state.rows[node, tables.END] = 0
+            state.rows[node, tables.FRESH] = 0
+    state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(state.peaks[tables.PEAK_PARTIAL_MATCHES], rows)
+    state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events)
+    state.peaks[tables.PEAK_BYTES] = max(state.peaks[tables.PEAK_BYTES], size)
 
 
 @njit_in_place
 def _count_live(moments, leaves, plan, state, scratch):
-    """Count what could be extended at each of the first ``moments`` moments of the step."""
+    """Count the rows that could be extended at each of the step's first ``moments`` moments."""
     events, rows = scratch.live[0], scratch.live[1]
     events[:moments] = 0
     rows[:moments] = 0
     for node in range(len(plan.nodes)):
-        if plan.nodes[node, KEPT] == 0 or state.rows[node, START] == state.rows[node, END]:
+        if (
+            plan.nodes[node, tables.KEPT] == 0
+            or state.rows[node, tables.START] == state.rows[node, tables.END]
+        ):
             continue
-        base, capacity = state.rows[node, INT_OFFSET], state.rows[node, CAPACITY]
-        begin = base + plan.nodes[node, EARLIEST] * capacity
-        earliest = state.ints[begin : begin + state.rows[node, END]]
-        begin = base + plan.nodes[node, LATEST] * capacity
-        latest = state.ints[begin : begin + state.rows[node, END]]
-        first, last = state.rows[node, START], len(latest)
-        if plan.nodes[node, SORTED] == 1:
+        begin = tables.int_column(node, plan.nodes[node, tables.EARLIEST], state)
+        earliest = state.ints[begin : begin + state.rows[node, tables.END]]
+        begin = tables.int_column(node, plan.nodes[node, tables.LATEST], state)
+        latest = state.ints[begin : begin + state.rows[node, tables.END]]
+        first, last = state.rows[node, tables.START], len(latest)
+        if plan.nodes[node, tables.SORTED] == 1:
             last = first
         for moment in range(moments):
             now = scratch.moments[moment]
-            oldest = now - plan.nodes[node, RETAINED] * plan.window
-            if plan.nodes[node, SORTED] == 1:
+            oldest = now - plan.nodes[node, tables.RETAINED] * plan.window
+            if plan.nodes[node, tables.SORTED] == 1:
                 # What ended before `oldest` began before it.
                 while first < len(latest) and latest[first] < oldest:
                     first += 1
@@ -221,10 +205,12 @@ def _count_live(moments, leaves, plan, state, scratch):
                 rows[moment] += live
             else:
                 events[moment] += live
-            state.counts[node, PEAK] = max(state.counts[node, PEAK], live)
+            state.counts[node, tables.PEAK] = max(state.counts[node, tables.PEAK], live)
     for moment in range(moments):
-        state.peaks[PEAK_PARTIAL_MATCHES] = max(state.peaks[PEAK_PARTIAL_MATCHES], rows[moment])
-        state.peaks[PEAK_EVENTS] = max(state.peaks[PEAK_EVENTS], events[moment])
+        state.peaks[tables.PEAK_PARTIAL_MATCHES] = max(
+            state.peaks[tables.PEAK_PARTIAL_MATCHES], rows[moment]
+        )
+        state.peaks[tables.PEAK_EVENTS] = max(state.peaks[tables.PEAK_EVENTS], events[moment])
 
 
 @njit_in_place

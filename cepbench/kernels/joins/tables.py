@@ -20,9 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cepbench.kernels.jit import njit_in_place
+
 
 class Plan(NamedTuple):
-    """A plan as kernels read it; no kernel writes into it."""
+    """A plan as kernels read it; never written by a kernel."""
 
     nodes: np.ndarray  #: int64 (nodes, NODE_COLUMNS)
     spans: np.ndarray  #: int64 (nodes, RULE_KINDS + 1)
@@ -30,7 +32,7 @@ class Plan(NamedTuple):
     constants: np.ndarray  #: float64, read by programs
     window: int  #: in the unit of the timestamps
     inner: int  #: number of the first inner node; what is before it are leaves and checks
-    stored: bool  #: whether rows of the root are stored before they are given out
+    stored: bool  #: whether rows of the root are stored before they are emitted
     waits: int  #: WAITS_NOT, WAITS_EARLIEST or WAITS_LATEST
     late_first: int  #: checks from here on are those of rows that have waited
     late_last: int
@@ -38,7 +40,7 @@ class Plan(NamedTuple):
 
 
 class NodeState(NamedTuple):
-    """What is stored at the nodes of a plan, and what has been counted there.
+    """Rows stored at the nodes of a plan, and counters.
 
     Kernels write into the arrays; room for more rows or members means new arenas or a new pool.
     """
@@ -53,7 +55,7 @@ class NodeState(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events that arrive together: for each leaf, in order of arrival, those that it takes."""
+    """A batch of events: those that each leaf takes, in order of arrival."""
 
     events: np.ndarray  #: int64 (2 or 3, m), leaf after leaf: timestamps, positions, maybe ranks
     starts: np.ndarray  #: int64 (leaves + 1,), where each leaf's events start
@@ -62,17 +64,17 @@ class Batch(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How events are taken; see :mod:`cepbench.kernels.joins.steps`."""
+    """How events are divided into steps; see :mod:`cepbench.kernels.joins.steps`."""
 
     length: int  #: of a moment, in the unit of the timestamps, at least 1
     most: int  #: moments in a step
-    enough: int  #: events in a step, so many that no further moment is added
-    cap: int  #: the most events in a step, which are then neighbours by position; 0 for any number
+    enough: int  #: events in a step from which no further moment is added
+    cap: int  #: the most events in a step, consecutive by position; 0 for no limit
     watched: bool  #: whether to measure the time that goes into each node
 
 
 class Scratch(NamedTuple):
-    """Working space, of no meaning between two calls."""
+    """Working space; its contents mean nothing between two calls."""
 
     mask: np.ndarray  #: uint8 (BLOCK,)
     chosen: np.ndarray  #: int64 (BLOCK,)
@@ -119,7 +121,7 @@ SET_EARLIEST = 13  # and those for the earliest and latest timestamp of the set,
 SET_LATEST = 14
 SET_LIMIT = 15  # the most members of a set, or 0 for any number
 SET_STEP = 16  # column of the leaf whose values must be neighbours in a set, or -1
-FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a row that has come into being
+FIRST_CHECK = 17  # FIRST_CHECK … LAST_CHECK - 1 are the checks of a new row
 LAST_CHECK = 18
 IS_ROOT = 19  # 1 for a root: its rows are matches
 BRANCH = 20  # of a root: what to write in the first column of its matches, or -1 for nothing
@@ -129,7 +131,7 @@ NODE_COLUMNS = 21
 JOINS = 0  # rows of both children, pair by pair
 SETS = 1  # a row of the left child (or none, if that is -1) and a set of events of the right one
 
-# When rows of the root may be given out.
+# When rows of the root may be emitted.
 WAITS_NOT = 0
 WAITS_EARLIEST = 1  # when the window of their earliest event has passed
 WAITS_LATEST = 2  # when the window of their latest event has passed
@@ -144,8 +146,8 @@ TESTED_LEFT = 4  # (column of the inner row, -, -, -): bounded, not sorted; the 
 DISTINCT = 6  # (left, right, -, -): integer columns that must differ
 COMPARE = 7  # (left, right, operator, -): float columns, left operator right
 PROGRAM = 8  # (opcode, argument, -, -): see kernels.filters
-STEP = 9  # clauses on each two neighbours of a set that is being made: see kernels.sets
-ROW = 10  # clauses on a row that has come into being: see kernels.sets
+STEP = 9  # clauses on neighbours in the set under construction: see kernels.sets
+ROW = 10  # clauses on a new row: see kernels.sets
 OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stored
 POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
 # in the order in which matches compare; (column, 2) of the events of which sets are made
@@ -161,14 +163,14 @@ FLOAT_OFFSET = 1
 CAPACITY = 2
 START = 3  # rows START..END are stored
 END = 4
-FRESH = 5  # rows FRESH..END came into being in this step
+FRESH = 5  # rows FRESH..END were created in this step
 SHIFT = 6  # of a leaf: the ordinal of its row 0
 DUE = 7  # of a root that is stored: how many rows from START on are to be decided in this step,
 GIVEN = 8  # and how many of these, the first ones, are matches
 STATE_COLUMNS = 9
 
 # What is counted: COUNTS[node, ...].
-CREATED = 0  # rows that came into being
+CREATED = 0  # rows created
 COMPARED = 1  # pairs of rows whose conditions were tested one by one
 PEAK = 2  # most rows that could still be extended, at any moment
 LIFETIME = 3  # sum over rows of the time for which they could be extended
@@ -201,3 +203,39 @@ TOO_MANY = 1
 TOO_LARGE = 2  # more sets than can ever be counted
 NO_ROOM = 3  # only within the kernels: more room is made, and the run resumes
 NO_MEMBERS = 4  # the same for the pool of members
+
+
+@njit_in_place
+def int_column(node, column, state):
+    """Where in ``state.ints`` a column of a node starts.
+
+    Parameters
+    ----------
+    node, column : int
+    state : NodeState
+    """
+    return state.rows[node, INT_OFFSET] + column * state.rows[node, CAPACITY]
+
+
+@njit_in_place
+def float_column(node, column, state):
+    """Where in ``state.floats`` a column of a node starts.
+
+    Parameters
+    ----------
+    node, column : int
+    state : NodeState
+    """
+    return state.rows[node, FLOAT_OFFSET] + column * state.rows[node, CAPACITY]
+
+
+@njit_in_place
+def rules_of(node, kind, plan):
+    """The numbers of a node's rules of a kind.
+
+    Parameters
+    ----------
+    node, kind : int
+    plan : Plan
+    """
+    return range(plan.spans[node, kind], plan.spans[node, kind + 1])

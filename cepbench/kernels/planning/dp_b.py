@@ -1,4 +1,4 @@
-"""Dynamic programming over all bushy trees, bounded by a tree that is known beforehand.
+"""DP-B: dynamic programming over all bushy trees, bounded by the cost of a known tree.
 
 The cost of a tree is that of its leaves and of its root, which all trees share, and that of its
 inner nodes, the root left out. A set of variables can be a node of a better tree than the known
@@ -15,10 +15,10 @@ from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.planning.log_sums import log_add
 
-#: Rounding must not kill the known tree itself.
+#: Rounding must not prune the known tree itself.
 _SLACK = 1.0 + 1e-9
 
-#: The clock is looked at after so many splits.
+#: Splits between two readings of the clock.
 _SPLITS_PER_LOOK = 1 << 20
 
 
@@ -188,7 +188,7 @@ def _room_for_lists(budgets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit_in_place
 def _rarest(mask: int, begin: np.ndarray, end: np.ndarray) -> tuple[int, int]:
-    """The member of a set with the shortest list, negative if all subsets are less; and how many."""
+    """The member of a set with the shortest list, and its length; -1 if there are fewer subsets."""
     members = 0
     fewest = 1 << 62
     rarest = -1
@@ -270,7 +270,7 @@ def cheapest_tree_in_logs(
     most_splits: int,
     deadline: int,
 ) -> tuple[np.ndarray, int]:
-    """The same from logarithms, for numbers too far apart; only its own size makes a set dead."""
+    """The same in log space, for numbers too far apart; a set is dead by its own size alone."""
     full = (1 << n) - 1
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)

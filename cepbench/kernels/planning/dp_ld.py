@@ -8,7 +8,7 @@ from cepbench.kernels.clock import now
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.planning.log_sums import log_add
 
-#: The clock is looked at after so many sets.
+#: Sets between two readings of the clock.
 _SETS_PER_LOOK = 1 << 18
 
 
@@ -55,7 +55,7 @@ def cheapest_order(
 def _fill(
     best: np.ndarray, costs: np.ndarray, delay: np.ndarray, last: int, begin: int, in_logs: bool
 ) -> None:
-    """The least cost of an order of each set from ``begin`` on, up to the next look at the clock."""
+    """The least cost of an order of each set from ``begin`` on, until the clock is read again."""
     n = len(delay)
     for mask in range(begin, min(begin + _SETS_PER_LOOK, 1 << n)):
         least = np.inf

@@ -1,12 +1,12 @@
-"""Dynamic programming over the connected sets of a graph and the pairs of them that can be joined.
+"""DPccp: dynamic programming over the connected sets of a graph and the pairs that can be joined.
 
 A set is a bit mask. Connected sets are enumerated from their first member: a set that has been
 reached grows by each group of its neighbours, first by all groups alone, then group by group into
 what lies behind. Each set is met once, and after all connected subsets with the same first member.
 
-``frames`` holds the way from the first member to where the enumeration is, a column each step:
-the set reached, what it must not grow into, its neighbours to grow by, the group of them that was
-tried last, the rank of this group, and where the set and those with one more group are listed.
+``frames`` holds the path from the first member to the current set, a column each step: the set
+reached, the barred variables, its neighbours to grow by, the group of neighbours tried last, the
+rank of this group, and where the set and its extensions by one group are listed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SPREAD = 0x1E3779B97F4A7C15
 #: Of at most so many variables each set has a slot of its own.
 _MOST_PLAIN = 24
 
-#: What lies no further apart than e to this power is added as plain numbers, scaled to its middle:
+#: Numbers no further apart than e to this power are added as plain ones, scaled to their middle:
 #: nothing under- or overflows, and a pair takes half the time.
 _RANGE = 1300.0
 
-#: The clock is looked at after so many pairs.
+#: Pairs between two readings of the clock.
 _PAIRS_PER_LOOK = 1 << 16
 
 
@@ -65,7 +65,7 @@ def count_sets(adjacent: np.ndarray, most: int) -> int:
 
 @njit
 def count_pairs(adjacent: np.ndarray, sets: np.ndarray, most: int) -> int:
-    """How many pairs of connected sets can be joined, each counted once, or a number beyond ``most``.
+    """How many pairs of connected sets can be joined, or a number beyond ``most``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The best order along the edges of a tree, by joining sequences of least rank."""
+"""IKKBZ: the best order along the edges of a tree, by joining sequences of least rank."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def cheapest_order_of_tree(
 
 @njit
 def _hang_up(root: int, begin: np.ndarray, adjacent: np.ndarray, parent: np.ndarray) -> None:
-    """What comes before each variable on its way from the root; −1 for the root itself."""
+    """The parent of each variable in the tree hung up at ``root``; −1 for the root itself."""
     reached = np.empty(len(parent), dtype=np.int64)
     reached[0] = root
     parent[root] = -1
@@ -78,8 +78,8 @@ def _join_all(
 ) -> float:
     """ln of the cost of the best order that begins with the root; ``following`` gets the order.
 
-    Sequences go by their first variable. The one of least rank of all has nothing better to come
-    before it than what it has to follow, so the two become one sequence, until one is left.
+    Sequences are named by their first variable. The one of least rank is best placed right behind
+    its predecessor, so the two become one sequence, until one is left.
     """
     n = len(log_factor)
     product = np.empty(n)

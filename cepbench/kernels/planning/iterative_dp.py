@@ -1,4 +1,4 @@
-"""Dynamic programming over the next few variables of an order."""
+"""Iterative dynamic programming: the next few variables of an order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.log_sums import log_add
 from cepbench.kernels.planning.terms import CostTerms
 
-#: The clock is looked at after so many sets.
+#: Sets between two readings of the clock.
 _SETS_PER_LOOK = 1 << 12
 
 
@@ -21,7 +21,7 @@ def cheapest_block(
     terms: CostTerms,
     deadline: int,
 ) -> np.ndarray:
-    """The ``length`` variables that follow most cheaply upon those that are taken, in order.
+    """The ``length`` variables that continue the taken ones most cheaply, in order.
 
     Sets of the variables that are left are numbered, size by size, in the order of their largest
     members, then of their next largest, and so on: then the number of a set is a sum of binomial

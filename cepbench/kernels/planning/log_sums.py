@@ -1,4 +1,4 @@
-"""Sums of numbers that are given, and wanted, as logarithms."""
+"""Sums in log space."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 from cepbench.kernels.jit import njit
 
-#: Numbers that lie no further apart than e to this power can be added as plain ones, scaled to
-#: their middle: many times faster, and nothing under- or overflows.
+#: Numbers no further apart than e to this power can be added as plain ones, scaled to their
+#: middle: many times faster, and nothing under- or overflows.
 PLAIN_RANGE = 600.0
 
 

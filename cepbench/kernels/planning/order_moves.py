@@ -1,4 +1,4 @@
-"""Orders that are changed by swaps and 3-cycles of their positions: what a move does to Cost_ord."""
+"""Orders under swaps and 3-cycles of their positions: how a move changes Cost_ord."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepbench.kernels.planning.terms import CostTerms
 #: their sum: far above rounding, so that a descent cannot run in a circle.
 LEAST_GAIN = 1e-9
 
-#: What is smaller than another number by e to this power is nothing beside it.
+#: A number smaller than another one by e to this power is negligible beside it.
 _NOTHING = -40.0
 #: Exponents that a float can take.
 _MOST = 690.0
@@ -30,7 +30,7 @@ _SMALL = 2.0**-900
 
 
 class OrderState(NamedTuple):
-    """An order, and what is known of it so that moves can be tried.
+    """An order, with the sizes and sums that trying a move needs.
 
     Positions are 0 … n−1; prefix p is that of the first p + 1 variables.
 
@@ -88,7 +88,7 @@ class OrderState(NamedTuple):
 
 @njit
 def state_of(order: np.ndarray, terms: CostTerms) -> OrderState:
-    """The state of an order, which is changed in place by whoever changes the state.
+    """The state of an order; changes of the state change ``order`` in place.
 
     Parameters
     ----------
@@ -208,13 +208,13 @@ def log_cost(state: OrderState) -> float:
 
 @njit_in_place
 def make_move(state: OrderState, i: int, j: int, k: int) -> None:
-    """Give position i what j has, j what k has, k what i has; to swap i and j it is (i, j, j)."""
+    """Move the variables at j, k and i to i, j and k; (i, j, j) swaps i and j."""
     order = state.order
     first, end = min(i, j, k), max(i, j, k)
     a, b, c = order[i], order[j], order[k]
     order[i], order[j] = b, c
     order[k] = a
-    # To all that none of the three has conditions with it is nothing which of them stands where.
+    # Variables without a condition on the three moved ones are unaffected.
     concerned = 0
     for moved in (a, b, c):
         concerned += state.begin[moved + 1] - state.begin[moved]

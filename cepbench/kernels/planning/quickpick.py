@@ -1,4 +1,4 @@
-"""Random join trees, built edge by edge and given up as soon as they cost more than the best."""
+"""Random join trees, built edge by edge and abandoned as soon as they cost more than the best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cepbench.kernels.planning.adjacency import adjacency
 from cepbench.kernels.planning.log_sums import log_add
 from cepbench.kernels.planning.terms import CostTerms
 
-#: The clock is looked at after so many trees.
+#: Trees between two readings of the clock.
 _TREES_PER_LOOK = 64
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.order_moves import OrderState, first_taken, log_cost, make_move
 
-#: What lies closer to the best order's ln of cost than this is no better.
+#: ln of cost by which an order must be below the best one to count as better.
 _ROUNDING = 1e-12
 
 
@@ -19,7 +19,7 @@ def anneal(
     best: np.ndarray,
     log_best: float,
 ) -> float:
-    """Try moves one after the other, and take each that adds no more than it is allowed to.
+    """Try moves one by one, and take each that adds no more than its allowance.
 
     Parameters
     ----------

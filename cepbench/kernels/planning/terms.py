@@ -1,4 +1,4 @@
-"""A cost as the compiled searches read it: sizes of sets of variables, and what latency adds."""
+"""A cost as the compiled searches read it: sizes of sets of variables, and terms of latency."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from cepbench.kernels.planning.terms import CostTerms
 
 @njit
 def cheapest_cuts(terms: CostTerms) -> np.ndarray:
-    """Where the tree of least Cost_tree over leaves 0 … n−1 cuts each interval, in O(n³).
+    """Where the tree of least Cost_tree over leaves 0 … n−1 splits each interval, in O(n³).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far plans are from the best ones, for every generator and up to hundreds of events.
+"""Distances of plans from the optimum, for every generator and up to hundreds of events.
 
 Extends [kolchinsky2018]_, Figure 7: beyond 22 events, to generators that the paper did not evaluate,
 and against the optimum where an exact generator can give it.
@@ -47,8 +47,8 @@ def extended_patterns(
 ) -> list[PlanningCase]:
     """Patterns of any size from any number of identifiers, with statistics.
 
-    ``sequence``: those of :func:`cepbench.studies.kolchinsky2018.planning.large_patterns`, and beyond the
-    number of identifiers likewise, but with several variables of one identifier: each is taken
+    ``sequence``: those of :func:`cepbench.studies.kolchinsky2018.planning.large_patterns`, and, for
+    more events than identifiers, with several variables of one identifier: each identifier is taken
     once before any is taken again.
 
     ``acyclic``: conjunctions of ``size - 1`` predicates, each between a new variable and one of
@@ -99,7 +99,7 @@ def extended_patterns(
 
 
 def with_distances(costs: pd.DataFrame) -> pd.DataFrame:
-    """Costs of plans beside the least cost of a plan of their kind.
+    """Costs of plans relative to the least cost of their kind.
 
     Parameters
     ----------
@@ -154,14 +154,10 @@ def distance_summary(
         has). Metrics: ``normalized`` (geometric mean), ``search_seconds`` (median) and
         ``distance`` (geometric mean, worst case).
     """
-    rows = []
-    groups = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
-    for (pattern_set, size), group in groups:
-        rows += averages(
-            group, ["generator", "plan_kind"], _SUMMARISED,
-            group={"pattern_set": pattern_set, "size": size}, seed=seed, resamples=resamples,
-        )  # fmt: skip
-    return pd.DataFrame(rows)
+    parts = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
+    groups = (({"pattern_set": name, "size": size}, part) for (name, size), part in parts)
+    run = ["generator", "plan_kind"]
+    return averages(groups, run, _SUMMARISED, seed=seed, resamples=resamples)
 
 
 def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
@@ -216,39 +212,8 @@ def distance_table(costs: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"largest": "Int64"}).reset_index(drop=True)
 
 
-def left_out_table(costs: pd.DataFrame) -> pd.DataFrame:
-    """Failed and refused plans, counted by generator and status, with the first reason.
-
-    Parameters
-    ----------
-    costs : DataFrame
-        As :func:`cepbench.studies.kolchinsky2018.planning.plan_costs` returns it.
-
-    Returns
-    -------
-    DataFrame
-        A row for each ``pattern_set``, ``generator`` and ``status`` but ``ok``: ``patterns``, the
-        ``sizes`` that they have, as a text, and the ``reason`` of the first; empty if every
-        generator planned every pattern.
-    """
-    missing = costs[costs["status"] != OK]
-    rows = [
-        {
-            "pattern_set": key[0],
-            "generator": key[1],
-            "status": str(key[2]).replace("_", " "),
-            "patterns": len(group),
-            "sizes": _in_ranges(group["size"], costs["size"]),
-            "reason": group["reason"].iloc[0],
-        }
-        for key, group in missing.groupby(["pattern_set", "generator", "status"], sort=False)
-    ]
-    columns = ["pattern_set", "generator", "status", "patterns", "sizes", "reason"]
-    return pd.DataFrame(rows, columns=columns)
-
-
 def repeated_types(cases: Sequence[PlanningCase]) -> int:
-    """How many of the patterns have several variables of one identifier."""
+    """Number of patterns with several variables of one identifier."""
     return sum(
         len({variable.type for variable in pattern.variables}) < len(pattern.variables)
         for pattern in (case.spec.pattern for case in cases)
@@ -326,18 +291,3 @@ _CONDITIONS: dict[str, Callable[[int, np.random.Generator], list[tuple[int, int]
 def _ranks(column: pd.Series) -> pd.Series:
     """Place of each value among those that came before it."""
     return pd.Series(pd.factorize(column)[0], index=column.index)
-
-
-def _in_ranges(sizes: pd.Series, every: pd.Series) -> str:
-    """Sizes as ``3, 5–24, 50``: runs among all sizes that there are, ends joined."""
-    known = sorted(set(every))
-    places = [known.index(size) for size in sorted(set(sizes))]
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    return ", ".join(
-        str(known[run[0]]) if len(run) == 1 else f"{known[run[0]]}–{known[run[-1]]}" for run in runs
-    )

@@ -1,4 +1,4 @@
-"""What [kolchinsky2018]_, Figures 6 and 8, show, from the results of sweeps.
+"""Data of [kolchinsky2018]_, Figures 6 and 8, from the results of sweeps.
 
 Figures 3, 4, 5 and 9 show averages as :func:`cepbench.analysis.summary.summarize` gives them,
 Figure 7 those of :mod:`cepbench.studies.kolchinsky2018.planning`.
@@ -15,6 +15,9 @@ from cepbench.analysis.summary import per_pattern
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import OK
 
+#: Kind of plan -> the native method of section 6, which others are compared with.
+NATIVE = {"order": "EFREQ", "tree": "ZSTREAM"}
+
 #: Plans of each kind in Figure 6.
 PLANS = 60
 
@@ -22,18 +25,18 @@ _POINT_METRICS = ["events_per_second", "peak_bytes", "peak_partial_matches"]
 
 
 def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> pd.DataFrame:
-    """Plans of various patterns by different algorithms: what they were thought to cost, and did.
+    """Expected cost and measured performance of plans by various generators.
 
     Takes plans from the runs of a sweep, evenly over pattern sets and sizes and at random within;
-    a plan that several generators found for a pattern counts once, as one of theirs.
+    a plan that several generators found for a pattern counts once, under one of their names.
 
     Parameters
     ----------
     results : DataFrame
         As :func:`cepbench.sweeps.store.read_results` returns it; runs under other strategies
-        than any-match, and for plans that weigh latency, are left aside.
+        than any-match, and of plans that weigh latency, are left out.
     plans : int
-        How many of each kind; fewer if there are not so many.
+        Number of plans of each kind; fewer if there are fewer.
     seed : int
         Of the choice.
 
@@ -113,20 +116,21 @@ def latency_points(
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
     observed = only_finite(per_pattern(results, [*metrics.values()]), metrics.values())
     run = ["generator", "plan_kind", "evaluator", "alpha"]
-    rows = averages(
-        observed, run, dict.fromkeys(metrics.values(), _AVERAGES), group={}, seed=seed,
-        resamples=resamples,
-    )  # fmt: skip
-    long = pd.DataFrame(rows)
-    found = long.drop_duplicates([*run, "statistic"])[[*run, "statistic"]]
-    for name, metric in metrics.items():
-        its = long[long["metric"] == metric]
-        columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high",
-                   "patterns": f"{name}_patterns"}  # fmt: skip
-        its = its[[*run, "statistic", *columns]].rename(columns=columns)
-        found = found.merge(its, on=[*run, "statistic"], how="left")
-    counts = long.loc[long["metric"] == metrics["throughput"], ["patterns", "left_out", "missing"]]
-    return pd.concat([found, counts.reset_index(drop=True)], axis=1)
+    wanted = dict.fromkeys(metrics.values(), _AVERAGES)
+    long = averages([({}, observed)], run, wanted, seed=seed, resamples=resamples)
+    throughput, latency = (
+        long[long["metric"] == metric]
+        .drop(columns="metric")
+        .rename(columns={"value": name, "low": f"{name}_low", "high": f"{name}_high"})
+        .rename(columns={"patterns": f"{name}_patterns"})
+        for name, metric in metrics.items()
+    )
+    found = throughput.merge(
+        latency.drop(columns=["left_out", "missing"]), on=[*run, "statistic"], how="left"
+    )
+    columns = [f"{name}{end}" for name in metrics for end in ("", "_low", "_high", "_patterns")]
+    found = found.assign(patterns=found["throughput_patterns"])
+    return found[[*run, "statistic", *columns, "patterns", "left_out", "missing"]]
 
 
 _AVERAGES = {"mean": MEAN, "geometric mean": GEOMETRIC_MEAN, "median": MEDIAN}

@@ -1,9 +1,9 @@
-"""How many partial matches there are at a node of a plan, by finding them all.
+"""Number of partial matches at a node of a plan, counted by finding them all.
 
 The partial matches at a node are the matches of the pattern restricted to the node's variables:
 their types, the conditions and the order in time among them, the same window. They are found by
-running that smaller pattern, so the numbers do not depend on what an evaluator stores or forgets
-early, and every node of every plan over the same variables has the same.
+running that smaller pattern, so the numbers do not depend on what an evaluator stores or evicts
+early, and are the same at every node over the same variables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cepbench.planners.generate import plan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
-#: Events that are taken in at a time, so that matches of a long stream need not fit the memory.
+#: Events per batch: matches of a long stream need not fit in memory.
 _BATCH = 2_000
 
 
@@ -53,7 +53,7 @@ class NodeCount:
 
 
 def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
-    """What a pattern without OR says about some of its variables alone.
+    """A pattern without OR, restricted to some of its variables.
 
     Conditions that mention others are left out, and so are negated variables that are not named.
     Events are free to be in any number of matches: what a strategy rules out depends on the rest.

@@ -1,4 +1,4 @@
-"""Every plan of a small pattern: what each cost model says of it, and how long it takes."""
+"""Every plan of a small pattern, with its cost under each model and its time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cepbench.errors import ExperimentError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan_problem
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import PlanGenerator, generators_from
 from cepbench.plans.kinds import indices_of
 from cepbench.plans.model import OrderPlan, Plan, TreePlan
 from cepbench.statistics.measure import measure_statistics
@@ -66,7 +66,7 @@ def time_every_plan(
     statistics : Statistics, optional
         Measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
-        Whose choices are shown; the paper's nine and a user's own by default.
+        Whose choices are shown; the paper's nine and user-defined ones by default.
     repetitions : int
         Runs of each plan after one that is not timed.
     seed : int
@@ -96,10 +96,7 @@ def time_every_plan(
     problems = {
         name: PlanningProblem.from_pattern(pattern, known, name) for name in TIME_SELECTIVITIES
     }
-    chosen = [
-        one if isinstance(one, PlanGenerator) else find_generator(one)
-        for one in (default_generators() if generators is None else generators)
-    ]
+    chosen = generators_from(generators)
     choices = {
         name: {its.name: _shape(plan_problem(problem, its, seed=seed)) for its in chosen}
         for name, problem in problems.items()
@@ -138,7 +135,7 @@ def time_every_plan(
 
 
 def regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """What it costs in time to believe a cost model: its cheapest plan against the quickest one.
+    """Time lost by trusting a cost model: its cheapest plan against the quickest one.
 
     Parameters
     ----------

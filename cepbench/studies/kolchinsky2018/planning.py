@@ -1,4 +1,4 @@
-"""Plans of large patterns: their costs and the time to make them, without running any.
+"""Costs of plans of large patterns and planning times, without running a plan.
 
 For [kolchinsky2018]_, Figure 7: patterns of up to 22 events are beyond evaluation, but not beyond
 planning, and once cost is known to tell performance, costs can stand for it.
@@ -20,18 +20,20 @@ import pandas as pd
 
 from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.analysis.common_patterns import only_finite
+from cepbench.analysis.summary import PATTERN
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.plans.model import Plan
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
 from cepbench.sweeps.workload import PatternSpec, draw_workload
 
-#: A generator was not asked, since its plans of this size would have taken too long.
+#: Status of a generator whose plans of this size would have taken too long.
 TIME_BUDGET = "time_budget"
 
 #: The generator whose cost others are compared with, the worst one of [kolchinsky2018]_.
@@ -52,8 +54,14 @@ class PlanningCase:
     statistics: Statistics
 
 
+def pattern_columns(spec: PatternSpec) -> dict[str, Any]:
+    """``pattern_set``, ``size``, ``pattern_id`` and ``pattern``, for a row of a table."""
+    columns = {name: getattr(spec, name) for name in PATTERN}
+    return {**columns, "pattern": spec.text}
+
+
 def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarray]:
-    """What a sweep measured on its data before it made plans.
+    """Arrivals and selectivities that a sweep measured before it planned.
 
     Parameters
     ----------
@@ -72,16 +80,9 @@ def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarra
     ExperimentError
         If no sweep came so far in that folder.
     """
-    try:
-        cardinalities, statistics = (
-            json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8"))
-            for name in ("cardinalities", "statistics")
-        )
-    except FileNotFoundError as error:
-        raise ExperimentError(
-            f"{folder} has no measured statistics: it lacks {Path(error.filename).name}; run a "
-            "sweep there first"
-        ) from None
+    cardinalities, statistics = (
+        read_measured(folder, name) for name in ("cardinalities", "statistics")
+    )
     pool = [
         value
         for found in statistics.values()
@@ -89,6 +90,23 @@ def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarra
         if len(set(pair)) == 2
     ]
     return cardinalities, np.array(pool, dtype=np.float64)
+
+
+def read_measured(folder: str | Path, name: str) -> dict[str, Any]:
+    """``cardinalities`` or ``statistics`` of a sweep, as its folder holds them.
+
+    Raises
+    ------
+    ExperimentError
+        If no sweep came so far in that folder.
+    """
+    try:
+        found: dict[str, Any] = json.loads((Path(folder) / f"{name}.json").read_text("utf-8"))
+    except FileNotFoundError:
+        raise ExperimentError(
+            f"{folder} has no measured statistics: it lacks {name}.json; run a sweep there first"
+        ) from None
+    return found
 
 
 def large_patterns(
@@ -168,7 +186,7 @@ def plan_costs(
     ----------
     cases : sequence of PlanningCase
     generators : sequence of str, optional
-        Plan generators, the paper's nine and the users' own by default; :data:`BASELINE` is always one of them.
+        The paper's nine and user-defined ones by default; :data:`BASELINE` always plans, too.
     seed : int
         Of the generators that draw at random.
     budget_seconds : float
@@ -176,8 +194,8 @@ def plan_costs(
         take more than what is left, by how the time grew so far, it and all larger ones become
         rows with the status ``time_budget``.
     plan_seconds : float
-        If finite, an inexact search that has used up its ``budget_seconds`` is
-        given so many for each further plan, and returns the best one found.
+        If finite, an inexact search whose ``budget_seconds`` are used up gets this many for each
+        further plan, and returns the best one found.
     on_progress : callable
         Called with the numbers of cases done and of all cases, after each size.
 
@@ -187,7 +205,8 @@ def plan_costs(
         One row a case and generator: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``,
         ``generator``, ``plan_kind``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
         ``search_seconds`` (without setting up the problem, which is the same for all),
-        ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``), ``reason``, ``log_normalized``
+        ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``,
+        ``time_budget``, ``error``), ``reason``, ``log_normalized``
         (ln of the cost of EFREQ's plan over that of this plan) and ``normalized``.
         ``attrs["budget_seconds"]`` is the budget.
 
@@ -203,7 +222,7 @@ def plan_costs(
     rows: list[dict[str, Any]] = []
     done = 0
     by_size = sorted(cases, key=lambda case: case.spec.size)
-    for size, group in groupby(by_size, key=lambda case: case.spec.size):
+    for _, group in groupby(by_size, key=lambda case: case.spec.size):
         some = list(group)
         asked = {name: budget.allows(len(some)) for name, budget in budgets.items()}
         taken: dict[str, list[float]] = {name: [] for name in entries}
@@ -214,10 +233,7 @@ def plan_costs(
             setup = time.perf_counter() - began
             for name, generator in entries.items():
                 row: dict[str, Any] = {
-                    "pattern_set": case.spec.pattern_set,
-                    "size": size,
-                    "pattern_id": case.spec.pattern_id,
-                    "pattern": case.spec.text,
+                    **pattern_columns(case.spec),
                     "generator": name,
                     "plan_kind": generator.kind,
                     "status": TIME_BUDGET,
@@ -267,14 +283,49 @@ def planning_summary(
     planned = only_finite(costs, _SUMMARISED)
     for name in _SUMMARISED:
         planned[name] = planned[name].where(planned["status"] == OK)
-    rows = []
-    # Numbers of NumPy, since a group's name seeds its intervals as it is written.
-    for size in planned["size"].to_numpy(np.int64)[~planned["size"].duplicated()]:
-        rows += averages(
-            planned[planned["size"] == size], ["generator", "plan_kind"], _SUMMARISED,
-            group={"size": size}, seed=seed, resamples=resamples,
-        )  # fmt: skip
-    return pd.DataFrame(rows)
+    # Sizes as numbers of NumPy: the text of a group's name seeds its intervals.
+    sizes = planned["size"].to_numpy(np.int64)
+    groups = (({"size": size}, planned[sizes == size]) for size in pd.unique(sizes))
+    run = ["generator", "plan_kind"]
+    return averages(groups, run, _SUMMARISED, seed=seed, resamples=resamples)
+
+
+def left_out_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Failed and refused plans and runs, counted, with the first reason.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`plan_costs` returns it, or a function of
+        :mod:`cepbench.studies.kolchinsky2018.robustness`.
+
+    Returns
+    -------
+    DataFrame
+        One row per ``pattern_set``, ``generator`` and ``status`` but ``ok``: ``rows``,
+        ``patterns``, their ``sizes`` as a text, and the ``reason`` of the first; empty if every
+        generator planned every pattern.
+    """
+    failed = table[table["status"] != OK]
+    failed = failed.assign(status=failed["status"].astype(str).str.replace("_", " "))
+    groups = failed.groupby(["pattern_set", "generator", "status"], sort=False)
+    known = sorted(set(table["size"]))
+    found = groups.agg(
+        rows=("status", "size"),
+        patterns=("pattern_id", "nunique"),
+        sizes=("size", lambda sizes: _in_ranges(sizes, known)),
+        reason=("reason", "first"),
+    )
+    return found.reset_index()
+
+
+def _in_ranges(sizes: pd.Series, known: Sequence[int]) -> str:
+    """Sizes as ``3, 5–24, 50``: runs of neighbours among the known sizes, ends joined."""
+    places = sorted({known.index(size) for size in sizes})
+    # Places that follow each other are equally far from their ranks.
+    ranked = groupby(enumerate(places), key=lambda one: one[1] - one[0])
+    runs = [[known[place] for _, place in run] for _, run in ranked]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 _AVERAGES = {"mean": MEAN, "median": MEDIAN, "geometric mean": GEOMETRIC_MEAN}
@@ -290,7 +341,7 @@ class _Budget:
         self.is_over = False
 
     def allows(self, plans: int) -> bool:
-        """Whether so many plans of the next size fit in; if not, nor do larger ones."""
+        """Whether this number of plans of the next size fits; if not, no larger one does."""
         if not self.is_over and self.recent:
             growth = self.recent[-1] / self.recent[0] if len(self.recent) > 1 else 1.0
             # At least as long as before: small plans are noise, and no plan gets easier.
@@ -303,21 +354,29 @@ class _Budget:
             self.recent = [*self.recent[-1:], float(np.median(seconds))]
 
 
+def try_to_plan(
+    problem: PlanningProblem, generator: PlanGenerator, seed: int, budget: Budget | None = None
+) -> tuple[Plan | None, str, str | None]:
+    """A generator's plan, or None; status, and reason where there is no plan."""
+    try:
+        return plan_problem(problem, generator, seed=seed, budget=budget), OK, None
+    except PlanningRefusedError as error:
+        return None, REFUSED, str(error)
+    except Exception as error:  # a broken generator is a row; the others continue
+        return None, ERROR, f"{type(error).__name__}: {error}"
+
+
 def _planned(
     problem: PlanningProblem, generator: PlanGenerator, seed: int, budget: Budget
 ) -> dict[str, Any]:
     began = time.perf_counter()
-    try:
-        found = plan_problem(problem, generator, seed=seed, budget=budget)
-    except PlanningRefusedError as error:
-        return {"status": REFUSED, "reason": str(error)}
-    except Exception as error:  # a broken generator is a row; the others go on
-        return {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
-    return {
-        "status": OK,
-        "reason": None,
-        "search_seconds": time.perf_counter() - began,
-        "complete": found.complete,
-        "plan_cost": found.cost,
-        "plan_log_cost": found.log_cost,
-    }
+    found, status, reason = try_to_plan(problem, generator, seed, budget)
+    row: dict[str, Any] = {"status": status, "reason": reason}
+    if found is not None:
+        row |= {
+            "search_seconds": time.perf_counter() - began,
+            "complete": found.complete,
+            "plan_cost": found.cost,
+            "plan_log_cost": found.log_cost,
+        }
+    return row

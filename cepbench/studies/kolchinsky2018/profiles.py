@@ -1,4 +1,4 @@
-"""How much the notebooks do in each profile, beside the sweeps, whose files say so themselves.
+"""Parameters of the notebooks in each profile; those of sweeps are in their files.
 
 The full profile is the size of [kolchinsky2018]_, section 6.3; the quick one takes minutes.
 """
@@ -10,19 +10,25 @@ from typing import Any
 
 from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.studies.kolchinsky2018 import STUDY
+from cepbench.studies.kolchinsky2018.distances import SIZES
 
-#: Notebook -> profile -> what it does.
+#: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     # Patterns of each size, and seconds of each generator in all.
     "figure_7": {
         "quick": {"patterns": 10, "budget_seconds": 20.0},
         "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
     },
-    # Patterns of each size and shape, seconds of each generator for a shape, and seconds of each
-    # plan of a search that goes on beyond that.
+    # Sizes, patterns of each size and shape, seconds of each generator for a shape, and seconds of
+    # each plan of a search that continues beyond that.
     "figure_7_extended": {
-        "quick": {"patterns": 3, "budget_seconds": 2.0, "plan_seconds": 0.1},
-        "full": {"patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
+        "quick": {
+            "sizes": (3, 4, *range(6, 25, 2), 50, 100, 200),
+            "patterns": 3,
+            "budget_seconds": 2.0,
+            "plan_seconds": 0.1,
+        },
+        "full": {"sizes": SIZES, "patterns": 20, "budget_seconds": 900.0, "plan_seconds": 5.0},
     },
     # Draws of errors for a pattern; patterns whose plans are run, and how often.
     "robustness": {
@@ -38,12 +44,12 @@ _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def parameters_of(notebook: str, profile: str) -> dict[str, Any]:
-    """What a notebook does in a profile.
+    """Parameters of a notebook in a profile.
 
     Parameters
     ----------
     notebook : str
-        One of those that do more than to read a sweep.
+        One that does more than read a sweep.
     profile : str
         Of the study.
 

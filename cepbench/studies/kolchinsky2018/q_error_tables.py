@@ -1,4 +1,4 @@
-"""Tables of q-errors: how far each cost model is off, where most, why, and what it costs plans."""
+"""Tables of q-errors by model and node, their causes, and the regrets of plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cepbench.patterns.parse import parse
 from cepbench.studies.kolchinsky2018.node_counts import restricted
 from cepbench.studies.kolchinsky2018.q_errors import MODELS
 
-#: An event that is in this part of a node's matches or more decides alone how many there are.
+#: An event in at least this share of a node's matches decides alone how many there are.
 HEAVY = 0.5
 
 #: A factor that explains something.
@@ -119,7 +119,7 @@ def _why(node: pd.Series, estimated: pd.Series) -> str:
 
 
 def plan_regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """What it costs to believe a model: its cheapest plan of those made, by measured partial matches.
+    """Regret of trusting a model: partial matches of its cheapest plan over the least of any plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cost models on trial: the partial matches that a plan expects at its nodes, and those there are.
+"""Q-errors of cost models: estimated against measured partial matches at the nodes of plans.
 
 PM = ∏ W·r · ∏ sel of a set of variables [kolchinsky2018]_, sections 3.1 and 3.2, is the expected
 number of combinations of events that fit each other and lie within one window: those *alive* at any
@@ -26,12 +26,13 @@ from cepbench.errors import (
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
-from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
+from cepbench.planners.registry import PlanGenerator, generators_from
 from cepbench.statistics.joint import JointConditions, measure_joint
 from cepbench.statistics.measure import sample_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018.node_counts import NodeCount, count_node
+from cepbench.studies.kolchinsky2018.planning import pattern_columns
 from cepbench.sweeps.workload import PatternSpec
 
 #: Name → what it is: how the partial matches at a node are estimated.
@@ -59,7 +60,7 @@ def plan_nodes(
         The statistics of each are measured on ``stream``.
     stream : EventStream
     generators : sequence of str or PlanGenerator, optional
-        The paper's nine and a user's own by default; each plans once with every time selectivity.
+        The paper's nine and user-defined ones by default; each plans once per time selectivity.
     seed : int
         Of statistics and of generators that draw at random.
     partial_match_limit : int
@@ -83,10 +84,7 @@ def plan_nodes(
     -----
     Source: [kolchinsky2018]_, sections 3.1 and 3.2, for what is estimated.
     """
-    chosen = [
-        one if isinstance(one, PlanGenerator) else find_generator(one)
-        for one in (default_generators() if generators is None else generators)
-    ]
+    chosen = generators_from(generators)
     rows: list[dict[str, Any]] = []
     for done, spec in enumerate(specs, 1):
         pattern = spec.pattern
@@ -94,12 +92,7 @@ def plan_nodes(
         statistics = sample.to_statistics()
         active = max(sample.active, sample.shortest)
         joint = measure_joint(pattern, stream, seed=seed)
-        about = {
-            "pattern_set": spec.pattern_set,
-            "size": spec.size,
-            "pattern_id": spec.pattern_id,
-            "pattern": spec.text,
-        }
+        about = pattern_columns(spec)
         known: dict[tuple[int, frozenset[str]], list[dict[str, Any]]] = {}
         branches = [_Branch(branch, statistics, joint) for branch in pattern.branches()]
         for found in _plans(pattern, statistics, chosen, seed):
@@ -129,7 +122,7 @@ _COLUMNS = (
 
 
 class _Branch:
-    """A pattern without OR, with what the models say of it."""
+    """A pattern without OR, with its estimates."""
 
     def __init__(self, pattern: Pattern, statistics: Statistics, joint: JointConditions) -> None:
         self.pattern = pattern
@@ -156,7 +149,7 @@ class _Branch:
     def node(
         self, names: Sequence[str], stream: EventStream, active: float, limit: int
     ) -> list[dict[str, Any]]:
-        """What is known of a node: a row a model."""
+        """Estimates and measurement of a node, one row per model."""
         groups = {frozenset(c.variables) for c in self.pattern.conditions}
         groups = {group for group in groups if group <= {*names}}
         try:

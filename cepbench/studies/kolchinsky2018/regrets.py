@@ -1,6 +1,6 @@
-"""Regrets of plans made from wrong statistics, as distributions; which generators are robust.
+"""Distributions of regrets of plans made from wrong statistics; which generators are robust.
 
-Sums up the tables of :mod:`cepbench.studies.kolchinsky2018.robustness`.
+Summarises the tables of :mod:`cepbench.studies.kolchinsky2018.robustness`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import pandas as pd
 
 from cepbench.analysis.averages import RESAMPLES, Statistic, averages
 from cepbench.analysis.common_patterns import only_finite
-from cepbench.sweeps.cells import OK
 
 #: The statistics of a distribution, in rising order.
 DISTRIBUTION = ("median", "90th percentile", "worst case")
@@ -65,12 +64,11 @@ def regret_summary(
         ``left_out`` (the others) and ``missing``: those with a draw that this generator has no
         value of and another has.
     """
-    rows = averages(
-        only_finite(table, metrics), ["generator", "plan_kind", "factor"],
-        dict.fromkeys(metrics, _STATISTICS), group={}, seeded_by=["factor"], values=_by_pattern,
-        seed=seed, resamples=resamples,
+    return averages(
+        [({}, only_finite(table, metrics))], ["generator", "plan_kind", "factor"],
+        dict.fromkeys(metrics, _STATISTICS), seeded_by=["factor"], values=_by_pattern, seed=seed,
+        resamples=resamples,
     )  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def regret_table(
@@ -117,27 +115,12 @@ def regret_table(
     return table if len(statistics) > 1 else table.droplevel(1, axis=1)
 
 
-def missing_regrets(table: pd.DataFrame) -> pd.DataFrame:
-    """Failed and refused plans and runs, counted by generator and status, with the first reason."""
-    missing = table[table["status"] != OK]
-    rows = [
-        {
-            "generator": generator,
-            "status": str(status).replace("_", " "),
-            "rows": len(group),
-            "patterns": group["pattern_id"].nunique(),
-            "reason": group["reason"].iloc[0],
-        }
-        for (generator, status), group in missing.groupby(["generator", "status"], sort=False)
-    ]
-    return pd.DataFrame(rows, columns=["generator", "status", "rows", "patterns", "reason"])
-
-
 def conclusions(summary: pd.DataFrame) -> list[str]:
-    """Which generators are robust, in sentences drawn from the numbers.
+    """Sentences from the numbers: which generators are robust.
 
     A generator is called robust against a factor if its regret is at most :data:`ROBUST` for nine
-    of ten plans. A robust generator need not be good, so the distance of its plans from the least cost is stated too.
+    of ten plans. A robust generator need not be good, so the distance of its plans from the least
+    cost is stated, too.
 
     Parameters
     ----------
@@ -152,27 +135,23 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
     sentences = []
     for kind, every in _by_kind(summary):
         part, found = _of_common_patterns(every)
-        usual = _values(part, "regret", "90th percentile")
-        worst = _values(part, "regret", "worst case")
-        far = _values(part, "distance", "geometric mean")
-        factors = sorted(factor for factor in set(part["factor"]) if factor > 1)
-        fixed = [name for name in worst if all(worst[name].get(f) == 1 for f in factors)]
+        usual = _by_factor(part, "regret", "90th percentile")
+        worst = _by_factor(part, "regret", "worst case")
+        far = _by_factor(part, "distance", "geometric mean")
+        factors = _wrong_factors(part)
+        fixed = worst.index[(worst[factors] == 1).all(axis="columns")].tolist()
         if fixed and factors:
             found.append(
                 f"{_listed(fixed)}: the same plan whatever the numbers, so nothing to regret, "
                 "however far from the best it is."
             )
         for factor in factors:
-            regrets = {
-                name: values[factor]
-                for name, values in usual.items()
-                if name not in fixed and np.isfinite(values[factor])
-            }
-            if regrets:
-                largest = max(regrets, key=lambda name: worst[name][factor])
+            regrets = usual[factor].drop(fixed).dropna()
+            if len(regrets):
+                largest = str(worst[factor][regrets.index].idxmax())
                 found.append(
                     f"Numbers wrong by up to {factor:g}: {_robust(regrets)} The most regrettable "
-                    f"plan, by {largest}, costs {worst[largest][factor]:.3g} times as much."
+                    f"plan, by {largest}, costs {worst.at[largest, factor]:.3g} times as much."
                 )
         found += _nearest(far, factors) + _still_better(far, factors, fixed)
         sentences += [f"**{kind.capitalize()} plans.** {each}" for each in found]
@@ -180,7 +159,7 @@ def conclusions(summary: pd.DataFrame) -> list[str]:
 
 
 def measured_conclusions(summary: pd.DataFrame) -> list[str]:
-    """What plans from wrong numbers did when run, in sentences drawn from the numbers.
+    """Sentences from the numbers: how plans from wrong statistics ran.
 
     Parameters
     ----------
@@ -196,19 +175,11 @@ def measured_conclusions(summary: pd.DataFrame) -> list[str]:
     sentences = []
     for kind, part in _by_kind(summary):
         metrics = ("regret", "slowdown", "more_partial_matches")
-        usual = {metric: _values(part, metric, "90th percentile") for metric in metrics}
-        for factor in sorted(factor for factor in set(part["factor"]) if factor > 1):
-            at: dict[str, tuple[str, float]] = {}
-            for metric in metrics:
-                known = {
-                    name: values[factor]
-                    for name, values in usual[metric].items()
-                    if np.isfinite(values[factor])
-                }
-                if known:
-                    name = max(known, key=lambda each: known[each])
-                    at[metric] = name, known[name]
-            if len(at) == len(metrics):
+        usual = {metric: _by_factor(part, metric, "90th percentile") for metric in metrics}
+        for factor in _wrong_factors(part):
+            known = {metric: table[factor].dropna() for metric, table in usual.items()}
+            if all(len(values) for values in known.values()):
+                at = {metric: (values.idxmax(), values.max()) for metric, values in known.items()}
                 sentences.append(
                     f"**{kind.capitalize()} plans.** Numbers wrong by up to {factor:g}: at the "
                     "90th percentile and for the generator that it hits most, runs were "
@@ -248,30 +219,25 @@ def _of_common_patterns(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return part[part["generator"].isin(compared.index)], found
 
 
-def _robust(regrets: dict[str, float]) -> str:
-    rising = sorted(regrets, key=lambda name: regrets[name])
-    robust = [name for name in rising if regrets[name] <= ROBUST]
-    others = rising[len(robust) :]
-    range_of = f"{regrets[rising[0]]:.3g} ({rising[0]}) to {regrets[rising[-1]]:.3g} ({rising[-1]})"
-    if not others:
-        return f"all generators are robust, with regrets at the 90th percentile of {range_of}."
-    if not robust:
-        return f"no generator is robust, with regrets at the 90th percentile of {range_of}."
-    return (
-        f"robust are {_listed([f'{name} ({regrets[name]:.3g})' for name in robust])}, and not "
-        f"{_listed([f'{name} ({regrets[name]:.3g})' for name in others])}."
-    )
+def _robust(regrets: pd.Series) -> str:
+    rising = regrets.sort_values(kind="stable")
+    named = [f"{name} ({value:.3g})" for name, value in rising.items()]
+    robust = int((rising <= ROBUST).sum())
+    if 0 < robust < len(named):
+        return f"robust are {_listed(named[:robust])}, and not {_listed(named[robust:])}."
+    lowest, highest = (f"{rising.iloc[end]:.3g} ({rising.index[end]})" for end in (0, -1))
+    which = "all generators are robust" if robust else "no generator is robust"
+    return f"{which}, with regrets at the 90th percentile of {lowest} to {highest}."
 
 
-def _nearest(far: dict[str, dict[float, float]], factors: Sequence[float]) -> list[str]:
+def _nearest(far: pd.DataFrame, factors: Sequence[float]) -> list[str]:
     """Which generators to take when numbers are wrong."""
     chosen = []
     for factor in factors:
-        known = {name: at[factor] for name, at in far.items() if np.isfinite(at[factor])}
-        if known:
-            least = min(known.values())
-            equal = [name for name, value in known.items() if value <= least * EQUAL]
-            chosen.append(f"{factor:g}: {_listed(equal)} ({least:.3g})")
+        known = far[factor].dropna()
+        if len(known):
+            equal = known.index[known <= known.min() * EQUAL].tolist()
+            chosen.append(f"{factor:g}: {_listed(equal)} ({known.min():.3g})")
     if not chosen:
         return []
     return [
@@ -280,21 +246,17 @@ def _nearest(far: dict[str, dict[float, float]], factors: Sequence[float]) -> li
     ]
 
 
-def _still_better(
-    far: dict[str, dict[float, float]], factors: Sequence[float], fixed: Sequence[str]
-) -> list[str]:
+def _still_better(far: pd.DataFrame, factors: Sequence[float], fixed: Sequence[str]) -> list[str]:
     """Up to which errors an exact search pays, against others that know the right numbers."""
-    known = {name: at for name, at in far.items() if np.isfinite(at.get(1.0, np.nan))}
-    exact = [name for name, at in known.items() if at[1.0] <= EXACT]
+    right = far.get(1.0, pd.Series(dtype=float)).dropna()
+    exact = right.index[right <= EXACT].tolist()
     if not exact:
         return []
     name = exact[0]
+    others = right.drop(fixed, errors="ignore")
     texts = []
     for factor in factors:
-        beaten = [
-            other for other, at in known.items() if other not in fixed
-            and at[1.0] > known[name][factor]
-        ]  # fmt: skip
+        beaten = others.index[others > far.at[name, factor]].tolist()
         texts.append(f"{factor:g}: {_listed(beaten) if beaten else 'none'}")
     return [
         f"{name}'s plans from wrong numbers still cost less, by the same mean, than those from the "
@@ -307,13 +269,16 @@ def _by_kind(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield kind, summary[summary["plan_kind"] == kind]
 
 
-def _values(part: pd.DataFrame, metric: str, statistic: str) -> dict[str, dict[float, float]]:
-    """Generator -> factor -> value, in the order of the summary."""
+def _wrong_factors(part: pd.DataFrame) -> list[float]:
+    return sorted({float(factor) for factor in part["factor"] if factor > 1})
+
+
+def _by_factor(part: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
+    """Finite values, generators in rows as in the summary, factors in rising columns."""
     chosen = part[(part["metric"] == metric) & (part["statistic"] == statistic)]
-    found: dict[str, dict[float, float]] = {}
-    for name, factor, value in chosen[["generator", "factor", "value"]].itertuples(index=False):
-        found.setdefault(name, {})[float(factor)] = float(value)
-    return found
+    wide = chosen.pivot(index="generator", columns="factor", values="value")
+    wide = wide.reindex(index=chosen["generator"].unique(), columns=sorted(set(part["factor"])))
+    return wide.where(np.isfinite(wide))
 
 
 def _listed(names: Sequence[str]) -> str:

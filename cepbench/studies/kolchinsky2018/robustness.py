@@ -1,16 +1,14 @@
-"""Plans from wrong numbers: what errors in rates and selectivities do to each generator's plans.
+"""Sensitivity of plans to errors in the statistics.
 
 Statistics are measured on the past and used on the future, and selectivities of conditions that
-were never evaluated together are guesses. Here every number is made wrong by a random factor, plans
-are made from the wrong numbers, and costs are taken, and plans run, under the right ones.
+were never evaluated together are guesses. Here every rate and selectivity is multiplied by a random
+factor; plans are made from the result, and costed and run under the right statistics.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +17,29 @@ import pandas as pd
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import ExperimentError, PlanningRefusedError
-from cepbench.planners.generate import plan_problem
+from cepbench.errors import ExperimentError
 from cepbench.planners.registry import OPTIMAL, PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.kinds import indices_of
 from cepbench.plans.notes import from_log
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.studies.kolchinsky2018.planning import PlanningCase
-from cepbench.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.studies.kolchinsky2018.planning import (
+    PlanningCase,
+    pattern_columns,
+    read_measured,
+    try_to_plan,
+)
+from cepbench.sweeps.cells import OK
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import load_kernels, measure_pattern
 from cepbench.sweeps.store import read_results
 from cepbench.sweeps.workload import PatternSpec
 
-#: By how much numbers are wrong at most.
+#: Largest errors of a number, as factors.
 FACTORS = (2.0, 5.0, 10.0, 100.0)
 
-#: What is measured of plans, and whether more of it is better.
+#: Metric of a run -> whether more of it is better.
 _MEASURED = {"events_per_second": True, "partial_matches_created": False, "comparisons": False}
 
 _COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "factor", "draw",
@@ -63,12 +65,7 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
     ExperimentError
         If the sweep has not finished, or has no such pattern set.
     """
-    try:
-        kept = json.loads((Path(folder) / "statistics.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ExperimentError(
-            f"{folder} has no measured statistics: it lacks statistics.json; run a sweep there first"
-        ) from None
+    statistics = read_measured(folder, "statistics")
     results = read_results(folder)
     columns = ["pattern_id", "pattern_set", "size", "pattern", "seed"]
     found = results[results["pattern_set"] == pattern_set][columns].drop_duplicates("pattern_id")
@@ -79,14 +76,14 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
         PlanningCase(
             PatternSpec(row["pattern_id"], row["pattern_set"], int(row["size"]), row["pattern"],
                         int(row["seed"])),
-            Statistics.from_dict(kept[row["pattern_id"]]),
+            Statistics.from_dict(statistics[row["pattern_id"]]),
         )
         for row in found.to_dict("records")
     ]  # fmt: skip
 
 
 def spread_sample(cases: Sequence[PlanningCase], number: int) -> list[PlanningCase]:
-    """So many of the cases, or all, evenly over their order, the last one among them.
+    """``number`` of the cases, or all, evenly over their order, with the last one.
 
     Sweeps list patterns by rising size; large ones, with the most to plan, are never left out.
     """
@@ -138,7 +135,7 @@ def planning_regrets(
     draws: int = 3,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Costs, under the right numbers, of plans that were made from wrong ones.
+    """Costs under the right numbers of plans that were made from wrong ones.
 
     Parameters
     ----------
@@ -187,7 +184,7 @@ def measured_regrets(
     seed: int = 0,
     on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
-    """Plans that were made from wrong numbers, run, beside those from the right ones.
+    """Runs of plans that were made from wrong numbers, and of those from the right ones.
 
     All plans of a pattern run on the same events, each different plan once in each repetition and
     for all generators that made it, interleaved as in a sweep.
@@ -199,7 +196,7 @@ def measured_regrets(
     streams : callable
         Case -> the events to run its plans on.
     repetitions : int
-        Times are the medians of so many runs.
+        Runs whose medians are taken as times.
     on_progress : callable
         Called with the numbers of cases done and of all cases, after each.
 
@@ -246,17 +243,6 @@ def _generators(generators: Sequence[str] | None) -> list[PlanGenerator]:
     return entries
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """A generator's plan from some numbers, or why there is none."""
-
-    status: str
-    reason: str | None = None
-    indices: Any = None
-    text: str | None = None
-    log_cost: float = math.nan
-
-
 def _attempts(
     case: PlanningCase,
     generators: Sequence[PlanGenerator],
@@ -276,55 +262,47 @@ def _attempts(
             wrong = wrong_statistics(case.statistics, factor, rng)
             problems[float(factor), draw] = PlanningProblem.from_pattern(pattern, wrong)
     least = {
-        kind: _attempt(right, right, find_generator(name), seed).log_cost
+        kind: _attempt(right, right, find_generator(name), seed)[0]["log_cost"]
         for kind, name in OPTIMAL.items()
     }
     for generator in generators:
         own = math.nan
         for (factor, draw), problem in problems.items():
-            found = _attempt(problem, right, generator, seed)
+            found, indices = _attempt(problem, right, generator, seed)
             if factor == 1 and draw == 0:
-                own = found.log_cost
-            log_regret = found.log_cost - own
-            log_distance = found.log_cost - least[generator.kind]
+                own = found["log_cost"]
+            log_regret = found["log_cost"] - own
+            log_distance = found["log_cost"] - least[generator.kind]
             row = {
-                "pattern_set": case.spec.pattern_set,
-                "size": case.spec.size,
-                "pattern_id": case.spec.pattern_id,
-                "pattern": case.spec.text,
+                **pattern_columns(case.spec),
                 "generator": generator.name,
                 "plan_kind": generator.kind,
                 "factor": factor,
                 "draw": draw,
-                "plan": found.text,
-                "log_cost": found.log_cost,
+                **found,
                 "log_regret": log_regret,
                 "regret": from_log(log_regret),
                 "log_distance": log_distance,
                 "distance": from_log(log_distance),
-                "status": found.status,
-                "reason": found.reason,
             }
-            yield row, found.indices
+            yield row, indices
 
 
 def _attempt(
     problem: PlanningProblem, right: PlanningProblem, generator: PlanGenerator, seed: int
-) -> _Attempt:
-    """Plan ``problem``, and cost the plan under the right one."""
-    try:
-        plan = plan_problem(problem, generator, seed=seed)
-    except PlanningRefusedError as error:
-        return _Attempt(REFUSED, str(error))
-    except Exception as error:  # a broken generator is a row; the others go on
-        return _Attempt(ERROR, f"{type(error).__name__}: {error}")
+) -> tuple[dict[str, Any], Any]:
+    """The plan of ``problem`` with its cost under the right one, as columns; and its indices."""
+    plan, status, reason = try_to_plan(problem, generator, seed)
+    row = {"plan": None, "log_cost": math.nan, "status": status, "reason": reason}
+    if plan is None:
+        return row, None
     indices = indices_of(plan, right.names)
     log_cost = Throughput().log_cost(right, plan.kind, indices)
-    return _Attempt(OK, None, indices, plan.text, log_cost)
+    return {**row, "plan": plan.text, "log_cost": log_cost}, indices
 
 
 def _fixed(plans: str, text: str, indices: Any) -> PlanGenerator:
-    """A generator that makes this plan from whatever numbers, so that a sweep can measure it."""
+    """A generator that always returns this plan, so that a sweep can measure it."""
     return PlanGenerator(f"{plans} {text}", plans, lambda problem, rng: indices)
 
 
@@ -361,7 +339,7 @@ def _measured(
 
 
 def _against_right(table: pd.DataFrame) -> pd.DataFrame:
-    """Each row's measures against those of the plan from the right numbers."""
+    """The table with ratios of each run to that of the plan from the right numbers."""
     key = ["pattern_id", "generator"]
     right = table[table["factor"] == 1].set_index(key)
     index = pd.MultiIndex.from_frame(table[key])

@@ -87,8 +87,7 @@ def estimate_sweep(
         job = SweepJob(config, json.dumps(identity), store.path.resolve(), parts)
         kept = store.path / "estimate"
         kept.mkdir(exist_ok=True)
-        timings: dict[str, Timing] = {}
-        for timing in run_job(
+        timings = run_job(
             spark,
             partial(_time_one, job, kept),
             tasks,
@@ -97,12 +96,8 @@ def estimate_sweep(
             partitions=len(tasks),
             finished=lambda: sum(1 for _ in kept.glob("*.json")),
             progress=progress,
-        ):
-            known = timings.get(timing.pattern_id)
-            timings[timing.pattern_id] = timing if known is None else known + timing
-        table = estimate_table(
-            sample, list(timings.values()), cores, measuring=measuring, seed=config.seed
         )
+        table = estimate_table(sample, timings, cores, measuring=measuring, seed=config.seed)
         write_estimate(store.path, table)
     return table
 

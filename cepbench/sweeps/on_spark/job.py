@@ -30,7 +30,7 @@ from cepbench.planners.registry import (
     PlanGenerator,
     default_generators,
     find_generator,
-    own_generators,
+    user_defined_generators,
 )
 from cepbench.spark.jobs import run_job
 from cepbench.spark.statistics import arrival_rates, measure_statistics
@@ -47,12 +47,12 @@ from cepbench.sweeps.store import (
     journal_path,
     of_stream,
     read_kept,
+    read_with_user_parts,
     rows_of,
+    user_folder,
 )
-from cepbench.sweeps.user_parts import read_with_user_parts, user_folder
-from cepbench.sweeps.user_patterns import USER, user_specs
 from cepbench.sweeps.warm_up import compile_kernels
-from cepbench.sweeps.workload import PatternSpec, draw_workload
+from cepbench.sweeps.workload import USER, PatternSpec, draw_workload, user_specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def run_sweep(
     the times.
     """
     if user_defined is None:
-        user_defined = own_generators() if config.generators is None else ()
+        user_defined = user_defined_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
     for name in user_defined:
         part = replace(config, generators=(name,))
@@ -224,7 +224,9 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
     If it names none, they are the built-in default ones; user-defined ones are measured beside
     them.
     """
-    names = default_generators(own=False) if config.generators is None else config.generators
+    names = (
+        default_generators(user_defined=False) if config.generators is None else config.generators
+    )
     generators = [find_generator(name) for name in names]
     return replace(config, generators=tuple(entry.name for entry in generators)), generators
 

@@ -16,7 +16,6 @@ from cepbench.studies.kolchinsky2018.distances import (
     distance_summary,
     distance_table,
     extended_patterns,
-    left_out_table,
     repeated_types,
     with_distances,
 )
@@ -24,6 +23,7 @@ from cepbench.studies.kolchinsky2018.planning import (
     TIME_BUDGET,
     PlanningCase,
     large_patterns,
+    left_out_table,
     plan_costs,
 )
 from cepbench.sweeps.cells import OK, REFUSED

@@ -70,7 +70,7 @@ def test_statistics_come_from_the_folder_of_a_sweep(tmp_path: Path) -> None:
 def test_costs_are_relative_to_the_baseline() -> None:
     cases = large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[3, 6, 9], patterns=6)
     costs = plan_costs(cases)
-    assert len(costs) == 18 * len(default_generators(own=False))
+    assert len(costs) == 18 * len(default_generators(user_defined=False))
     assert (costs["status"] == OK).all() and (costs["plan_seconds"] > 0).all()
     by_name = costs.pivot(index="pattern_id", columns="generator", values="log_normalized")
     np.testing.assert_allclose(by_name["EFREQ"], 0)

@@ -19,11 +19,10 @@ from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.kolchinsky2018 import robustness
-from cepbench.studies.kolchinsky2018.planning import PlanningCase
+from cepbench.studies.kolchinsky2018.planning import PlanningCase, left_out_table
 from cepbench.studies.kolchinsky2018.regrets import (
     conclusions,
     measured_conclusions,
-    missing_regrets,
     regret_summary,
     regret_table,
 )
@@ -201,7 +200,7 @@ def test_refusals_and_failures_are_rows(stream: EventStream) -> None:
     )
     assert table["status"].tolist() == [OK, REFUSED, ERROR, ERROR]
     assert table["regret"].isna().tolist() == [False, True, True, True]
-    missing = missing_regrets(table)
+    missing = left_out_table(table)
     assert missing[["generator", "status", "rows", "patterns"]].to_numpy().tolist() == [
         ["PICKY", "refused", 1, 1],
         ["BROKEN", "error", 2, 1],
