@@ -21,8 +21,6 @@ from tests.evaluators.strategies import cases, events_of, plans_for, stream_of
 from tests.evaluators.test_metrics import most_at_once, part_of, spans, steady_events
 from tests.naive.matcher import naive_matches
 
-pytestmark = pytest.mark.kernel
-
 INSTANCES = ("lazy-nfa-instances", "tree-instances")
 
 each_engine = pytest.mark.parametrize("evaluator", INSTANCES)
@@ -33,6 +31,7 @@ LAZY = OrderPlan(["d", "a", "b", "c"])
 PASSING = "A@1 A@2 B@3 C@4 D@5"
 
 
+@pytest.mark.kernel
 @each_engine
 def test_the_four_cameras(evaluator: str) -> None:
     """Nothing happens until d arrives; then each a, and the one b, and the one c are retrieved."""
@@ -50,6 +49,7 @@ def test_the_four_cameras(evaluator: str) -> None:
     assert (joins.partial_matches_created, joins.peak_partial_matches) == (4, 0)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(
     ("later", "created", "peak"), [("D@11", 8, 8), ("D@12", 6, 4), ("D@13", 4, 4)]
 )
@@ -64,6 +64,7 @@ def test_instances_leave_when_their_first_event_is_out_of_the_window(
     assert metrics.peak_partial_matches == peak
 
 
+@pytest.mark.kernel
 @each_engine
 @given(data=st.data())
 def test_what_is_stored_is_what_the_window_holds(evaluator: str, data: st.DataObject) -> None:
@@ -76,6 +77,7 @@ def test_what_is_stored_is_what_the_window_holds(evaluator: str, data: st.DataOb
     assert metrics.peak_buffered_events == most_at_once(case, leaves)
 
 
+@pytest.mark.kernel
 @each_engine
 @given(data=st.data())
 def test_every_node_makes_the_matches_of_its_part_of_the_pattern(
@@ -89,6 +91,7 @@ def test_every_node_makes_the_matches_of_its_part_of_the_pattern(
         assert created == len(naive_matches(part, case.events))
 
 
+@pytest.mark.kernel
 @each_engine
 def test_instances_that_hold_a_consumed_event_leave(evaluator: str) -> None:
     pattern = parse("PATTERN SEQ(A a, B b, C c) STRATEGY consuming WITHIN 1000 units")
