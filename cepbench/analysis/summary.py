@@ -15,7 +15,7 @@ import pandas as pd
 
 from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages
 from cepbench.errors import ExperimentError
-from cepbench.sweeps.cells import METRICS, OK
+from cepbench.sweeps.cells import LIMIT, METRICS, OK
 
 #: Columns of the results table that can be summarised.
 SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
@@ -25,7 +25,7 @@ PATTERN = ["pattern_set", "size", "pattern_id"]
 #: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 #: Columns that name it besides where a sweep varies them.
-VARIED = ("stream", "window", "options")
+VARIED = ("stream", "regime", "window", "options")
 #: Columns of an average: see :func:`cepbench.analysis.averages.averages`.
 ESTIMATE = ("statistic", "value", "low", "high", "patterns", "left_out")
 #: All runs of a generator.
@@ -77,8 +77,8 @@ def summarize(
     -------
     DataFrame
         Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
-        ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``window`` and
-        ``options``, ``metric``, ``statistic`` (mean or median),
+        ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``regime``,
+        ``window`` and ``options``, ``metric``, ``statistic`` (mean or median),
         ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
         ``left_out`` (the others of the group) and ``missing`` (those among them that this
         generator lacks and another has). Order: sets and generators as in ``results``, sizes
@@ -89,15 +89,16 @@ def summarize(
     ExperimentError
         If a metric is unknown.
     """
-    groups, run = (
-        groups_of(per_pattern(results, metrics), ["pattern_set", "size"]),
-        runs_of(results),
-    )
+    run = runs_of(results)
+    # Regimes have different patterns, so that runs of one are not compared with runs of another.
+    outer = ["pattern_set", *(["regime"] if "regime" in run else [])]
+    groups = groups_of(per_pattern(results, metrics), [*outer, "size"])
+    run = [name for name in run if name not in outer]
     found = averages(
         groups, run, dict.fromkeys(metrics, _AVERAGES), pattern=["size", "pattern_id"], seed=seed,
         resamples=resamples,
     )  # fmt: skip
-    return with_columns(found, ["pattern_set", "size", *run, "metric", *ESTIMATE, "missing"])
+    return with_columns(found, [*outer, "size", *run, "metric", *ESTIMATE, "missing"])
 
 
 def paired_ratios(
@@ -114,8 +115,11 @@ def paired_ratios(
 ) -> pd.DataFrame:
     """How many times larger ``metric`` is with ``generator`` than with ``baseline``, per pattern.
 
-    Patterns on which either side did not end well, or whose value is not above zero, are left
-    out and counted.
+    A run that ended at the limit of partial matches has bounds (see
+    :data:`cepbench.sweeps.cells.LIMIT`): the ratio to one that ended well is then a bound too, and
+    counts as such, since the patterns on which plans differ most are of this kind. Patterns on
+    which both ended at the limit or either failed, or whose value is not above zero, are left out
+    and counted.
 
     Parameters
     ----------
@@ -126,12 +130,13 @@ def paired_ratios(
     generator, baseline : str
         Two plan generators; or one, with two evaluators, strategies or weights of latency.
     by : sequence of str
-        Some of ``pattern_set``, ``stream``, ``window``, ``options``, ``strategy``, ``alpha`` and
-        ``size``; with ``size``, a row with missing size over all sizes comes last. What varies of
-        stream, window and options must be among them or in ``run``.
+        Some of ``pattern_set``, ``stream``, ``regime``, ``window``, ``options``, ``strategy``,
+        ``alpha`` and ``size``; with ``size``, a row with missing size over all sizes comes last.
+        What varies of stream, regime, window and options must be among them or in ``run``.
     run, baseline_run : mapping of str to value
         Which runs to take where the plans of a generator ran more than once and are not grouped:
-        ``evaluator``, ``strategy``, ``alpha``, ``stream``, ``window`` or ``options`` → value. The
+        ``evaluator``, ``strategy``, ``alpha``, ``stream``, ``regime``, ``window`` or ``options`` →
+        value. The
         baseline takes those of ``run``, except for the evaluator, unless ``baseline_run`` names
         others.
     seed : int
@@ -143,7 +148,7 @@ def paired_ratios(
     DataFrame
         Columns ``by``, ``metric``, ``generator``, ``baseline``, ``statistic`` (geometric mean or
         median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
-        ``patterns``, ``left_out``.
+        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound).
 
     Raises
     ------
@@ -153,12 +158,13 @@ def paired_ratios(
     pairs = log_ratios(
         results, metric, generator, baseline, by, run=run, baseline_run=baseline_run
     ).assign(generator=generator, baseline=baseline)
+    groups = [*groups_of(pairs.rename(columns={"log_ratio": metric}), by)]
     found = averages(
-        groups_of(pairs.rename(columns={"log_ratio": metric}), by), ["generator", "baseline"],
-        {metric: _RATIOS}, pattern=PATTERN, seed=seed,
+        groups, ["generator", "baseline"], {metric: _RATIOS}, pattern=PATTERN, seed=seed,
         resamples=resamples,
     )  # fmt: skip
-    return with_columns(found, [*by, "metric", "generator", "baseline", *ESTIMATE])
+    found["bounds"] = np.repeat([int(group["bound"].sum()) for _, group in groups], len(_RATIOS))
+    return with_columns(found, [*by, "metric", "generator", "baseline", *ESTIMATE, "bounds"])
 
 
 def log_ratios(
@@ -182,8 +188,8 @@ def log_ratios(
     -------
     DataFrame
         One row per pattern (and stream, window, options, strategy or weight of latency, if in
-        ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, and ``log_ratio``,
-        missing where there is none.
+        ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, ``log_ratio``, missing
+        where there is none, and ``bound``, whether it is a bound of the ratio.
     """
     unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
@@ -191,25 +197,32 @@ def log_ratios(
     varied = [
         name for name in VARIED if name in {*by, *run, *baseline_run} or name in runs_of(results)
     ]
-    observed = per_pattern(results, [metric], [*RUN, *varied])
+    observed = per_pattern(results, [metric], [*RUN, *varied], bounds=True)
     shared = {name: value for name, value in run.items() if name != "evaluator"}
     above = _of_run(observed, generator, run, by)
     below = _of_run(observed, baseline, {**shared, **baseline_run}, by)
     grouped = [name for name in (*VARIED, "strategy", "alpha") if name in by]
     identity = [*PATTERN, *grouped]
-    pairs = above[[*identity, metric]].merge(
-        below[[*identity, metric]], on=identity, how="outer", suffixes=("", "_of_baseline")
+    pairs = above[[*identity, metric, "bound"]].merge(
+        below[[*identity, metric, "bound"]], on=identity, how="outer", suffixes=("", "_of_baseline")
     )
     pairs["log_ratio"] = log_quotients(
         pairs[metric].to_numpy(float), pairs[f"{metric}_of_baseline"].to_numpy(float)
     )
+    bounds = pairs[["bound", "bound_of_baseline"]].eq(True)
+    pairs.loc[bounds.all(axis=1), "log_ratio"] = np.nan
+    pairs["bound"] = bounds.any(axis=1) & pairs["log_ratio"].notna()
     for name in reversed(["pattern_set", *grouped]):
         pairs = in_order_of(results[name].unique(), pairs, name)
-    return pairs[[*identity, "log_ratio"]].reset_index(drop=True)
+    return pairs[[*identity, "log_ratio", "bound"]].reset_index(drop=True)
 
 
 def per_pattern(
-    results: pd.DataFrame, metrics: Sequence[str], run: Sequence[str] | None = None
+    results: pd.DataFrame,
+    metrics: Sequence[str],
+    run: Sequence[str] | None = None,
+    *,
+    bounds: bool = False,
 ) -> pd.DataFrame:
     """One row a pattern and run: medians over repetitions.
 
@@ -219,12 +232,16 @@ def per_pattern(
     metrics : sequence of str
     run : sequence of str, optional
         Columns that name a run; by default those of :func:`runs_of`.
+    bounds : bool
+        Whether to keep what runs that ended at the limit of partial matches are known to exceed or
+        to stay below.
 
     Returns
     -------
     DataFrame
         Columns ``pattern_set``, ``size``, ``pattern_id``, those of the run, and the metrics, which
-        are missing unless every repetition ended well.
+        are missing unless every repetition ended well; with ``bounds``, or at the limit, and
+        ``bound``, whether one of them ended there.
     """
     unknown = [metric for metric in metrics if metric not in SUMMARY_METRICS]
     if unknown:
@@ -234,6 +251,7 @@ def per_pattern(
     columns = [*PATTERN, *(runs_of(results) if run is None else run)]
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
+        limited=(results["status"] == LIMIT).to_numpy(bool),
         **{
             metric: results[metric].astype("Float64").to_numpy(float, na_value=np.nan)
             for metric in metrics
@@ -241,7 +259,15 @@ def per_pattern(
     )
     cells = plain.groupby(columns, sort=False)
     medians = cells[list(metrics)].median()
-    medians[~cells["ended_well"].all()] = np.nan
+    if not bounds:
+        medians[~cells["ended_well"].all()] = np.nan
+        return medians.reset_index()
+    medians[cells["ended_well"].sum() + cells["limited"].sum() < cells.size()] = np.nan
+    for metric in metrics:  # of some, such as bytes, a run at the limit tells no bound
+        unbounded = plain["limited"] & plain[metric].isna()
+        of_cells = unbounded.groupby([plain[name] for name in columns], sort=False).any()
+        medians.loc[of_cells, metric] = np.nan
+    medians["bound"] = cells["limited"].any()
     return medians.reset_index()
 
 

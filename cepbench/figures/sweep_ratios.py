@@ -25,7 +25,7 @@ LEGEND = (
 )
 
 #: Columns that tell runs of one generator apart, where there are several.
-_VARIANTS = ("evaluator", "options", "stream", "window", "strategy", "alpha")
+_VARIANTS = ("evaluator", "options", "stream", "regime", "window", "strategy", "alpha")
 
 
 def static_sweep_ratios(ratios: pd.DataFrame, metric: str) -> Figure:

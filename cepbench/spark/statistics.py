@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
-from cepbench.errors import DatasetError, StatisticsError
+from cepbench.errors import DatasetError, StatisticsError, did_you_mean
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
@@ -123,6 +123,49 @@ def arrival_rates(
         progress=progress,
     )
     return arrival_table(counted, declaration.counts if declaration else ())
+
+
+def attribute_quantiles(
+    spark: SparkSession, data_path: str | Path, attribute: str, *, quantiles: int = 200
+) -> dict[str, list[float]]:
+    """Approximate quantiles of an attribute for each event type.
+
+    Parameters
+    ----------
+    spark, data_path
+        See :func:`measure_statistics`.
+    attribute : str
+        A column of numbers; missing values are left out.
+    quantiles : int
+        How many: of ``(k + 1/2) / quantiles``, so that each stands for the same number of events.
+
+    Returns
+    -------
+    dict of str to list of float
+        By event type; without types that have no value.
+
+    Raises
+    ------
+    DatasetError
+        If the data has no such column, or not one of numbers.
+    """
+    path = Path(data_path).resolve()
+    read_declaration(path)
+    data = spark.read.parquet(str(path))
+    columns = dict(data.dtypes)
+    if attribute not in columns or columns[attribute] in ("string", "boolean", "timestamp"):
+        raise DatasetError(
+            f"{path} has no column of numbers {attribute!r}{did_you_mean(attribute, columns)}"
+        )
+    value = functions.col(attribute).cast("double")
+    shares = [(k + 0.5) / quantiles for k in range(quantiles)]
+    rows = (
+        data.where(value.isNotNull() & ~functions.isnan(value))
+        .groupBy("symbol")
+        .agg(functions.percentile_approx(value, shares, 10_000).alias("found"))
+        .collect()
+    )
+    return {str(row["symbol"]): list(row["found"]) for row in rows}
 
 
 def _months(path: Path) -> list[str | None]:

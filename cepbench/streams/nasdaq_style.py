@@ -13,11 +13,14 @@ events, 2100 identifiers and one year, which cannot all hold: 80.5 million event
 each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
 minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
 
-Beyond the paper, the rates can lie between other bounds, and drift.
+Beyond the paper, the rates can lie between other bounds, drift, be higher at the opening and the
+close than at noon, and come in bursts; and shocks that identifiers share can be more frequent, which
+correlates the predicates of a pattern. Uniform data hides what plans gain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -38,7 +41,7 @@ ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
 #: A day of an identifier is made at once, and has a millisecond for each of its events.
-_MOST_RATE, _MOST_DRIFT = 1e5, 100.0
+_MOST_RATE = 1e5
 
 DAY_MILLISECONDS = 13 * 30 * 60_000
 WINDOWS_PER_DAY = 19.5
@@ -74,7 +77,18 @@ _KNOWN = (
 )
 
 # Purposes of random generators, distinguished by the seed's spawn key.
-_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT = range(5)
+_FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT, _FOR_BURSTS = range(6)
+
+#: Share of the time in bursts, and mean length of a burst in minutes.
+_BURSTING, _BURST_MINUTES = 0.1, 5.0
+
+#: Parameters that shape arrivals and prices -> (default, minimum, maximum).
+SHAPES: Mapping[str, tuple[float, float, float]] = {
+    "drift": (1.0, 1.0, 100.0),
+    "intraday": (1.0, 1.0, 100.0),
+    "bursts": (1.0, 1.0, 100.0),
+    "shocks": (1.0, 0.0, 100.0),
+}
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,16 @@ class NasdaqStyle:
         segments is preserved.
     segment_minutes : int
         Length of a segment in minutes of trading; 390 are a day.
+    intraday : float
+        Rate at the opening and the close over the rate at noon; between them a parabola. 1 for the
+        same rate all day.
+    bursts : float
+        Rate within bursts over the rate outside of them. All identifiers of a sector burst
+        together, a tenth of the time, for 5 minutes on average, by a Markov chain with a step per
+        minute. 1 for no bursts.
+    shocks : float
+        Frequency of the shocks of the market and the sectors over the usual one. Changes of price
+        of different identifiers are correlated by them.
 
     Raises
     ------
@@ -114,6 +138,9 @@ class NasdaqStyle:
     most_rate: float = RATES_PER_WINDOW[1]
     drift: float = 1.0
     segment_minutes: int = _MINUTES
+    intraday: float = 1.0
+    bursts: float = 1.0
+    shocks: float = 1.0
 
     def __post_init__(self) -> None:
         for name, most in (
@@ -124,7 +151,7 @@ class NasdaqStyle:
         for name, bounds in (
             ("least_rate", {"above": 0.0}),
             ("most_rate", {"least": self.least_rate, "most": _MOST_RATE}),
-            ("drift", {"least": 1.0, "most": _MOST_DRIFT}),
+            *((name, {"least": low, "most": high}) for name, (_, low, high) in SHAPES.items()),
         ):
             factor = number(getattr(self, name), name, DatasetError, **bounds)
             object.__setattr__(self, name, factor)
@@ -134,9 +161,9 @@ class NasdaqStyle:
 
     @property
     def unusual(self) -> dict[str, float]:
-        """Bounds of rates, drift and segments, by name, where they are not the usual ones."""
+        """Parameters other than identifiers, days and seed that do not have their defaults."""
         usual = NasdaqStyle()
-        names = ("least_rate", "most_rate", "drift", "segment_minutes")
+        names = ("least_rate", "most_rate", "segment_minutes", *SHAPES)
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
@@ -203,7 +230,7 @@ class NasdaqStyle:
 
         Notes
         -----
-        Arrivals are Poisson; under drift the rate is constant within a segment. A logarithmic
+        Arrivals are Poisson, with a rate that is constant within a minute. A logarithmic
         price is the day's opening level (a random walk of identifiers and sectors), plus the
         sector's shocks so far, which all its identifiers share, plus a walk with one step per
         event. The steps have mean 0 but are skewed: mostly the price drifts one way, and
@@ -303,18 +330,55 @@ class NasdaqStyle:
         return np.array(counts), np.concatenate(uniform), np.concatenate(steps)
 
     def _arrived(self, identifier: int, day: int) -> np.ndarray:
-        """Cumulative expected arrivals by minute of a day, as a fraction of a day without drift.
+        """Cumulative expected arrivals by minute of a day, as a fraction of a day of constant rate.
 
-        Shape (minutes + 1,), beginning with 0; (2,) without drift.
+        Shape (minutes + 1,), beginning with 0; (2,) for a constant rate.
         """
-        if self.drift == 1.0:
+        factors = [
+            factor
+            for name, factor in (
+                ("drift", self._drifting),
+                ("intraday", self._over_the_day),
+                ("bursts", self._bursting),
+            )
+            if getattr(self, name) != 1.0
+        ]
+        if not factors:
             return np.array([0.0, 1.0])
+        rate = np.prod([factor(identifier, day) for factor in factors], axis=0)
+        return np.concatenate([[0.0], np.cumsum(rate) / _MINUTES])
+
+    def _drifting(self, identifier: int, day: int) -> np.ndarray:
+        """Rate in each minute of a day over the mean one, by drift."""
         segment = (day * _MINUTES + np.arange(_MINUTES)) // self.segment_minutes
         # Drawn from the first segment on, so that fewer days are a part of more.
         drawn = self._generator(_FOR_DRIFT, identifier).random(segment[-1] + 1)
         usual = (self.drift - 1 / self.drift) / (2 * np.log(self.drift))
-        factors = self.drift ** (2 * drawn[segment] - 1) / usual
-        return np.concatenate([[0.0], np.cumsum(factors) / _MINUTES])
+        return np.asarray(self.drift ** (2 * drawn[segment] - 1) / usual)
+
+    def _over_the_day(self, identifier: int, day: int) -> np.ndarray:
+        """Rate in each minute of a day over the mean one, by the time of day."""
+        from_noon = np.linspace(-1.0, 1.0, _MINUTES)
+        rate = 1.0 + (self.intraday - 1.0) * from_noon**2
+        return np.asarray(rate / rate.mean())
+
+    def _bursting(self, identifier: int, day: int) -> np.ndarray:
+        """Rate in each minute of a day over the mean one, by the bursts of the sector."""
+        draws = np.random.default_rng(
+            np.random.SeedSequence(
+                self.seed, spawn_key=(_FOR_BURSTS, int(self.sectors[identifier]), day)
+            )
+        ).random(_MINUTES)
+        ends = 1.0 / _BURST_MINUTES
+        begins = ends * _BURSTING / (1.0 - _BURSTING)  # so that the share of bursts is stationary
+        bursting = np.empty(_MINUTES, dtype=bool)
+        now = draws[0] < _BURSTING
+        for minute, draw in enumerate(draws):
+            if minute:
+                now = draw >= ends if now else draw < begins
+            bursting[minute] = now
+        mean = 1.0 + _BURSTING * (self.bursts - 1.0)
+        return np.where(bursting, self.bursts, 1.0) / mean
 
     def _steps_of(self, identifier: int) -> tuple[float, float, float]:
         """Probability of jumps, noise, and sign (±1) of an identifier's price changes."""
@@ -350,7 +414,7 @@ class NasdaqStyle:
         for day in range(first, last):
             rng = self._generator(_FOR_SECTOR, day)
             size = rng.standard_normal((1 + len(SECTORS), _MINUTES)) * _SHOCK_DEVIATION
-            market, sector = _SHOCKS_PER_MINUTE
+            market, sector = (self.shocks * usual for usual in _SHOCKS_PER_MINUTE)
             happens = rng.random(size.shape)
             shocks = np.where(happens[1:] < sector, size[1:], 0.0)
             shocks += np.where(happens[0] < market, size[0], 0.0)

@@ -16,7 +16,7 @@ from cepbench.planners.registry import user_defined_generators
 from cepbench.streams.dataset_folder import Declaration, read_declaration
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.restrictions import restrictions
-from cepbench.sweeps.store import COMPLETE, is_finished
+from cepbench.sweeps.store import COMPLETE, is_finished, read_draws
 from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
 
 
@@ -94,7 +94,10 @@ class StudySweep:
         )
 
     def _repr_markdown_(self) -> str:
-        sentences = [f"{self.describe()}.", *restrictions(self.config, self.own)]
+        sentences = [
+            f"{self.describe()}.",
+            *restrictions(self.config, self.own, read_draws(self.folder)),
+        ]
         return "\n".join(f"- {sentence}" for sentence in sentences)
 
 

@@ -25,7 +25,9 @@ from cepbench.errors import ExperimentError
 OK = "ok"
 #: The plan generator refused the problem.
 REFUSED = "refused"
-#: The evaluator stopped at the partial-match limit.
+#: The evaluator stopped at the partial-match limit. The row has bounds: ``seconds``,
+#: ``partial_matches_created`` and ``peak_partial_matches`` would have been larger, and
+#: ``events_per_second`` smaller.
 LIMIT = "partial_match_limit"
 #: Any other failure; see ``reason``.
 ERROR = "error"
@@ -73,6 +75,8 @@ RESULT_SCHEMA = pa.schema(
         # Empty in a sweep of a single stream or window.
         ("stream", pa.string()),
         ("window", pa.string()),
+        # The regime that the pattern was drawn for; empty in a sweep without regimes.
+        ("regime", pa.string()),
         ("strategy", pa.string()),
         ("alpha", pa.float64()),
         ("repetition", pa.int64()),

@@ -10,7 +10,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +30,7 @@ from cepbench.patterns.parse import parse
 from cepbench.planners.registry import PlanGenerator
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS
+from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 
 #: Selection strategies that a sweep compares, as the pattern language writes them.
 STRATEGIES = ("any", "consuming", "strict_contiguity")
@@ -39,7 +39,14 @@ STRATEGIES = ("any", "consuming", "strict_contiguity")
 #: earlier sweeps keep their folders.
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
+    "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
+    "duration": "", "regimes": {},
 }  # fmt: skip
+#: Fields that a regime may set.
+OF_REGIMES = (
+    "pattern_sets", "sizes", "patterns", "max_partial_matches", "max_kleene_events", "least_rate",
+    "most_rate", "predicates", "selectivities", "duration",
+)  # fmt: skip
 #: Fields with several values, and the fields with a single one that they replace.
 SEVERAL = {"streams": "data", "windows": "window"}
 #: Keys as they were when folders were first named by them.
@@ -166,6 +173,41 @@ def _normal_form(name: str, pattern_text: Any) -> str:
     return str(pattern)
 
 
+def _least_rate(value: Any, name: str) -> float | tuple[tuple[str, float], ...] | None:
+    """One rate, or one for each pattern set."""
+    if isinstance(value, Mapping | tuple | list):
+        table = _table(value, name, "", "{sequence = 8.0}")
+        for key in table:
+            choice(key, f"each key of {name}", PATTERN_SETS, ExperimentError)
+        return tuple((key, _rate(table[key], f"{name} of {key}")) for key in table)
+    return None if value is None else _rate(value, name)
+
+
+def _selectivities(value: Any, name: str) -> tuple[float, float]:
+    check = partial(number, error=ExperimentError, above=0.0, most=1.0)
+    bounds = tuple(
+        check(one, name) for one in elements(value, name, "[0.002, 0.88]", ExperimentError)
+    )
+    if len(bounds) != 2 or bounds[0] > bounds[1]:
+        raise ExperimentError(
+            f"{name} must be a minimum and a maximum, such as [0.002, 0.88], not {shown(value)}"
+        )
+    return bounds[0], bounds[1]
+
+
+def _regimes(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for key, given in _table(value, name, "regime", "{dense = {least_rate = 8.0}}").items():
+        with at_key(key):
+            table = json.loads(given) if isinstance(given, str) else given
+            if not isinstance(table, Mapping):
+                raise ExperimentError(f"regime {key!r} must be a table, not {shown(given)}")
+            check_keys(table, OF_REGIMES)
+            found.append((key, json.dumps(dict(table), sort_keys=True)))
+    return tuple(found)
+
+
+_rate = partial(number, error=ExperimentError, least=0.0)
 _positive = partial(whole, error=ExperimentError, least=1)
 _text = partial(text, error=ExperimentError)
 _flag = partial(flag, error=ExperimentError)
@@ -244,6 +286,23 @@ class SweepConfig:
         A run that stores more partial matches ends with status ``partial_match_limit``.
     user_patterns : tuple of (str, str)
         Names and texts of user-defined patterns, without STRATEGY; also as a mapping.
+    least_rate : float, tuple of (str, float) or None
+        Minimum expected events per window of the identifiers that are drawn; or one for each
+        pattern set, also as a mapping.
+    most_rate : float or None
+        Maximum of the same.
+    predicates : str
+        Number of predicates of a pattern, of :data:`cepbench.sweeps.workload.PREDICATES`.
+    selectivities : tuple of float or None
+        Bounds of the selectivities that predicates are drawn for; see
+        :func:`cepbench.sweeps.workload.draw_workload`.
+    duration : str
+        A time such as ``2 days``: patterns run on this much of the stream, from the first event of
+        their types on. Statistics are those of the whole stream. Empty for all of it.
+    regimes : tuple of (str, str)
+        Several workloads in one sweep, by name: each a JSON object with the fields of
+        :data:`OF_REGIMES` that differ in it; also as a mapping of names to tables. The column
+        ``regime`` of the results has the name.
     """
 
     data: str = _field(lambda value, name: str(value), "")
@@ -277,6 +336,12 @@ class SweepConfig:
     time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
     partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
     user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
+    least_rate: float | tuple[tuple[str, float], ...] | None = _field(_least_rate, None)
+    most_rate: float | None = _field(_unless_none(_rate), None)
+    predicates: str = _field(_one_of(PREDICATES), "n/2")
+    selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
+    duration: str = _field(lambda value, name: _window(value, name) if value else "", "")
+    regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -292,6 +357,20 @@ class SweepConfig:
             raise ExperimentError(
                 "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
             )
+        for name in dict(self.regimes):
+            with at_key("regimes"), at_key(name):
+                self.in_regime(name)
+
+    @property
+    def workloads(self) -> dict[str, Self]:
+        """The configuration of each regime by its name; of a sweep without any under ``""``."""
+        return {name: self.in_regime(name) for name, _ in self.regimes} or {"": self}
+
+    def in_regime(self, name: str) -> Self:
+        """The configuration with the changes of a regime; unchanged if the name is empty."""
+        if not name:
+            return self
+        return replace(self, regimes=(), **json.loads(dict(self.regimes)[name]))
 
     @property
     def data_of(self) -> dict[str, str]:
@@ -315,7 +394,11 @@ class SweepConfig:
         """The fields by name, ready for JSON; later fields only if they are not the default."""
         listed = {each.name: getattr(self, each.name) for each in fields(self)}
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
-        values["streams"], values["user_patterns"] = dict(self.streams), dict(self.user_patterns)
+        for name in ("streams", "user_patterns"):
+            values[name] = dict(getattr(self, name))
+        if isinstance(self.least_rate, tuple):
+            values["least_rate"] = dict(self.least_rate)
+        values["regimes"] = {name: json.loads(given) for name, given in self.regimes}
         values["options"] = {
             name: [json.loads(one) for one in several] for name, several in self.options
         }

@@ -1,7 +1,7 @@
 """Estimates of a sweep's duration, from a sample of its patterns on a part of their events.
 
 The time of a pattern grows with its partial matches and spans many powers of ten, so the sample is
-stratified by pattern set, size and, within those, rank by expected work. The heaviest patterns take
+stratified by regime, pattern set, size and, within those, rank by expected work. The heaviest patterns take
 most of the time and are sampled most densely. Times are CPU times: other work on the machine does
 not count.
 """
@@ -112,9 +112,9 @@ def choose_sample(
     list of Sampled
         From each pattern set and size; weights add up to the number of patterns.
     """
-    strata: dict[tuple[str, int], list[PatternSpec]] = {}
+    strata: dict[tuple[str, str, int], list[PatternSpec]] = {}
     for spec in specs:
-        strata.setdefault((spec.pattern_set, spec.size), []).append(spec)
+        strata.setdefault((spec.regime, spec.pattern_set, spec.size), []).append(spec)
     rng = np.random.default_rng(seed)
     chosen = []
     for members in strata.values():
@@ -249,7 +249,7 @@ def estimate_table(
     rows = pd.DataFrame(
         {
             "pattern_id": each.spec.pattern_id,
-            "pattern_set": each.spec.pattern_set,
+            "pattern_set": f"{each.spec.regime} {each.spec.pattern_set}".strip(),
             "size": each.spec.size,
             "rank": each.rank,
             "weight": each.weight,

@@ -128,6 +128,7 @@ def measure_pattern(
             "size": spec.size,
             "pattern_id": spec.pattern_id,
             "pattern": plans.specs[cell.strategy, cell.window].text,
+            "regime": spec.regime,
             **cell._asdict(),
             **dict.fromkeys(("dataset", "stream", "configuration"), ""),
             **columns,
@@ -308,6 +309,7 @@ def _run(
     pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
     how = run_arguments(cell, grid)
+    began = time.perf_counter()
     try:
         result = evaluate(pattern, stream, plan, **how)
         measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
@@ -315,7 +317,18 @@ def _run(
             timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
     except PartialMatchLimitError as error:
-        return {"status": LIMIT, "reason": _reason(error)}
+        # Bounds: the run would have taken longer, and had more partial matches.
+        seconds = time.perf_counter() - began
+        limit = grid.partial_match_limit
+        return {
+            "status": LIMIT,
+            "reason": _reason(error),
+            "seconds": seconds,
+            "events": len(stream),
+            "events_per_second": len(stream) / seconds,
+            "partial_matches_created": limit,
+            "peak_partial_matches": limit,
+        }
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
     its = result.metrics.details

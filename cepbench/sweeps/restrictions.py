@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from cepbench.sweeps.configuration import SweepConfig
 
 
-def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[str]:
+def restrictions(
+    config: SweepConfig,
+    user_defined: Sequence[str] = (),
+    draws: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+) -> list[str]:
     """Restrictions of a sweep's workload, a sentence each.
 
     Parameters
@@ -15,22 +21,22 @@ def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[
     config : SweepConfig
     user_defined : sequence of str
         User-defined plan generators that were measured beside those of the configuration.
+    draws : mapping of str to mapping of str to int
+        See :func:`cepbench.sweeps.workload.count_draws`.
     """
     found = []
-    if config.max_partial_matches is not None:
-        found.append(
-            "Identifiers were drawn again whenever a plan could have held more than "
-            f"{config.max_partial_matches:,.0f} partial matches. That shortens the run and "
-            "excludes the patterns on which plans differ most, so ratios are smaller than on an "
-            "unrestricted workload."
-        )
-    if "kleene" in config.pattern_sets:
+    for regime, part in config.workloads.items():
+        if part.pattern_sets:
+            sentences = [*_of_drawing(part), *_of_draws(draws.get(regime, {}))]
+            found += [f"{regime}: {sentence}" if regime else sentence for sentence in sentences]
+    sets = {name for part in config.workloads.values() for name in part.pattern_sets}
+    if "kleene" in sets:
         found.append(
             "The event under KL has an identifier with at most "
             f"{config.max_kleene_events:g} expected events per window, since each set of its "
             "events is a match of its own."
         )
-    if "disjunction" in config.pattern_sets:
+    if "disjunction" in sets:
         found.append("The size of a disjunction is that of each of its three sequences.")
     if any("contiguity" in strategy for strategy in config.strategies):
         found.append(
@@ -50,10 +56,55 @@ def restrictions(config: SweepConfig, user_defined: Sequence[str] = ()) -> list[
             "partial matches do not depend on time."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
-    if config.pattern_sets:
-        found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
     if config.user_patterns:
         number = len(config.user_patterns)
         patterns = "1 pattern" if number == 1 else f"{number} patterns"
         found.append(f"{patterns} chosen by hand, each plan run {run}.")
     return found
+
+
+def _of_drawing(config: SweepConfig) -> list[str]:
+    """What the patterns of one regime are drawn from."""
+    found = []
+    if config.max_partial_matches is not None:
+        found.append(
+            "Identifiers were drawn again whenever a plan could have held more than "
+            f"{config.max_partial_matches:,.0f} partial matches. That shortens the run and "
+            "excludes the patterns on which plans differ most, so ratios are smaller than on an "
+            "unrestricted workload."
+        )
+    least = config.least_rate
+    rates = [f"at least {least:g}"] if isinstance(least, float) and least else []
+    if isinstance(least, tuple):
+        rates += [f"at least {rate:g} ({name})" for name, rate in least]
+    rates += [] if config.most_rate is None else [f"at most {config.most_rate:g}"]
+    if rates:
+        found.append(f"Identifiers have {', '.join(rates)} expected events per window.")
+    if config.selectivities:
+        low, high = config.selectivities
+        found.append(
+            f"Predicates are drawn for selectivities from {low:g} to {high:g}, uniformly in their "
+            "logarithm."
+        )
+    if config.predicates == "n":
+        found.append("A pattern has as many predicates as events.")
+    if config.duration:
+        found.append(f"Patterns run on the first {config.duration} of the stream.")
+    run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
+    found.append(f"{config.patterns} patterns of each size in each set, each plan run {run}.")
+    return found
+
+
+def _of_draws(draws: Mapping[str, Any]) -> list[str]:
+    """How many draws were rejected."""
+    reasons = [
+        f"{draws[name]:,} {because}"
+        for name, because in (
+            ("out_of_bounds", "because a bound on the identifiers' rates or work was exceeded"),
+            ("contradictory", "because their predicates contradict each other"),
+        )
+        if draws.get(name)
+    ]
+    if not reasons:
+        return []
+    return [f"For {draws['patterns']:,} patterns draws were rejected: {' and '.join(reasons)}."]

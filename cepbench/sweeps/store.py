@@ -53,7 +53,7 @@ _RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
 #: Columns that earlier versions did not write -> values for their tables.
 _ADDED = {
     **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
-    "options": NO_OPTIONS, "stream": "", "window": "", "details": None,
+    "options": NO_OPTIONS, "stream": "", "window": "", "regime": "", "details": None,
 }  # fmt: skip
 
 
@@ -193,6 +193,14 @@ def rows_of(folder: str | Path, pattern_id: str, stream: str = "") -> list[dict[
 def read_kept(folder: str | Path, name: str) -> dict[str, Any]:
     """Read a JSON object that :meth:`ResultsStore.kept` has written."""
     return _read_json(Path(folder) / f"{name}.json")
+
+
+def read_draws(folder: str | Path) -> dict[str, Any]:
+    """Counts of rejected draws, see :func:`cepbench.sweeps.workload.count_draws`.
+
+    Empty for a sweep of an earlier version, which did not count them.
+    """
+    return read_kept(folder, "draws") if (Path(folder) / "draws.json").exists() else {}
 
 
 def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None) -> int:

@@ -22,7 +22,7 @@ from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.planners.registry import default_generators
 from cepbench.streams.nasdaq_files import KIND
-from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.nasdaq_style import SHAPES, NasdaqStyle
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
 
@@ -44,10 +44,11 @@ KEYS = (*_ABOUT, *(field.name for field in fields(SweepConfig)))
 
 #: Keys that have no meaning where no patterns are drawn.
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
-               "max_kleene_events")  # fmt: skip
+               "max_kleene_events", "least_rate", "most_rate", "predicates", "selectivities",
+               "regimes")  # fmt: skip
 
 #: Parameters of a generated stream; the first two are required.
-_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "drift", "segment_minutes")
+_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "segment_minutes", *SHAPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +130,16 @@ class Sweep:
     def describe(self) -> str:
         """Title, data, patterns and the grid, a line each."""
         config = self.config("")
-        drawn = len(config.pattern_sets) * len(config.sizes) * config.patterns
-        sizes = ", ".join(map(str, config.sizes))
         patterns = [
-            f"{drawn} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})" if drawn else "",
-            f"{len(config.user_patterns)} user-defined" if config.user_patterns else "",
+            *(_drawn(name, part) for name, part in config.workloads.items() if part.pattern_sets),
+            *([f"{len(config.user_patterns)} user-defined"] if config.user_patterns else []),
         ]
         lines = [
             *(
                 (f"stream {name}" if name else "data", _described(given))
                 for name, given in self.data.items()
             ),
-            ("patterns", " and ".join(filter(None, patterns))),
+            *(("patterns" if number == 0 else " ", text) for number, text in enumerate(patterns)),
             ("windows", ", ".join(config.windows)),
             ("generators", ", ".join(config.generators or ("those of the default set",))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
@@ -155,6 +154,14 @@ class Sweep:
                 *(f"  {name:<11} {text}" for name, text in lines if text),
             ]
         )
+
+
+def _drawn(regime: str, config: SweepConfig) -> str:
+    """The patterns that a regime draws, or a sweep without regimes."""
+    number = len(config.pattern_sets) * len(config.sizes) * config.patterns
+    sizes = ", ".join(map(str, config.sizes))
+    named = f"{regime}: " if regime else ""
+    return f"{named}{number} drawn ({', '.join(config.pattern_sets)}; sizes {sizes})"
 
 
 def _described(data: str | Mapping[str, Any]) -> str:

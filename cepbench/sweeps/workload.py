@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -30,6 +32,9 @@ USER = "user"
 
 #: Number of sequences of a disjunction.
 BRANCHES = 3
+
+#: How many predicates a pattern of n events has: ``n/2``, rounded down, or ``n``.
+PREDICATES = ("n/2", "n")
 
 #: Identifier tuples drawn at a time, and in total before a bound is reported as too low.
 _DRAWS_AT_ONCE = 256
@@ -58,6 +63,11 @@ class PatternSpec:
         The pattern in the pattern language.
     seed : int
         Seed of the workload that it was drawn for.
+    regime : str
+        Name of the regime of a sweep that it was drawn for; empty if there are none.
+    out_of_bounds, contradictory : int
+        Draws rejected before this one: identifiers beyond a bound, predicates that contradict
+        each other.
     """
 
     pattern_id: str
@@ -65,6 +75,9 @@ class PatternSpec:
     size: int
     text: str
     seed: int
+    regime: str = ""
+    out_of_bounds: int = 0
+    contradictory: int = 0
 
     @property
     def pattern(self) -> Pattern:
@@ -79,9 +92,9 @@ class PatternSpec:
         return replace(self, text=f"{before} WITHIN {window or own}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draw:
-    """The input of drawing one pattern.
+    """The input of drawing one pattern, and how often it was drawn again.
 
     Attributes
     ----------
@@ -95,6 +108,15 @@ class Draw:
         What predicates compare, and the text after WITHIN.
     max_partial_matches, max_kleene_events : float
         See :func:`draw_workload`; infinity for no bound.
+    rates : tuple of float
+        Minimum and maximum expected events per window of an identifier that is not under KL.
+    predicates : int
+    selectivities : tuple of float, optional
+        Bounds of the selectivities that predicates are drawn for.
+    quantiles : mapping of str to ndarray of float
+        Of ``attribute``, for each identifier; read if there are ``selectivities``.
+    out_of_bounds : int
+        Identifiers rejected so far.
     """
 
     identifiers: tuple[str, ...]
@@ -105,6 +127,11 @@ class Draw:
     window: str
     max_partial_matches: float
     max_kleene_events: float
+    rates: tuple[float, float]
+    predicates: int
+    selectivities: tuple[float, float] | None
+    quantiles: Mapping[str, np.ndarray]
+    out_of_bounds: int = 0
 
 
 def _flat(draw: Draw, operator: str, wrapper: str = "") -> str:
@@ -145,6 +172,12 @@ def draw_workload(
     attribute: str = "difference",
     max_partial_matches: float | None = None,
     max_kleene_events: float = MAX_KLEENE_EVENTS,
+    least_rate: float | Mapping[str, float] | None = None,
+    most_rate: float | None = None,
+    predicates: str = "n/2",
+    selectivities: tuple[float, float] | None = None,
+    quantiles: Mapping[str, np.ndarray] = MappingProxyType({}),
+    regime: str = "",
 ) -> list[PatternSpec]:
     """Draw ``patterns`` patterns of each size for each pattern set.
 
@@ -152,6 +185,11 @@ def draw_workload(
     pair of variables of its own, comparing ``attribute`` by ``<`` or ``>``. "Roughly equal to
     half the size" [kolchinsky2018]_ is rounded down because the example printed there has three
     events and one predicate.
+
+    How many partial matches plans create is decided by the rates of the identifiers and the
+    selectivities of the predicates, so both can be drawn from chosen ranges. For a selectivity p a
+    predicate is ``a.x < b.x + c``, where c is the p-quantile of the difference of the attribute
+    over independent pairs of events.
 
     The sets: ``sequence`` and ``conjunction`` are flat. ``negation`` is a sequence with NOT on one
     of its items, ``kleene`` one with KL on one, at any place with equal probability; the item is
@@ -165,7 +203,8 @@ def draw_workload(
     how it kept the number of sets down. If ``max_partial_matches`` is given, identifiers are drawn
     again until :func:`most_partial_matches` of every branch is within it, so patterns over
     many frequent identifiers are missing. Results must state both. A pattern whose predicates
-    contradict each other, as ``a < b``, ``b < c`` and ``a > c`` do, is drawn again.
+    contradict each other, as ``a < b``, ``b < c`` and ``a > c`` do, is drawn again. Every pattern
+    states how many draws were rejected before it.
 
     Parameters
     ----------
@@ -186,6 +225,21 @@ def draw_workload(
         item is in none of them, one under KL counts with 2^(rW) sets.
     max_kleene_events : float
         Bound on the expected events per window of the identifier under KL.
+    least_rate : float or mapping of str to float, optional
+        Minimum expected events per window of an identifier that is not under KL; or one for each
+        pattern set, by name.
+    most_rate : float, optional
+        Maximum of the same.
+    predicates : str
+        One of :data:`PREDICATES`: how many predicates a pattern has.
+    selectivities : tuple of float, optional
+        Bounds of the selectivities of predicates, drawn uniformly in their logarithm (the paper:
+        0.002 to 0.88). By default predicates compare the attribute as it is.
+    quantiles : mapping of str to ndarray of float, optional
+        Quantiles of ``attribute`` for each identifier, each standing for as many events; needed for
+        ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
+    regime : str
+        Name of the regime, which the patterns' names begin with.
 
     Returns
     -------
@@ -194,7 +248,7 @@ def draw_workload(
     Raises
     ------
     ExperimentError
-        If a set is unknown, there are fewer identifiers than a size, or the bounds leave none.
+        If a set is unknown, there are fewer identifiers than a size, or the bounds leave too few.
 
     Notes
     -----
@@ -217,18 +271,57 @@ def draw_workload(
             f"identifier {identifiers[at]!r} has {expected[at]} events per window; "
             "leave out identifiers that have none"
         )
+    choice(predicates, "predicates", PREDICATES, ExperimentError)
     bound = math.inf if max_partial_matches is None else max_partial_matches
+    most = math.inf if most_rate is None else most_rate
     specs = []
     for name in pattern_sets:
+        least = least_rate.get(name) if isinstance(least_rate, Mapping) else least_rate
         for size in sizes:
             for number in range(patterns):
-                rng = rng_for(seed, name, size, number)
+                pairs = size * (size - 1) // 2
                 draw = Draw(
-                    identifiers, expected, size, rng, attribute, window, bound, max_kleene_events
+                    identifiers,
+                    expected,
+                    size,
+                    rng_for(seed, name, size, number),
+                    attribute,
+                    window,
+                    bound,
+                    max_kleene_events,
+                    (least or 0.0, most),
+                    size // 2 if predicates == "n/2" else min(size, pairs),
+                    selectivities,
+                    quantiles,
                 )
-                text = _satisfiable(draw, PATTERN_SETS[name])
-                specs.append(PatternSpec(f"{name}-{size}-{number:04d}", name, size, text, seed))
+                text, contradictory = _satisfiable(draw, PATTERN_SETS[name])
+                pattern_id = f"{f'{regime}-' if regime else ''}{name}-{size}-{number:04d}"
+                specs.append(
+                    PatternSpec(
+                        pattern_id,
+                        name,
+                        size,
+                        text,
+                        seed,
+                        regime,
+                        draw.out_of_bounds,
+                        contradictory,
+                    )
+                )
     return specs
+
+
+def count_draws(specs: Sequence[PatternSpec]) -> dict[str, dict[str, int]]:
+    """``patterns`` and rejected draws, ``out_of_bounds`` and ``contradictory``, of each regime."""
+    found: dict[str, dict[str, int]] = {}
+    for spec in specs:
+        counts = found.setdefault(
+            spec.regime, {"patterns": 0, "out_of_bounds": 0, "contradictory": 0}
+        )
+        counts["patterns"] += 1
+        counts["out_of_bounds"] += spec.out_of_bounds
+        counts["contradictory"] += spec.contradictory
+    return found
 
 
 def user_specs(
@@ -293,13 +386,15 @@ def most_partial_matches(cardinalities: np.ndarray, *, ordered: bool) -> np.ndar
     return np.asarray(np.cumprod(falling, axis=-1).max(axis=-1))
 
 
-def _satisfiable(draw: Draw, draw_text: Callable[[Draw], str]) -> str:
-    """The first drawn pattern that can have a match, as text in normal form."""
-    while True:
-        try:
-            return str(parse(draw_text(draw)))
-        except UnsatisfiablePatternError:
-            pass  # a few of a hundred patterns of seven events; almost none twice
+def _satisfiable(draw: Draw, draw_text: Callable[[Draw], str]) -> tuple[str, int]:
+    """The first drawn pattern that can have a match, in normal form, and how many cannot."""
+    for contradictory in range(_MOST_DRAWS):
+        with suppress(UnsatisfiablePatternError):
+            return str(parse(draw_text(draw))), contradictory
+    raise ExperimentError(
+        f"none of {_MOST_DRAWS:,} draws of {draw.predicates} predicates over {draw.size} events "
+        "has a match; draw fewer predicates, or larger patterns"
+    )
 
 
 def _text(draw: Draw, structure: str, conditions: Sequence[str]) -> str:
@@ -322,15 +417,28 @@ def _branch(
     if place is not None:
         items[place] = f"{wrapper}({items[place]})"
     pairs = [(first, second) for second in range(draw.size) for first in range(second)]
-    picked = sorted(draw.rng.choice(len(pairs), size=draw.size // 2, replace=False).tolist())
+    picked = sorted(draw.rng.choice(len(pairs), size=draw.predicates, replace=False).tolist())
     conditions = []
     for which in picked:
         first, second = pairs[which]
         comparison = "<" if draw.rng.integers(2) else ">"
+        offset = _offset(draw, chosen[first], chosen[second], comparison)
         conditions.append(
-            f"{names[first]}.{draw.attribute} {comparison} {names[second]}.{draw.attribute}"
+            f"{names[first]}.{draw.attribute} {comparison} {names[second]}.{draw.attribute}{offset}"
         )
     return ", ".join(items), conditions
+
+
+def _offset(draw: Draw, first: int, second: int, comparison: str) -> str:
+    """What is added to the right side of a predicate, for a selectivity drawn from the bounds."""
+    if draw.selectivities is None:
+        return ""
+    low, high = np.log(draw.selectivities)
+    wanted = math.exp(draw.rng.uniform(low, high))
+    ours, theirs = (draw.quantiles[draw.identifiers[which]] for which in (first, second))
+    difference = np.subtract.outer(ours, theirs)
+    shift = np.quantile(difference, wanted if comparison == "<" else 1.0 - wanted)
+    return f" {'-' if shift < 0 else '+'} {abs(shift):.6f}"
 
 
 def _identifiers_within_bounds(
@@ -338,13 +446,19 @@ def _identifiers_within_bounds(
 ) -> np.ndarray:
     """Indices of different identifiers in random order; drawn again until within the bounds."""
     bound, is_kleene = draw.max_partial_matches, wrapper == "KL"
-    if bound == math.inf and not is_kleene:
-        return draw.rng.choice(len(draw.identifiers), size=draw.size, replace=False)
-    for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE):
+    least, most = draw.rates
+    known = np.arange(len(draw.identifiers))
+    frequent = known[(draw.cardinalities >= least) & (draw.cardinalities <= most)]
+    if bound == math.inf and not is_kleene and len(frequent) >= draw.size:
+        return frequent[draw.rng.choice(len(frequent), size=draw.size, replace=False)]
+    for _ in range(_MOST_DRAWS // _DRAWS_AT_ONCE if len(frequent) else 0):
         # Keeping only tuples without a repetition makes this a draw without replacement.
         shape = (_DRAWS_AT_ONCE, draw.size)
-        tuples = draw.rng.integers(len(draw.identifiers), size=shape)
-        fits = (np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1)
+        tuples = frequent[draw.rng.integers(len(frequent), size=shape)]
+        if is_kleene and len(frequent) < len(known):  # its rate has a bound of its own
+            tuples[:, place] = draw.rng.integers(len(known), size=_DRAWS_AT_ONCE)
+        different = np.asarray((np.diff(np.sort(tuples, axis=1), axis=1) > 0).all(axis=1))
+        fits = different.copy()
         events = draw.cardinalities[tuples]
         if is_kleene:
             fits &= events[:, place] <= draw.max_kleene_events
@@ -353,14 +467,18 @@ def _identifiers_within_bounds(
         elif place is not None:
             events = np.delete(events, place, axis=1)
         fitting = np.flatnonzero(fits & (most_partial_matches(events, ordered=ordered) <= bound))
+        first = int(fitting[0]) if len(fitting) else _DRAWS_AT_ONCE
+        draw.out_of_bounds += int(different[:first].sum())
         if len(fitting):
-            return tuples[fitting[0]]
+            return tuples[first]
     limits = [f"max_partial_matches={bound:g}"] if bound < math.inf else []
     limits += [f"max_kleene_events={draw.max_kleene_events:g}"] if is_kleene else []
+    if least > 0.0 or most < math.inf:
+        limits.append(f"rates from {least:g} to {most:g} ({len(frequent)} of {len(known)})")
     raise ExperimentError(
-        f"none of {_MOST_DRAWS:,} draws of {draw.size} identifiers stays below "
-        f"{' and '.join(limits)}; raise it, use smaller patterns, or "
-        "use a data set with rarer identifiers"
+        f"none of {_MOST_DRAWS:,} draws of {draw.size} identifiers stays within "
+        f"{' and '.join(limits)}; widen a bound, use smaller patterns, or "
+        "use a data set with other rates"
     )
 
 

@@ -214,6 +214,56 @@ def test_ratios_equal_the_naive_twin(failing: set[tuple[str, str]]) -> None:
         )
 
 
+def test_runs_at_the_limit_are_bounds_of_ratios() -> None:
+    """A pattern with a limited baseline counts with what is known; with two limited runs, not."""
+    failing = {
+        ("sequence-3-0", "TRIVIAL"), ("sequence-3-1", "DP-B"), ("sequence-3-2", "TRIVIAL"),
+        ("sequence-3-2", "DP-B"),
+    }  # fmt: skip
+    results = made_up_results(failing={(p, g) for p, g in failing})
+    of_failing = pd.Series(
+        [pair in failing for pair in zip(results["pattern_id"], results["generator"], strict=True)]
+    )
+    results.loc[of_failing, "status"] = LIMIT
+    results.loc[of_failing, "events_per_second"] = 7.0
+    sequences = results[(results["pattern_set"] == "sequence") & (results["size"] == 3)]
+    ratios = paired_ratios(sequences, "events_per_second", "DP-B", "TRIVIAL").iloc[0]
+    assert (ratios["patterns"], ratios["left_out"], ratios["bounds"]) == (5, 1, 2)
+    speeds = sequences.groupby(["pattern_id", "generator"])["events_per_second"].median().unstack()
+    kept = speeds.drop(index="sequence-3-2").astype(float)
+    assert kept.loc["sequence-3-0", "TRIVIAL"] == kept.loc["sequence-3-1", "DP-B"] == 7.0
+    expected = np.exp(np.log(kept["DP-B"] / kept["TRIVIAL"]).mean())
+    assert ratios["value"] == pytest.approx(expected)
+    # Of bytes a run at the limit tells nothing.
+    of_bytes = paired_ratios(sequences, "peak_bytes", "DP-B", "TRIVIAL").iloc[0]
+    assert (of_bytes["patterns"], of_bytes["bounds"]) == (3, 0)
+
+
+def test_regimes_are_averaged_apart() -> None:
+    one, other = made_up_results(seed=3), made_up_results(seed=4)
+    both = pd.concat(
+        [
+            table.assign(regime=regime, pattern_id=regime + "-" + table["pattern_id"])
+            for regime, table in (("sparse", one), ("dense", other))
+        ],
+        ignore_index=True,
+    )
+    together = summarize(both)
+    for regime, table in (("sparse", one), ("dense", other)):
+        alone = summarize(table)
+        its = together[together["regime"] == regime].reset_index(drop=True)
+        for column in ("pattern_set", "size", "generator", "metric", "value", "patterns"):
+            pd.testing.assert_series_equal(its[column], alone[column])
+    ratios = paired_ratios(both, "peak_bytes", "DP-B", "TRIVIAL", ["regime"])
+    assert ratios["regime"].tolist() == ["sparse"] * 2 + ["dense"] * 2
+    alone = paired_ratios(other, "peak_bytes", "DP-B", "TRIVIAL", [])
+    assert ratios["value"].tolist()[2:] == pytest.approx(alone["value"].tolist())
+    chosen = paired_ratios(both, "peak_bytes", "DP-B", "TRIVIAL", [], run={"regime": "dense"})
+    assert chosen["value"].tolist() == pytest.approx(alone["value"].tolist())
+    with pytest.raises(ExperimentError, match="choose one regime"):
+        paired_ratios(both, "peak_bytes", "DP-B", "TRIVIAL")
+
+
 def test_ratios_by_fewer_columns() -> None:
     results = made_up_results()
     by_set = paired_ratios(results, "peak_bytes", "DP-B", "TRIVIAL", ["pattern_set"])

@@ -138,8 +138,60 @@ def test_rates_drift_from_segment_to_segment(events: pd.DataFrame) -> None:
     assert np.log(frequent).std() == pytest.approx(np.log(8) / 3**0.5, rel=0.1)
 
 
-def test_parts_of_a_drifting_stream_equal_the_whole() -> None:
-    more, less = (NasdaqStyle(n, d, 3, drift=5, segment_minutes=77) for n, d in ((9, 6), (5, 4)))
+def test_the_day_is_busy_at_its_ends(events: pd.DataFrame) -> None:
+    found = frame(NasdaqStyle(40, 15, 3, intraday=4.0))
+    assert len(found) == pytest.approx(len(events), rel=0.03)
+    minute = (found.ts.dt.hour * 60 + found.ts.dt.minute - 570).to_numpy()
+    counts = np.bincount(minute, minlength=390).reshape(13, 30).sum(axis=1)
+    from_noon = (np.arange(390) - 194.5) / 194.5
+    rate = (1 + 3 * from_noon**2).reshape(13, 30).sum(axis=1)
+    np.testing.assert_allclose(counts / counts.sum(), rate / rate.sum(), rtol=0.06)
+
+
+def test_the_identifiers_of_a_sector_burst_together(events: pd.DataFrame) -> None:
+    style = NasdaqStyle(40, 15, 3, bursts=9.0)
+    found = frame(style)
+    assert len(found) == pytest.approx(len(events), rel=0.06)
+    minute = (found.ts.dt.hour * 60 + found.ts.dt.minute - 570).to_numpy()
+    day = pd.factorize(found.ts.dt.date, sort=True)[0]
+    counts = np.zeros((40, 15, 390))
+    np.add.at(counts, (found.sequence.to_numpy(), day, minute), 1)
+    busy = np.array([[style._bursting(k, d) for d in range(15)] for k in range(40)])
+    levels = np.unique(busy)
+    np.testing.assert_allclose(levels, [1 / 1.8, 9 / 1.8])
+    in_burst = busy == levels[1]
+    for level, where in ((1 / 1.8, ~in_burst), (9 / 1.8, in_burst)):
+        rates = np.broadcast_to(style.rates[:, None, None] / 20, where.shape)[where]
+        assert counts[where].sum() == pytest.approx(level * rates.sum(), rel=0.03)
+    assert in_burst.mean() == pytest.approx(0.1, abs=0.03)
+    starts = (in_burst[..., 1:] & ~in_burst[..., :-1]).sum() + in_burst[..., 0].sum()
+    assert in_burst.sum() / starts == pytest.approx(5, abs=1)
+    sectors = np.unique(style.sectors)
+    for sector in sectors:
+        same = in_burst[style.sectors == sector]
+        assert (same == same[0]).all()
+    assert len({in_burst[style.sectors == s][0].tobytes() for s in sectors}) == len(sectors) > 5
+
+
+def test_shared_shocks_correlate_the_changes() -> None:
+    found = {}
+    for shocks in (0.0, 20.0):
+        style = NasdaqStyle(24, 4, 3, least_rate=40.0, shocks=shocks)
+        events = frame(style)
+        by_minute = events.pivot_table(
+            index=events.ts.dt.floor("10min"), columns="symbol", values="difference", aggfunc="sum"
+        )
+        scale = by_minute / by_minute.std()
+        correlations = scale.corr().to_numpy()[np.triu_indices(24, 1)]
+        found[shocks] = float(np.mean(correlations))
+    assert abs(found[0.0]) < 0.03 and found[20.0] > 0.15
+
+
+@pytest.mark.parametrize(
+    "shape", [{"drift": 5, "segment_minutes": 77}, {"bursts": 6, "intraday": 3, "shocks": 4}]
+)
+def test_parts_of_a_stream_of_another_shape_equal_the_whole(shape: dict[str, Any]) -> None:
+    more, less = (NasdaqStyle(n, d, 3, **shape) for n, d in ((9, 6), (5, 4)))
     some = np.array([4, 1])
     pd.testing.assert_frame_equal(
         more.table(some, 2, 4).to_pandas(),
@@ -159,6 +211,7 @@ def test_days_are_weekdays_from_the_first_day() -> None:
     [
         {"identifiers": 0}, {"identifiers": 10**6}, {"days": 0}, {"seed": -1}, {"least_rate": 0},
         {"most_rate": 0.5}, {"drift": 0.9}, {"drift": 1e3}, {"segment_minutes": 0},
+        {"intraday": 0.5}, {"bursts": 0.0}, {"shocks": -1.0},
     ],
 )  # fmt: skip
 def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:

@@ -43,8 +43,34 @@ def test_round_trip_through_json() -> None:
         SweepConfig.from_dict({"data": Path("data"), "evaluators": ("tree",)}),
         SweepConfig(data="data", strategies=("any", "consuming"), alphas=(0, 0.5), latency=True),
         SweepConfig(data="data", user_patterns={"mine": OWN_PATTERN}),  # type: ignore[arg-type]
+        SweepConfig.from_dict(
+            {
+                "data": "data",
+                "least_rate": {"sequence": 8, "conjunction": 4.0},
+                "selectivities": [0.002, 0.88],
+                "regimes": {"sparse": {}, "dense": {"least_rate": 8, "duration": "2 days"}},
+            }
+        ),
     ):
         assert SweepConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_a_regime_changes_what_it_names() -> None:
+    config = SweepConfig.from_dict(
+        {
+            "data": "x",
+            "patterns": 7,
+            "most_rate": 30,
+            "regimes": {"sparse": {}, "dense": {"least_rate": 8, "patterns": 3}},
+        }
+    )
+    assert list(config.workloads) == ["sparse", "dense"]
+    assert config.workloads["sparse"].to_dict() == {
+        key: value for key, value in config.to_dict().items() if key != "regimes"
+    }
+    dense = config.workloads["dense"]
+    assert (dense.least_rate, dense.most_rate, dense.patterns) == (8.0, 30.0, 3)
+    assert SweepConfig(data="x").workloads == {"": SweepConfig(data="x")}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +116,18 @@ def test_round_trip_through_json() -> None:
             {"data": "x", "time_selectivity": "half"},
             "time_selectivity is one of .*exact.*, not 'half'",
         ),
+        ({"data": "x", "least_rate": {"seq": 1}}, "each key of least_rate is one of .*, not 'seq'"),
+        ({"data": "x", "least_rate": -1}, "least_rate must be at least 0, not -1"),
+        ({"data": "x", "selectivities": [0.5, 0.1]}, "selectivities must be a minimum and a max"),
+        ({"data": "x", "selectivities": [0.0, 0.1]}, "selectivities must be more than 0"),
+        ({"data": "x", "predicates": 3}, "predicates is one of n/2, n, not 3"),
+        ({"data": "x", "duration": "long"}, "duration must be a time such as"),
+        (
+            {"data": "x", "regimes": {"dense": {"seed": 1}}},
+            "unknown key 'seed'; keys are pattern_s",
+        ),
+        ({"data": "x", "regimes": {"dense": {"patterns": 0}}}, "patterns must be positive"),
+        ({"data": "x", "regimes": {"so dense": {}}}, "regime 'so dense': a regime's name has only"),
         ({"data": "x", "user_patterns": {"a b": OWN_PATTERN}}, "'a b': a pattern's name has only"),
         ({"data": "x", "user_patterns": {"a": 3}}, "pattern 'a' must be a text, .*, not 3"),
         ({"data": "x", "user_patterns": "a"}, "user_patterns must be a table such as"),

@@ -219,7 +219,12 @@ def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: 
         )
     )
     assert list(limited["status"]) == [LIMIT] * 2
-    assert limited["plan"].notna().all() and limited["events_per_second"].isna().all()
+    assert limited["plan"].notna().all() and limited["matches"].isna().all()
+    # Bounds, since the runs would have gone on.
+    assert (limited["partial_matches_created"] == 2).all() and (limited["seconds"] > 0).all()
+    assert (limited["events"] == len(stream)).all()
+    expected = limited["events"] / limited["seconds"]
+    assert limited["events_per_second"].to_numpy() == pytest.approx(expected.to_numpy(float))
     assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
 
 

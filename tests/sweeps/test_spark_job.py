@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
@@ -253,6 +254,40 @@ def test_streams_and_windows_vary(
     assert changed == {lacking.name}
 
 
+def test_regimes_lie_side_by_side(spark: SparkSession, data: Path, tmp_path: Path) -> None:
+    regimes = {
+        "sparse": {"most_rate": 5.5},
+        "dense": {
+            "least_rate": 6, "duration": "10 minutes", "patterns": 1, "predicates": "n",
+            "selectivities": [0.05, 0.2],
+        },
+    }  # fmt: skip
+    config = small(data, generators=["EFREQ", "DP-B"], repetitions=1, regimes=regimes)
+    results = run_sweep(spark, config, tmp_path / "out", progress=False)
+    assert (results["status"] == "ok").all()
+    assert results.groupby("regime")["pattern_id"].nunique().to_dict() == {"sparse": 8, "dense": 4}
+    assert list(results["regime"].unique()) == ["sparse", "dense"]
+    times = pd.read_parquet(data).set_index("symbol")["ts"]
+    for row in results.itertuples():
+        types = {v.type for v in parse(row.pattern).variables}
+        rates = {int(name[1:]) + 1 for name in types}
+        of_types = times[times.index.isin(types)]
+        if row.regime == "dense":
+            assert min(rates) >= 6
+            of_types = of_types[of_types < of_types.min() + pd.Timedelta("10 minutes")]
+        else:
+            assert max(rates) <= 5
+        assert row.events == len(of_types)
+    measured = json.loads((tmp_path / "out" / "statistics.json").read_text())
+    selectivities = [
+        one[-1]
+        for name, its in measured.items()
+        if name.startswith("dense")
+        for one in its["selectivities"]
+    ]
+    assert selectivities and min(selectivities) > 0.02 and max(selectivities) < 0.35
+
+
 def test_a_killed_sweep_loses_no_row_and_repeats_none(
     spark: SparkSession,
     data: Path,
@@ -316,7 +351,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
     monkeypatch.setattr(
         sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []
     )
-    monkeypatch.setattr(sweep, "own_stream", lambda data, pattern: None)
+    monkeypatch.setattr(sweep, "own_stream", lambda data, spec, config: None)
     spec = draw_workload(
         {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
     )[0]

@@ -59,6 +59,13 @@ data = "nasdaq-style/quick"
 
 [profile.long]
 seed = 8
+least_rate = { kleene = 2 }
+most_rate = 40
+predicates = "n"
+selectivities = [0.002, 0.88]
+duration = "3 days"
+[profile.long.regimes.dense]
+least_rate = 8
 
 [profile.many]
 cost = "comparisons"
@@ -88,7 +95,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     content = tomllib.loads(FULL)
     profiles = content.pop("profile")
-    assert {*content, *profiles["many"]} == set(KEYS)
+    assert {*content, *profiles["long"], *profiles["many"]} == set(KEYS)
     sweep = read_sweep(path, profile="long")
     expected = SweepConfig(
         data="events",
@@ -99,6 +106,12 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         attribute="price",
         max_partial_matches=1e4,
         max_kleene_events=3,
+        least_rate=(("kleene", 2.0),),
+        most_rate=40.0,
+        predicates="n",
+        selectivities=(0.002, 0.88),
+        duration="3 days",
+        regimes=(("dense", '{"least_rate": 8}'),),
         strategies=("any", "consuming"),
         alphas=(0, 0.5),
         latency=True,
@@ -124,7 +137,14 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     assert sweep.profiles == ("quick", "long", "many")
     # GREEDY's orders in both evaluators and DP-B's trees in one, everything twice.
     assert len(sweep.cells()) == 3 * 2 * 2 * 2
-    for part in ("All keys", "12 identifiers", "20 drawn", "1 user-defined", "0, 0.5", "dp-b"):
+    for part in (
+        "All keys",
+        "12 identifiers",
+        "dense: 20 drawn",
+        "1 user-defined",
+        "0, 0.5",
+        "dp-b",
+    ):
         assert part in sweep.describe()
 
 

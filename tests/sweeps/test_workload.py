@@ -176,11 +176,13 @@ def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: b
         ({"pattern_sets": ["sequences"]}, "each of pattern_sets is one of .*, not 'sequences'"),
         ({"sizes": [22]}, "size 22: sizes run from 2 to the number of identifiers, here 21"),
         ({"patterns": 0}, "patterns must be positive, not 0"),
-        ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays below"),
+        ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays within"),
         (
             {"pattern_sets": ["kleene"], "max_kleene_events": 0.5},
-            "stays below max_kleene_events=0.5; raise it",
+            "stays within max_kleene_events=0.5; widen",
         ),
+        ({"least_rate": 19.5}, "within rates from 19.5 to inf .1 of 21."),
+        ({"predicates": "2n"}, "predicates is one of n/2, n, not '2n'"),
         ({"cardinalities": {"A": 1.0, "B": 0.0, "C": 2.0}, "sizes": [2]}, "'B' has 0.0 events"),
     ],
 )
@@ -197,3 +199,88 @@ def test_a_negated_item_is_in_no_partial_match_and_may_be_frequent() -> None:
     )
     with_frequent = [spec.text for spec in specs if "OFTEN" in spec.text]
     assert with_frequent and all("NOT(OFTEN" in text for text in with_frequent)
+
+
+@pytest.mark.parametrize("pattern_set", PATTERN_SETS)
+def test_rates_lie_between_their_bounds(pattern_set: str) -> None:
+    specs = draw_workload(
+        CARDINALITIES, pattern_sets=[pattern_set], sizes=[3, 5], patterns=20, least_rate=6,
+        most_rate=17.0, regime="dense",
+    )  # fmt: skip
+    drawn = [(v.kind, CARDINALITIES[v.type]) for s in specs for v in s.pattern.variables]
+    rates = {rate for kind, rate in drawn if kind != "kleene"}
+    assert rates == set(range(6, 18))
+    kleene = {rate for kind, rate in drawn if kind == "kleene"}
+    assert bool(kleene) == (pattern_set == "kleene")
+    assert max(kleene, default=0) <= 5  # its own bound, below the rates of the others
+    assert all(s.regime == "dense" and s.pattern_id.startswith("dense-") for s in specs)
+
+
+def test_each_pattern_set_may_have_a_least_rate_of_its_own() -> None:
+    specs = draw_workload(
+        CARDINALITIES, pattern_sets=["sequence", "conjunction"], sizes=[4], patterns=40,
+        least_rate={"conjunction": 15},
+    )  # fmt: skip
+    least = {
+        name: min(
+            CARDINALITIES[v.type]
+            for spec in specs
+            for v in spec.pattern.variables
+            if spec.pattern_set == name
+        )
+        for name in ("sequence", "conjunction")
+    }
+    assert least == {"sequence": 1, "conjunction": 15}
+
+
+def test_patterns_may_have_as_many_predicates_as_events() -> None:
+    for pattern_set in PATTERN_SETS:
+        for spec in draw_workload(
+            CARDINALITIES, pattern_sets=[pattern_set], sizes=[2, 3, 6], patterns=5, predicates="n"
+        ):
+            for branch in spec.pattern.branches():
+                assert len(branch.conditions) == {2: 1, 3: 3, 6: 6}[spec.size]
+
+
+def test_predicates_are_as_selective_as_asked_for() -> None:
+    """On events drawn anew from the distributions that the quantiles are of."""
+    rng = np.random.default_rng(3)
+    deviations = {name: 0.01 * rate for name, rate in CARDINALITIES.items()}
+    quantiles = {
+        name: np.quantile(rng.normal(0, sigma, 20_000), (np.arange(200) + 0.5) / 200)
+        for name, sigma in deviations.items()
+    }
+    found = []
+    for spec in draw_workload(
+        CARDINALITIES, pattern_sets=["conjunction"], sizes=[4], patterns=60,
+        selectivities=(0.01, 0.5), quantiles=quantiles,
+    ):  # fmt: skip
+        types = {v.name: v.type for v in spec.pattern.variables}
+        for text in spec.text.partition(" WHERE ")[2].partition(" WITHIN")[0].split(" AND "):
+            left, operator, right, *shift = text.split(" ")
+            ours, theirs = (
+                rng.normal(0, deviations[types[side.partition(".")[0]]], 40_000)
+                for side in (left, right)
+            )
+            if shift:
+                theirs = theirs + float(shift[0] + shift[1])
+            found.append(np.mean(ours < theirs if operator == "<" else ours > theirs))
+    assert len(found) == 120
+    assert 0.004 < min(found) < 0.03
+    assert 0.4 < max(found) < 0.55
+    # Uniform in the logarithm: half of them below the geometric mean of the bounds.
+    assert 0.35 < np.mean(np.array(found) < (0.01 * 0.5) ** 0.5) < 0.65
+
+
+def test_rejected_draws_are_counted() -> None:
+    free = draw_workload(CARDINALITIES, pattern_sets=["sequence"], sizes=[3], patterns=50)
+    assert not any(spec.out_of_bounds or spec.contradictory for spec in free)
+    # Half of the identifiers are too frequent for KL: one rejected draw before each, on average.
+    halves = {f"S{k}": 1.0 if k % 2 else 9.0 for k in range(40)}
+    kleene = draw_workload(halves, pattern_sets=["kleene"], sizes=[3], patterns=400)
+    assert 0.8 < np.mean([spec.out_of_bounds for spec in kleene]) < 1.2
+    # Of the eight directions of a triangle of predicates two are cycles: 2/6 before each.
+    cycles = draw_workload(
+        CARDINALITIES, pattern_sets=["conjunction"], sizes=[3], patterns=400, predicates="n"
+    )
+    assert 0.23 < np.mean([spec.contradictory for spec in cycles]) < 0.45

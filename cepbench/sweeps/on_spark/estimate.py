@@ -28,12 +28,12 @@ from cepbench.sweeps.on_spark.job import (
     SweepJob,
     Task,
     cardinalities_by_stream,
+    drawn_workload,
     most_of,
     own_stream,
     pickled,
     resolved,
     tasks_of,
-    workload_of,
 )
 from cepbench.sweeps.store import ResultsStore, of_stream
 from cepbench.sweeps.warm_up import compile_kernels
@@ -74,7 +74,7 @@ def estimate_sweep(
         if found is not None:
             return found
         cardinalities = cardinalities_by_stream(spark, config, store.kept)
-        specs = workload_of(config, cardinalities)
+        specs = drawn_workload(spark, config, store.kept)
         sample = choose_sample(specs, most_of(cardinalities), seed=config.seed)
         began = time.perf_counter()
         tasks = tasks_of(
@@ -110,7 +110,7 @@ def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Timing(**{field.name: stored[field.name] for field in fields(Timing)})
     began = time.process_time()
-    stream = own_stream(job.config.data_of[task.stream], spec.pattern)
+    stream = own_stream(job.config.data_of[task.stream], spec, job.config)
     reading = time.process_time() - began
     timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
     write_json(path, asdict(timing))

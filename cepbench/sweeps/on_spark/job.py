@@ -14,8 +14,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -33,7 +35,11 @@ from cepbench.planners.registry import (
     user_defined_generators,
 )
 from cepbench.spark.jobs import run_job
-from cepbench.spark.statistics import arrival_rates, measure_statistics
+from cepbench.spark.statistics import (
+    arrival_rates,
+    attribute_quantiles,
+    measure_statistics,
+)
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import check_agreement
@@ -52,7 +58,13 @@ from cepbench.sweeps.store import (
     user_folder,
 )
 from cepbench.sweeps.warm_up import compile_kernels
-from cepbench.sweeps.workload import USER, PatternSpec, draw_workload, user_specs
+from cepbench.sweeps.workload import (
+    USER,
+    PatternSpec,
+    count_draws,
+    draw_workload,
+    user_specs,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +176,12 @@ def finished_results(
     """
     results = read_with_user_parts(path, user_defined)
     check_agreement(results)
-    orders = {"pattern_set": [*config.pattern_sets, USER], "stream": list(config.data_of)}
+    sets = [name for part in config.workloads.values() for name in part.pattern_sets]
+    orders = {
+        "pattern_set": [*dict.fromkeys(sets), USER],
+        "regime": list(dict.fromkeys([*config.workloads, ""])),
+        "stream": list(config.data_of),
+    }
     return results.sort_values(
         list(orders),
         key=lambda column: pd.Categorical(column, orders[str(column.name)], ordered=True),
@@ -191,7 +208,9 @@ def _measured(
         def keep(name: str, make: Callable[[], Any]) -> Any:
             return store.kept(name, make if beside is None else partial(read_kept, beside, name))
 
-        specs = workload_of(config, cardinalities_by_stream(spark, config, keep))
+        specs = drawn_workload(spark, config, keep)
+        if beside is None:
+            store.kept("draws", partial(count_draws, specs))
         tasks = tasks_of(spark, config, specs, keep, progress=progress)
         pending = [
             task
@@ -232,7 +251,9 @@ def resolved(config: SweepConfig) -> tuple[SweepConfig, list[PlanGenerator]]:
 
 
 def workload_of(
-    config: SweepConfig, cardinalities: Mapping[str, Mapping[str, float]]
+    config: SweepConfig,
+    cardinalities: Mapping[str, Mapping[str, float]],
+    quantiles: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> list[PatternSpec]:
     """The patterns of a sweep, those that it draws before the user-defined ones.
 
@@ -242,23 +263,33 @@ def workload_of(
     cardinalities : mapping of str to mapping of str to float
         See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
         that all of them have, and the bounds on their work hold on all.
+    quantiles : mapping of str to sequence of float
+        Of the attribute that predicates compare, for each identifier, on the first stream; read
+        where predicates are drawn for a selectivity.
     """
     largest = most_of(cardinalities)
-    user = user_specs(config.user_patterns, largest.keys(), config.seed)
-    if not config.pattern_sets:
-        return user
-    drawn = draw_workload(
-        largest,
-        pattern_sets=config.pattern_sets,
-        sizes=config.sizes,
-        patterns=config.patterns,
-        seed=config.seed,
-        window=config.windows[0] if config.windows else config.window,
-        attribute=config.attribute,
-        max_partial_matches=config.max_partial_matches,
-        max_kleene_events=config.max_kleene_events,
-    )
-    return [*drawn, *user]
+    specs = []
+    for regime, part in config.workloads.items():
+        if part.pattern_sets:
+            least = dict(part.least_rate) if isinstance(part.least_rate, tuple) else part.least_rate
+            specs += draw_workload(
+                largest,
+                pattern_sets=part.pattern_sets,
+                sizes=part.sizes,
+                patterns=part.patterns,
+                seed=part.seed,
+                window=part.windows[0] if part.windows else part.window,
+                attribute=part.attribute,
+                max_partial_matches=part.max_partial_matches,
+                max_kleene_events=part.max_kleene_events,
+                least_rate=least,
+                most_rate=part.most_rate,
+                predicates=part.predicates,
+                selectivities=part.selectivities,
+                quantiles={name: np.array(values) for name, values in quantiles.items()},
+                regime=regime,
+            )
+    return [*specs, *user_specs(config.user_patterns, largest.keys(), config.seed)]
 
 
 def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -270,6 +301,19 @@ def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float
 
 #: (name, function) → the JSON object of this name in a sweep's folder, or else the function's.
 Keep = Callable[[str, Callable[[], Any]], Any]
+
+
+def drawn_workload(spark: SparkSession, config: SweepConfig, keep: Keep) -> list[PatternSpec]:
+    """The patterns of a sweep, from what they are drawn from on its streams."""
+    cardinalities = cardinalities_by_stream(spark, config, keep)
+    quantiles: Mapping[str, Sequence[float]] = {}
+    if any(part.selectivities for part in config.workloads.values()):
+        stream, data = next(iter(config.data_of.items()))
+        quantiles = keep(
+            of_stream("quantiles", stream),
+            partial(attribute_quantiles, spark, data, config.attribute),
+        )
+    return workload_of(config, cardinalities, quantiles)
 
 
 def cardinalities_by_stream(
@@ -379,7 +423,7 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
         with Journal(journal_path(job.folder, spec.pattern_id, task.stream)) as journal:
             for row in measure_pattern(
                 spec,
-                own_stream(data, spec.pattern),
+                own_stream(data, spec, job.config),
                 task.measured(),
                 job.grid(),
                 columns={
@@ -396,11 +440,20 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
     return None
 
 
-def own_stream(data: str, pattern: Pattern) -> EventStream:
-    """The events of a pattern's types, with the attributes that its conditions read."""
+def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream:
+    """The events of a pattern's types, with the attributes that its conditions read.
+
+    With a ``duration``, those of the stream's beginning.
+    """
+    pattern = spec.pattern
     names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
     types = [variable.type for variable in pattern.variables]
-    return EventStream.from_parquet(data, types=types, attributes=sorted(names))
+    stream = EventStream.from_parquet(data, types=types, attributes=sorted(names))
+    duration = config.in_regime(spec.regime).duration
+    if not duration or not len(stream):
+        return stream
+    end = stream.timestamps[0] + parse(f"PATTERN SEQ(A a) WITHIN {duration}").window.length
+    return stream[: int(np.searchsorted(stream.timestamps, end, side="left"))]
 
 
 def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:

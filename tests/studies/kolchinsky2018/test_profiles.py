@@ -102,9 +102,16 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert "KL" not in told["full", "latency"]
     assert all("counts for each." in text for text in told.values())
     once = restrictions(config_of("full", "types", "data", repetitions=1))
-    assert once[-1].endswith("each plan run once.")
+    assert any(sentence.endswith("each plan run once.") for sentence in once)
     own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))
     assert restrictions(own) == ["1 pattern chosen by hand, each plan run 3 times."]
+    regimes = {"sparse": {}, "dense": {"least_rate": {"sequence": 8}, "duration": "2 days"}}
+    draws = {"dense": {"patterns": 4, "out_of_bounds": 0, "contradictory": 3}}
+    said = restrictions(SweepConfig.from_dict({"data": "x", "regimes": regimes}), (), draws)
+    assert "dense: Identifiers have at least 8 (sequence) expected events per window." in said
+    assert "dense: Patterns run on the first 2 days of the stream." in said
+    (rejected,) = (sentence for sentence in said if "rejected" in sentence)
+    assert rejected.startswith("dense: For 4 patterns draws were rejected: 3 because their pred")
 
 
 def test_wrong_names_are_errors() -> None:
