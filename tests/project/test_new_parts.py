@@ -24,7 +24,9 @@ from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics
 
 
-""" + dedent((protocol.__doc__ or "").partition("In full::")[2].partition("\nThe front end")[0])
+""" + dedent(
+    (protocol.__doc__ or "").partition("A complete one::")[2].partition("\nThe front end")[0]
+)
 COST = '''
 """The larger a join's right side, the more it costs."""
 
@@ -50,7 +52,7 @@ PARTS = {
         ENGINE,
         "from cepbench.evaluators.joins.lazy_nfa import",
         "from cepbench.evaluators.counting import COUNTING\n",
-        ("(LAZY_NFA, TREE)", "(LAZY_NFA, TREE, COUNTING)"),
+        (" TREE_INSTANCES)", " TREE_INSTANCES, COUNTING)"),
     ),
     "costs/models.py": (
         "right_heavy.py",
