@@ -42,6 +42,7 @@ def backwards(problem, rng):
 TINY = [
     "latency", "--set", "data={identifiers=12, days=1}", "--set", "sizes=[3]",
     "--set", "patterns=2", "--set", "repetitions=1", "--set", 'generators=["GREEDY", "DP-B"]',
+    "--set", "regimes={}", "--set", "alphas=[0.0, 0.5, 1.0]",
 ]  # fmt: skip
 
 
