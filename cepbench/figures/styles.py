@@ -170,8 +170,10 @@ def series_labels(rows: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     rows : DataFrame
-        With columns ``generator`` and ``evaluator``.
+        With columns ``generator`` and ``evaluator``, and ``panel`` if there are several rows of
+        panels: what tells these apart need not tell their series apart.
     """
-    evaluators = rows.groupby("generator")["evaluator"].transform("nunique")
+    within = ["generator", *(["panel"] if "panel" in rows else [])]
+    evaluators = rows.groupby(within)["evaluator"].transform("nunique")
     several = rows["generator"] + " in " + rows["evaluator"]
     return rows["generator"].where(evaluators == 1, several).rename("series")

@@ -152,3 +152,33 @@ def errors_of_estimates(table: pd.DataFrame) -> str:
         f"{paper['p95']:.3g}; with the order in time exact and conditions measured "
         f"together by {best['median']:.3g} and {best['p95']:.3g}."
     )
+
+
+def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
+    """By how much throughput falls from the smallest to the largest patterns, in each regime.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.analysis.summary.summarize` returns it.
+    pattern_set : str
+    """
+    medians = summary[
+        (summary["metric"] == "events_per_second")
+        & (summary["statistic"] == "median")
+        & (summary["pattern_set"] == pattern_set)
+        & summary["size"].notna()
+    ]
+    if "regime" not in medians or medians["size"].nunique() < 2:
+        return ""
+    small, large = medians["size"].min(), medians["size"].max()
+    sentences = []
+    for regime, rows in medians.groupby("regime", sort=False):
+        by_run = rows.pivot_table(index=["generator", "evaluator"], columns="size", values="value")
+        falls = (by_run[small] / by_run[large]).dropna()
+        if len(falls):
+            sentences.append(
+                f"In the {regime} regime the median throughput at size {large} is that at size "
+                f"{small} divided by {falls.min():.2g} to {falls.max():.2g}."
+            )
+    return " ".join(sentences)

@@ -81,20 +81,24 @@ def pattern_columns(spec: PatternSpec) -> dict[str, Any]:
     return {**columns, "pattern": spec.text}
 
 
-def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarray]:
+def measured_statistics(
+    folder: str | Path, regime: str = ""
+) -> tuple[dict[str, float], np.ndarray]:
     """Arrivals and selectivities that a sweep measured before it planned.
 
     Parameters
     ----------
     folder : path
         The folder of the sweep.
+    regime : str
+        Of the sweep, whose patterns are read; empty for those of all.
 
     Returns
     -------
     cardinalities : dict of str to float
         Expected events of each identifier per window.
     selectivities : ndarray of float64, shape (k,)
-        Of the predicates over two variables in all its patterns.
+        Of the predicates over two variables in these patterns.
 
     Raises
     ------
@@ -106,7 +110,8 @@ def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarra
     )
     pool = [
         value
-        for found in statistics.values()
+        for pattern_id, found in statistics.items()
+        if not regime or pattern_id.startswith(f"{regime}-")
         for pair, value in Statistics.from_dict(found).selectivities.items()
         if len(set(pair)) == 2
     ]
