@@ -96,7 +96,7 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
         texts = [f"{which} {count:,}" for which, count in missing.items() if count]
         notes.append(f"Patterns missing, of {every:,}: {', '.join(texts)}.")
     if "bounds" in plain and plain["bounds"].any():
-        most = plain.groupby([*apart, name], dropna=False)["bounds"].max()
+        most = plain.groupby([*apart, name], dropna=False, sort=False)["bounds"].max()
         by_name = most.groupby(name, sort=False).sum()
         texts = [f"{which} {count:,}" for which, count in by_name.items() if count]
         notes.append(f"Ratios that are bounds, as a run ended at the limit: {', '.join(texts)}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, NullFormatter
+from matplotlib.ticker import EngFormatter
 
 from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.errors import ExperimentError
@@ -21,13 +21,14 @@ from cepbench.figures.altair_panels import (
 from cepbench.figures.matplotlib_panels import (
     TEXT,
     distances_to_ends,
+    log_axis,
     panel_row,
     print_look,
     write_notes,
     write_title,
 )
 from cepbench.figures.offline import prefixed
-from cepbench.figures.rows import APART, LOG_SPREAD, series_of, with_series
+from cepbench.figures.rows import APART, LOG_SPREAD, log_ticks, series_of, with_series
 from cepbench.figures.styles import style_of
 from cepbench.figures.vega import alt
 
@@ -72,18 +73,18 @@ def static_throughput_against_latency(
                         row["label"], (row["latency_ms"], row["throughput"]), (5, 5), fontsize=TEXT,
                         textcoords="offset points", color=style.colour,
                     )  # fmt: skip
-            axes.set_title(apart)
+            axes.set_title(str(apart))
             axes.set_xlabel(f"{statistic} of latency, milliseconds")
             axes.grid(True)
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=TEXT)
         write_title(figure, TRADE_OFF)
         write_notes(figure, left_out_notes(rows))
         panels[0].set_ylabel(f"{statistic} of throughput, events per second")
-        if _is_far(rows["throughput"]):
-            panels[0].set_yscale("log")
-            panels[0].yaxis.set_minor_formatter(NullFormatter())
-        if _is_far(rows["latency_ms"]):
-            panels[0].set_xscale("log")
+        if _is_far(rows, "throughput"):
+            log_axis(panels[0], "y", _ticks(rows, "throughput_low", "throughput_high"))
+        if _is_far(rows, "latency_ms"):
+            for axes in panels:
+                log_axis(axes, "x", _ticks(rows, "low_ms", "high_ms"))
         panels[0].yaxis.set_major_formatter(EngFormatter(sep=" "))
         return figure
 
@@ -101,7 +102,7 @@ def interactive_throughput_against_latency(
         for low, high in (("low_ms", "high_ms"), ("throughput_low", "throughput_high"))
     ]
     of_latency, of_throughput = (
-        alt.Scale(**kind_of_scale(_is_far(rows[name])), domain=its, padding=20, nice=False)
+        alt.Scale(**kind_of_scale(_is_far(rows, name)), domain=its, padding=20, nice=False)
         for name, its in zip(("latency_ms", "throughput"), ends, strict=True)
     )
     horizontal = f"{statistic} of latency, milliseconds"
@@ -186,7 +187,17 @@ def _alphas_at_points(rows: pd.DataFrame) -> list[str]:
     return labels
 
 
-def _is_far(values: pd.Series) -> bool:
-    """Whether values of :func:`trade_off` ask for a logarithmic axis."""
-    low = values.min()
-    return bool(low > 0 and values.max() / low > LOG_SPREAD)
+#: With several panels an axis is logarithmic beyond this ratio: in a linear one the panel of the
+#: smaller values would be a spot.
+_SPREAD_OF_PANELS = 4.0
+
+
+def _is_far(rows: pd.DataFrame, name: str) -> bool:
+    """Whether a column of :func:`trade_off` asks for a logarithmic axis."""
+    low, high = rows[name].min(), rows[name].max()
+    most = LOG_SPREAD if rows["panel"].nunique() == 1 else _SPREAD_OF_PANELS
+    return bool(low > 0 and high / low > most)
+
+
+def _ticks(rows: pd.DataFrame, low: str, high: str) -> list[float]:
+    return log_ticks(float(rows[low].min()), float(rows[high].max()))

@@ -201,7 +201,7 @@ def read_sweep(
     --------
     >>> sweep = read_sweep("latency", profile="quick", changes={"patterns": 4})
     >>> sweep.config("data").alphas
-    (0.0, 0.5, 1.0)
+    (0.0, 0.5, 1.0, 10.0, 100.0)
     """
     path = find_sweep(source)
     changes = changes or {}

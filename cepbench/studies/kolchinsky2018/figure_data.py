@@ -167,10 +167,10 @@ def with_load(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     plans = per_pattern(results, [metric], [*RUN, "regime"], bounds=True)
     plans = plans.assign(engine=_engines(plans))
     of_patterns = plans.groupby(["regime", "engine", "pattern_id"], sort=False)[metric].median()
-    medians = of_patterns.groupby(["regime", "engine"], sort=False).median()
+    medians = of_patterns.groupby(["regime", "engine"], sort=False).median().reset_index()
     names = {
         (regime, engine): ", ".join(filter(None, (regime, engine, f"{load:.2g} {_PER_EVENT}")))
-        for (regime, engine), load in medians.items()
+        for regime, engine, load in medians.to_numpy()
     }
     keys = zip(table["regime"], _engines(table), strict=True)
     return table.assign(regime=[names[key] for key in keys])

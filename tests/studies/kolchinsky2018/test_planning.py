@@ -136,6 +136,10 @@ def test_statistics_come_from_the_folder_of_a_sweep(tmp_path: Path) -> None:
     cardinalities, pool = measured_statistics(tmp_path)
     assert cardinalities == CARDINALITIES
     assert sorted(pool) == [0.25, 0.5]
+    assert not len(measured_statistics(tmp_path, "dense")[1])
+    in_regimes = {f"dense-{name}": each.to_dict() for name, each in found.items() if name == "one"}
+    (tmp_path / "statistics.json").write_text(json.dumps(in_regimes | {"two": {}}))
+    assert [*measured_statistics(tmp_path, "dense")[1]] == [0.25]
 
 
 def test_costs_are_relative_to_the_baseline() -> None:
