@@ -307,6 +307,8 @@ def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
         plain["log"] = DERIVED[check.metric][1](table)
     else:
         plain["log"] = _log(table, check.metric)
+    sides = (check.over, check.under, *(check.than or ()))
+    plain = plain[plain["generator"].isin({name for s in sides if s for name in s.generators})]
     if check.pattern_sets:
         plain = plain[plain["pattern_set"].isin(check.pattern_sets)]
     if check.sizes:
@@ -429,6 +431,8 @@ def _ratio(
 
 def _bounded(logs: pd.DataFrame, side: Selection, patterns: pd.Index[Any]) -> np.ndarray:
     """Whether a run of one side came to the limit, bool of shape (patterns,)."""
+    if not logs["bound"].any():
+        return np.zeros(len(patterns), dtype=bool)
     limited = _selected(logs, side).groupby(_KEY)["bound"].any()
     return np.asarray(limited.reindex(patterns, fill_value=False), dtype=bool)
 

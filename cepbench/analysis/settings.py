@@ -42,6 +42,7 @@ def by_setting(table: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
     table : DataFrame
         With ``regime``, ``evaluator`` and ``predicates`` where these vary.
     """
+    table = table.reset_index(drop=True)
     engines = [ENGINES.get(name, name) for name in table.get("evaluator", [""] * len(table))]
     keys = pd.DataFrame({"engine": engines}, index=table.index).assign(
         **{name: table.get(name, "") for name in ("regime", "predicates")}

@@ -72,7 +72,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ClaimTest:
     """A check with the range in which a claim promises its number.
 
     Attributes
@@ -118,7 +118,7 @@ class Claim:
         What is claimed, in our own words.
     results : str
         The study's notebook whose results are read.
-    tests : tuple of Test
+    tests : tuple of ClaimTest
         The first is on partial matches where the claim has one, the last on what the claim is about.
     reason : Reason or None
         Why it comes out as it does, where that is not "holds" and known.
@@ -133,13 +133,13 @@ class Claim:
     section: str
     statement: str
     results: str
-    tests: tuple[Test, ...]
+    tests: tuple[ClaimTest, ...]
     reason: Reason | None = None
     superseded: bool = False
     headline: str = ""
 
     @property
-    def main(self) -> Test:
+    def main(self) -> ClaimTest:
         """The test of what the claim is about."""
         return self.tests[-1]
 
@@ -274,14 +274,14 @@ def _test(
     expected: Mapping[str, float],
     study: Study,
     groups: Mapping[str, list[str]],
-) -> Test:
+) -> ClaimTest:
     if not expected or set(expected) - {"from", "to"}:
         raise ReportError(
             f"claim {entry['id']!r} cannot fail: the range for {basis} has neither from nor to"
         )
     check = _check(entry, metric, groups)
     low, high = float(expected.get("from", -math.inf)), float(expected.get("to", math.inf))
-    return Test(basis, check, low, high, _in_words(check, entry, study))
+    return ClaimTest(basis, check, low, high, _in_words(check, entry, study))
 
 
 def _check(entry: Mapping[str, Any], metric: str, groups: Mapping[str, list[str]]) -> ClaimCheck:

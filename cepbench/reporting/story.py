@@ -15,8 +15,8 @@ from cepbench.reporting.claims import Claim, claims_by_id, ledger_file
 from cepbench.reporting.verdicts import (
     PLURAL,
     VERDICTS,
+    by_claim,
     combined,
-    counts_of,
     filled,
     place_of,
     shown_percent,
@@ -92,7 +92,7 @@ def verdicts_by_figure(
         cells = [
             Cell(
                 ", ".join(t for t in (place_of(row, varied), row.basis if several else "") if t),
-                "–" if pd.isna(row.value) else _minus(shown_value(row.value)),
+                "–" if pd.isna(row.value) else shown_value(row.value),
                 _interval(row),
                 row.verdict,
             )
@@ -118,7 +118,7 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
         for row in rows:
             if not claim.headline or row.basis != claim.main.basis or pd.isna(row.value):
                 continue
-            shown = {"value": _minus(shown_value(row.value)), "percent": shown_percent(row.value)}
+            shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
             interval = _interval(row, in_percent="{percent}" in claim.headline)
             measured = claim.headline.format(**shown)
             cells.append(Cell(place_of(row, varied), measured, interval, row.verdict))
@@ -147,16 +147,17 @@ def regime_lines(
     quoted = pd.concat([ledger, numbers])
     lines = []
     for regime in [name for name in ledger["regime"].unique() if name]:
-        text = _minus(filled(file.regime_line, quoted, regime=regime))
+        text = filled(file.regime_line, quoted, regime=regime)
         if text:
-            counts = _counts_in_words(ledger[ledger["regime"] == regime])
-            lines.append((regime, f"{counts}. {text}"))
-    text = _minus(filled(file.last_line, quoted))
+            rows = ledger[(ledger["regime"] == regime) & ~ledger["lack"].isin([NO_DATA, NO_CASE])]
+            verdicts = [
+                combined(zip(part["verdict"], part["lack"], strict=True))
+                for _, part in rows.groupby("id", sort=False)
+            ]
+            lines.append((regime, f"{_counted(verdicts)} {text}"))
+    text = filled(file.last_line, quoted)
     if text:
-        counts = ", ".join(
-            f"{count} {PLURAL[verdict]}" for verdict, count in counts_of(ledger).items() if count
-        )
-        lines.append(("", f"Of all claims, {counts}. {text}"))
+        lines.append(("", f"{_counted(list(by_claim(ledger)['overall']))} {text}"))
     return lines
 
 
@@ -184,16 +185,15 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
     return [(_large(number), what) for what, number in found.items() if number]
 
 
-def _counts_in_words(rows: pd.DataFrame) -> str:
-    """How many of the claims that one regime has data on have each verdict."""
-    tested = rows[~rows["lack"].isin([NO_DATA, NO_CASE])]
-    verdicts = [
-        combined(zip(part["verdict"], part["lack"], strict=True))
-        for _, part in tested.groupby("id", sort=False)
-    ]
+def _counted(verdicts: list[str]) -> str:
+    """How many of the claims have each verdict, as a sentence."""
     counts = [(verdict, verdicts.count(verdict)) for verdict in VERDICTS]
-    words = ", ".join(f"{count} {PLURAL[verdict]}" for verdict, count in counts if count)
-    return f"Of {len(verdicts)} claims, {words}"
+    words = ", ".join(
+        f"{count} {verdict if count == 1 else PLURAL[verdict]}"
+        for verdict, count in counts
+        if count
+    )
+    return f"Of {len(verdicts)} claims, {words}."
 
 
 def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, list[Any]]]:
@@ -209,11 +209,7 @@ def _interval(row: Any, *, in_percent: bool = False) -> str:
     if pd.isna(row.value) or row.low == row.high:
         return ""
     written = shown_percent if in_percent else shown_value
-    return _minus(f"{written(row.low)} to {written(row.high)}")
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    return f"{written(row.low)} to {written(row.high)}"
 
 
 def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:

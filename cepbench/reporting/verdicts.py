@@ -20,7 +20,7 @@ import pandas as pd
 
 from cepbench.analysis.checks import NO_CASE, NO_DATA, TOO_FEW, Measured, measure
 from cepbench.analysis.settings import Setting, by_setting
-from cepbench.reporting.claims import PARTIAL_MATCHES, PLACEHOLDER, Claim, Test, ledger_file
+from cepbench.reporting.claims import PARTIAL_MATCHES, PLACEHOLDER, Claim, ClaimTest, ledger_file
 from cepbench.studies.registry import find_study
 
 #: The verdicts.
@@ -35,8 +35,8 @@ PLURAL = {
     HOLDS: "hold",
     PARTLY: "hold in part",
     FAILS: "do not hold",
-    SUPERSEDED: "are superseded",
-    OPEN: "are not testable",
+    SUPERSEDED: "superseded",
+    OPEN: "not testable",
 }
 
 #: Columns that name a setting.
@@ -206,7 +206,7 @@ def _judged(
     return [row for row in rows if tuple(row[name] for name in SETTING) in informed]
 
 
-def _verdict(claim: Claim, test: Test, measured: Measured) -> dict[str, object]:
+def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, object]:
     verdict, lack, detail = judge(measured, test.low, test.high)
     if verdict == FAILS and claim.superseded:
         verdict = SUPERSEDED
@@ -312,12 +312,13 @@ def shown_value(value: float) -> str:
     """Three digits or so; a question mark for an end that is not known."""
     if math.isinf(value):
         return "?"
-    return f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
+    text = f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
+    return text.replace("-", "−")
 
 
 def shown_percent(value: float) -> str:
     """A share or ratio in percent."""
-    return f"{100 * value:.0f} %"
+    return f"{100 * value:.0f} %".replace("-", "−")
 
 
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
