@@ -6,6 +6,7 @@ import platform
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,8 +16,8 @@ from cepbench.reporting.index import Report, StudyReport, index_html
 from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import benchmarks_in, machine, versions
-from cepbench.reporting.story import headlines, verdicts_by_figure
-from cepbench.reporting.verdicts import FAILS, HOLDS, OPEN, by_claim, counts_of, ledger
+from cepbench.reporting.story import headlines, regime_lines, verdicts_by_figure
+from cepbench.reporting.verdicts import FAILS, HOLDS, OPEN, PARTLY, by_claim, counts_of, ledger
 from cepbench.studies.kolchinsky2018 import STUDY
 from tests.reporting.offline import read_page
 
@@ -108,7 +109,7 @@ def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
     assert all(version[0].isdigit() for version in versions().values())
 
 
-def judged(**changes: dict[str, object]) -> pd.DataFrame:
+def judged(**changes: dict[str, Any]) -> pd.DataFrame:
     """The ledger without any results, the last tests of some claims as given."""
     table = ledger("kolchinsky2018", {}).reset_index(drop=True)
     for name, row in changes.items():
@@ -157,6 +158,35 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
         assert claim.statement in text, claim.id
     trivial = next(one for one in found["9"] if "TRIVIAL" in one.statement)
     assert trivial.cells[-1].measured == "2.00" and found["3"][0].verdict == OPEN
+
+
+def test_the_front_page_says_what_holds_where() -> None:
+    claim = claims(STUDY)[0]
+    rows = pd.DataFrame(
+        [{"paper": STUDY.key, "id": claim.id, "regime": regime, "engine": "columnar",
+          "predicates": "", "basis": basis, "value": value, "low": value - 0.5, "high": value + 0.5,
+          "verdict": verdict, "lack": "", "overall": PARTLY}
+         for regime, value, verdict in (("sparse", 1.0, FAILS), ("dense", 3.0, HOLDS))
+         for basis in ("partial matches", "throughput")]
+    )  # fmt: skip
+    numbers = pd.DataFrame(
+        [{"id": name, "regime": regime, "engine": "columnar", "predicates": "", "basis": "",
+          "value": value}
+         for name in ("partial-matches-per-event", "dp-ld-saves", "dp-ld-over-efreq", "dp-b-saves")
+         for regime, value in (("sparse", 1.1), ("dense", 15.0))]
+    )  # fmt: skip
+    gain = numbers[numbers["id"] == "dp-b-saves"].assign(id="dp-b-over-zstream", basis="throughput")
+    lines = regime_lines(STUDY, rows, pd.concat([numbers, gain]))
+    assert [regime for regime, _ in lines] == ["sparse", "dense"]
+    assert lines[0][1].startswith("Of 1 claims, 1 does not hold. EFREQ's plans create 1.10 partial")
+    assert lines[1][1].startswith("Of 1 claims, 1 holds. EFREQ's plans create 15.00 partial")
+    assert regime_lines(STUDY, rows, numbers) == []  # a number is missing
+    (headline,) = headlines(rows, lambda claim: "")
+    study = StudyReport(STUDY, [page()], lines=lines, headlines=[headline])
+    text = text_of(Report([], studies=[study]))
+    assert "Sparse. Of 1 claims, 1 does not hold." in text
+    assert "✗ sparse: 1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50" in text
+    assert "✓ dense: 3.00 times" in text and "½ holds in part" in text
 
 
 def test_a_claim_that_the_ledger_no_longer_has_is_left_out() -> None:

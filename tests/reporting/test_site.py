@@ -30,6 +30,7 @@ from cepbench.reporting.requests import report_stems, requests_for
 from cepbench.reporting.side_by_side import USES
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
+from cepbench.reporting.verdicts import ledger, numbers
 from cepbench.studies.kolchinsky2018 import STUDY
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
