@@ -521,16 +521,22 @@ def _ratio_of_averages_check(
         check.across, np.zeros(len(sample.columns))
     )
     take = _TAKE[check.take]
+    # Scaled by the largest of their group, so that none overflows; their number cancels.
+    scaled = []
+    for group in np.unique(groups):
+        own = sample.columns[groups == group]
+        largest = own.max(axis=0)
+        values = np.zeros_like(sample.columns)
+        values[groups == group] = np.exp(own - largest)
+        scaled.append((values, largest))
 
     def estimate(rows: np.ndarray) -> np.ndarray:
-        values = sample.columns[rows]
         ratios: list[np.ndarray] = []
-        for group in np.unique(groups):
-            own = np.where((groups[rows] == group)[..., None], values, -np.inf)
-            # Sums in log space; the number of patterns cancels.
-            sums = np.logaddexp.reduce(own, axis=1)
-            sums[~np.isfinite(sums)] = np.nan  # a resample without this group
-            ratios += [*np.exp(sums[:, 0::2] - sums[:, 1::2]).T]
+        for values, largest in scaled:
+            sums = values[rows].sum(axis=1)
+            sums[(sums == 0).any(axis=1)] = np.nan  # a resample without this group
+            logs = np.log(sums) + largest
+            ratios += [*np.exp(logs[:, 0::2] - logs[:, 1::2]).T]
         return np.asarray(take(ratios, axis=0))
 
     return estimated(sample, estimate, resampling)

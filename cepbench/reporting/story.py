@@ -19,6 +19,7 @@ from cepbench.reporting.verdicts import (
     combined,
     filled,
     place_of,
+    quotable,
     shown_percent,
     shown_value,
     varied_in,
@@ -144,7 +145,7 @@ def regime_lines(
         Regime, empty for all, and sentences.
     """
     file = ledger_file(study)
-    quoted = pd.concat([ledger, numbers])
+    quoted = quotable(ledger, numbers)
     lines = []
     for regime in [name for name in ledger["regime"].unique() if name]:
         text = filled(file.regime_line, quoted, regime=regime)

@@ -139,7 +139,7 @@ def ledger(
         for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
     ]
     found = pd.DataFrame(rows)
-    quoted = pd.concat([found, numbers(study, tables, seed=seed)])
+    quoted = quotable(found, numbers(study, tables, seed=seed))
     varied = varied_in(found)
     by_id = {claim.id: claim for claim in file.claims}
     parts = [
@@ -248,8 +248,11 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
         rows: Iterable[Any] = its.itertuples(index=False)
         for row in rows:
             places.setdefault(place_of(row, varied), []).append(row.basis)
+        several = part["basis"].nunique() > 1
         named = [
-            f"{place}: {', '.join(bases)}" if place else ", ".join(bases)
+            ": ".join(text for text in (place, ", ".join(bases)) if text)
+            if several or not place
+            else place
             for place, bases in places.items()
         ]
         if named:
@@ -270,6 +273,13 @@ def place_of(row: object, varied: Sequence[str] = SETTING) -> str:
     return ", ".join(text for text in (regime, engine, named) if text)
 
 
+def quotable(*tables: pd.DataFrame) -> pd.DataFrame:
+    """What was measured, of tables of :func:`ledger` and :func:`numbers`, for :func:`filled`."""
+    columns = ["id", *SETTING, "basis", "value"]
+    parts = [table.loc[table["value"].notna(), columns] for table in tables]
+    return pd.concat([part for part in parts if len(part)] or parts[:1])
+
+
 def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None = None) -> str:
     """Sentences with the numbers of a run; one whose numbers were not all measured is left out.
 
@@ -278,7 +288,7 @@ def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None 
     sentences : sequence of str
         With placeholders, see :data:`cepbench.reporting.claims.PLACEHOLDER`.
     found : DataFrame
-        Rows of :func:`ledger` and :func:`numbers`.
+        As :func:`quotable` returns it.
     regime : str, optional
         Numbers of this regime alone; otherwise each with its setting where there are several.
     """
@@ -298,7 +308,7 @@ def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None 
 
 def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
     """Value or values of a claim or number; empty if there is none."""
-    own = found[(found["id"] == name) & found["value"].notna()]
+    own = found[found["id"] == name]
     own = own[(own["basis"] == PARTIAL_MATCHES) == (form == PARTIAL_MATCHES)]
     written = shown_percent if form == "percent" else shown_value
     rows: list[Any] = list(own.itertuples(index=False))

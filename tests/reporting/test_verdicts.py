@@ -25,6 +25,7 @@ from cepbench.reporting.verdicts import (
     judge,
     ledger,
     numbers,
+    quotable,
     shown_value,
 )
 from cepbench.studies.kolchinsky2018 import STUDY
@@ -214,7 +215,7 @@ def test_reasons_are_given_unless_the_claim_holds_with_the_numbers_of_the_run() 
 
 def test_sentences_quote_values_shares_and_partial_matches() -> None:
     tables = {CLAIM.results: in_regimes(sparse=(1.0, 1.5), dense=(2.5, 4.0))}
-    found = pd.concat([ledger(STUDY.key, tables), numbers(STUDY.key, tables)])
+    found = quotable(ledger(STUDY.key, tables), numbers(STUDY.key, tables))
     one = "Gain {dp-ld-over-efreq-conjunction} ({dp-ld-over-efreq-conjunction|partial matches})."
     assert filled([one], found, regime="dense") == "Gain 2.50 (4.00)."
     assert filled(["{dp-ld-over-efreq|percent}"], found, regime="sparse") == "100 %"
