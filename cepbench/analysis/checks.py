@@ -522,22 +522,23 @@ def _ratio_of_averages_check(
     )
     take = _TAKE[check.take]
     # Scaled by the largest of their group, so that none overflows; their number cancels.
-    scaled = []
-    for group in np.unique(groups):
-        own = sample.columns[groups == group]
-        largest = own.max(axis=0)
-        values = np.zeros_like(sample.columns)
-        values[groups == group] = np.exp(own - largest)
-        scaled.append((values, largest))
+    count, width = sample.columns.shape
+    names = np.unique(groups)
+    scaled = np.zeros((len(names), count, width))
+    largest = np.zeros((len(names), 1, width))
+    for values, most, group in zip(scaled, largest, names, strict=True):
+        own = groups == group
+        most[0] = sample.columns[own].max(axis=0)
+        values[own] = np.exp(sample.columns[own] - most)
 
     def estimate(rows: np.ndarray) -> np.ndarray:
-        ratios: list[np.ndarray] = []
-        for values, largest in scaled:
-            sums = values[rows].sum(axis=1)
-            sums[(sums == 0).any(axis=1)] = np.nan  # a resample without this group
-            logs = np.log(sums) + largest
-            ratios += [*np.exp(logs[:, 0::2] - logs[:, 1::2]).T]
-        return np.asarray(take(ratios, axis=0))
+        drawn = (rows + count * np.arange(len(rows))[:, None]).ravel()
+        times = np.bincount(drawn, minlength=len(rows) * count).reshape(len(rows), count)
+        sums = times.astype(float) @ scaled  # of shape (groups, resamples, width)
+        sums[(sums == 0).any(axis=2)] = np.nan  # a resample without this group
+        logs = np.log(sums) + largest
+        ratios = np.exp(logs[..., 0::2] - logs[..., 1::2])
+        return np.asarray(take(np.concatenate(np.split(ratios, width // 2, axis=2)), axis=0))[:, 0]
 
     return estimated(sample, estimate, resampling)
 
