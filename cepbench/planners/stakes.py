@@ -126,12 +126,12 @@ class Stakes:
         if self.is_worthwhile:
             verdict = "Choosing a plan matters here:"
         elif self.ratio >= ALIKE:
-            verdict = "Choosing a plan hardly matters here, since there are few partial matches:"
+            verdict = "Choosing a plan hardly matters here, as there are few partial matches:"
         else:
             verdict = "The written order is about as good as the best one:"
         its = self.measured
         found = (
-            f"With {its.label} per event, best orders had {its.gain:.2g} times the throughput of "
+            f"Where there are {its.label} per event, best orders had {its.gain:.2g} times the throughput of "
             f"written ones (80 % of {its.patterns} patterns: {its.low:.2g} to {its.high:.2g})."
         )
         return [f"{verdict} {numbers}.", found]
