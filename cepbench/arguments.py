@@ -170,7 +170,9 @@ def elements(given: Any, name: str, example: str, error: type[CepbenchError]) ->
     return list(given)
 
 
-def choice(given: Any, name: str, known: Collection[str], error: type[CepbenchError]) -> str:
+def choice(
+    given: Any, name: str, known: Collection[str], error: Callable[[str], CepbenchError]
+) -> str:
     """One of some words.
 
     Raises

@@ -76,6 +76,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # extension modules report what is not collected at exit as leaks
+
+
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""

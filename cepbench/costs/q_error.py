@@ -28,6 +28,6 @@ def q_error(estimated: Any, measured: Any, least: Any = 0.0) -> np.ndarray:
     low = np.asarray(least, dtype=np.float64)
     e = np.maximum(np.asarray(estimated, dtype=np.float64), low)
     m = np.maximum(np.asarray(measured, dtype=np.float64), low)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.maximum(e / m, m / e)
     return np.where(e == m, 1.0, found)

@@ -7,6 +7,7 @@ in the text.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from cepbench.arguments import choice
 from cepbench.errors import PatternError, PatternOperatorError, UnsupportedPatternError
@@ -122,14 +123,15 @@ def _check_term(
     term: Attribute | Aggregate, clause: Clause, variables: Mapping[str, Variable]
 ) -> None:
     attribute = term.attribute if isinstance(term, Aggregate) else term
+    error = partial(PatternError, culprit=clause)
     if isinstance(term, Aggregate):
-        choice(term.function, "the function of an aggregate", AGGREGATES, PatternError)
+        choice(term.function, "the function of an aggregate", AGGREGATES, error)
         if attribute.element != "each":
             raise PatternOperatorError(
                 f"{term.function}({attribute}) is over a single event; write {attribute}",
                 culprit=clause,
             )
-    choice(attribute.element, "the element of an attribute", ELEMENTS, PatternError)
+    choice(attribute.element, "the element of an attribute", ELEMENTS, error)
     variable = variables[attribute.variable]
     if variable.kind is not Kind.KLEENE and (
         isinstance(term, Aggregate) or attribute.element != "each"

@@ -36,6 +36,8 @@ def table_from_frame(
         raise StreamError(
             f"from_pandas takes a DataFrame, not {kind_of(frame)}; {how_to_make_one(frame)}"
         )
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
     names = [str(name) for name in frame.columns]
     for name in (type, time, *(attributes or ())):
         if name not in names and name in frame.index.names:
@@ -121,6 +123,8 @@ def columns_of_table(
         raise StreamError(
             f"from_arrow takes a pyarrow.Table, not {kind_of(table)}; {how_to_make_one(table)}"
         )
+    text(type, "type", StreamError)
+    text(time, "time", StreamError)
     sort = flag(sort, "sort", StreamError)
     kept = [name for name in table.column_names if name not in (type, time)]
     names = kept if attributes is None else texts(attributes, "attributes", StreamError)
@@ -158,15 +162,13 @@ def columns_of_table(
 
 
 def check_columns(wanted: list[str], known: list[str], where: str = "") -> None:
-    """Check the names of the columns to read, type and time first.
+    """Check the names of the columns to read.
 
     Raises
     ------
     StreamError
-        If one is not a text or unknown (the nearest is suggested), or two columns have one name.
+        If one is unknown (the nearest is suggested), or two columns have one name.
     """
-    for name, what in zip(wanted, ("type", "time"), strict=False):
-        text(name, what, StreamError)
     for name, count in Counter(known).items():
         if count > 1:
             raise StreamError(f"two columns are named {name!r}; rename one of them")

@@ -101,7 +101,7 @@ def test_neighbours_are_those_among_all_events(shell) -> None:
         ("--data nowhere/quick", CELL, "nowhere"),
         ("--data CELL", CELL, "that variable is str"),
         ("--data events --genrator X", CELL, "unrecognized arguments: --genrator X"),
-        ("--data events --generator GREDY", CELL, "did you mean GREEDY"),
+        ("--data events --generator GREDY", CELL, "did you mean 'GREEDY'?"),
         ("--data events --option rows", CELL, "--option rows: write NAME=VALUE"),
         ("--data events --option rows=3", CELL, "rows"),
         ("--data events --count --plan", CELL, "not allowed with"),

@@ -82,7 +82,7 @@ MISTAKES = {
     "an unknown attribute": (
         f"run '{GOOD}' --data {{data}} --attribute nam", 1, ["did you mean 'name'"],
     ),
-    "an unknown generator": (f"plan '{GOOD}' --data {{data}} -g dpb", 1, ["did you mean DP-B"]),
+    "an unknown generator": (f"plan '{GOOD}' --data {{data}} -g dpb", 1, ["did you mean 'DP-B'?"]),
     "an unknown evaluator": (
         f"run '{GOOD}' --data {{data}} --evaluator lazynfa", 1, ["did you mean 'lazy-nfa'"],
     ),

@@ -242,8 +242,8 @@ def test_structures_by_hand_are_checked_too(operator: Operator, items: tuple, wo
         (Constant(3), "mentions no variable"),
         (Attribute("c", "x"), "unknown variable 'c'"),
         (Attribute("a", "x", "first"), "needs a set of events"),
-        (Attribute("a", "x", "second"), "unknown element 'second'"),
-        (Aggregate("median", AX), "unknown function 'median'"),
+        (Attribute("a", "x", "second"), "the element of an attribute is one of .*, not 'second'"),
+        (Aggregate("median", AX), "the function of an aggregate is one of .*, not 'median'"),
         (Aggregate("sum", Attribute("a", "x", "last")), "is over a single event"),
     ],
 )
@@ -256,7 +256,7 @@ def test_conditions_by_hand_are_checked_too(left: object, words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "attribute", "words"),
     [
-        ("next", None, "unknown strategy 'next'; use one of any, consuming"),
+        ("next", None, "the strategy is one of any, consuming, .*, not 'next'"),
         ("partition_contiguity", None, "needs the attribute"),
         ("consuming", "x", "takes no attribute; leave out 'x'"),
     ],

@@ -24,7 +24,9 @@ from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics
 
 
-""" + dedent((protocol.__doc__ or "").partition("In full::")[2].partition("\nThe front end")[0])
+""" + dedent(
+    (protocol.__doc__ or "").partition("A complete one::")[2].partition("\nThe front end")[0]
+)
 COST = '''
 """The larger a join's right side, the more it costs."""
 
