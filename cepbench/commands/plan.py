@@ -104,8 +104,8 @@ def plan(
                 "statistics": statistics.to_dict(),
                 "cost": model,
                 "alpha": alpha,
-                "plans": rows,
                 "stakes": None if at_stake is None else at_stake.to_dict(),
+                "plans": rows,
             }
         )
         return

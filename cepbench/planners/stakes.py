@@ -131,8 +131,8 @@ class Stakes:
             verdict = "The written order is about as good as the best one:"
         its = self.measured
         found = (
-            f"Where there are {its.label} per event, best orders had {its.gain:.2g} times the throughput of "
-            f"written ones (80 % of {its.patterns} patterns: {its.low:.2g} to {its.high:.2g})."
+            f"Where there are {its.label} per event, best orders had {_number(its.gain)} times the throughput of "
+            f"written ones (80 % of {its.patterns} patterns: {_number(its.low)} to {_number(its.high)})."
         )
         return [f"{verdict} {numbers}.", found]
 
@@ -216,4 +216,4 @@ def gain_classes() -> Sequence[GainClass]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"
+    return f"{value:,.0f}" if 9.95 <= value < 1e6 else f"{value:.2g}"

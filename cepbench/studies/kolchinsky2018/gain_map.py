@@ -309,23 +309,21 @@ def predicted_gains(
     for model in models:
         own = results[(results["evaluator"] == model.evaluator) & (results["status"] == OK)]
         first = own.drop_duplicates(["pattern_id", "generator"])
-        seconds = pd.Series(
-            model.seconds(first), pd.MultiIndex.from_frame(first[["pattern_id", "generator"]])
+        seconds = first.assign(predicted=model.seconds(first)).pivot(
+            index="pattern_id", columns="generator", values="predicted"
         )
         engine = next(name for name, its in ENGINES.items() if model.evaluator in its)
         for generator, baseline in COMPARISONS:
+            if not {generator, baseline} <= set(seconds.columns):
+                continue
             part = rows[
                 (rows["engine"] == engine)
                 & (rows["comparison"] == f"{generator} / {baseline}")
                 & (rows["metric"] == "events_per_second")
                 & ~rows["bound"]
             ]
-            both = [
-                seconds.reindex(pd.MultiIndex.from_product([[pattern], [name]])).iloc[0]
-                for pattern in part["pattern_id"]
-                for name in (baseline, generator)
-            ]
-            ratio = np.array(both[::2], float) / np.array(both[1::2], float)
+            its = seconds.reindex(part["pattern_id"])
+            ratio = (its[baseline] / its[generator]).to_numpy(float)
             tables.append(part.assign(predicted=ratio)[np.isfinite(ratio)])
     return pd.concat(tables, ignore_index=True)
 
