@@ -17,7 +17,8 @@ class Latency:
 
     A match's latency is the time from when its last event was taken up to when the match was
     reported; for one that waited for a negated event, from when the event was taken up that ended
-    the waiting. Events of equal timestamps arrive together, but under ``consuming`` a few at a time.
+    the waiting. Events of equal timestamps arrive together, but under ``consuming`` a few at a time,
+    and one by one in engines that go event by event.
     A match that two branches of an OR find is counted for both. Measured inside the kernels by the
     system's monotonic clock, and counted in bins 1.1 % wide.
 

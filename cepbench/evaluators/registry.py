@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import choice, elements, flag, shown
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
+from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
@@ -19,7 +21,9 @@ from cepbench.registry import Registry
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: The evaluators; the first one that runs all plans of a kind is the default for it.
-EVALUATORS: Registry[Evaluator] = Registry("evaluator", EvaluationError, (LAZY_NFA, TREE))
+EVALUATORS: Registry[Evaluator] = Registry(
+    "evaluator", EvaluationError, (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES)
+)
 
 
 def plan_evaluator(

@@ -42,7 +42,8 @@ class Metrics:
         Partial matches that coexist within the window, averaged over time: what the cost models
         estimate as the sum of PM over the inner nodes below the root.
     peak_partial_matches : int
-        Most partial matches stored because an event still to come could extend them.
+        Most partial matches stored because an event still to come could extend them; by engines
+        that go event by event, because they are within the window.
     peak_buffered_events : int
         Most single events stored for the same reason.
     peak_bytes : int

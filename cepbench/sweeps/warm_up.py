@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cepbench.evaluators.joins.engine import warm_up
+from cepbench.evaluators.instances import engine as instances
+from cepbench.evaluators.joins import engine as joins
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -15,7 +16,8 @@ def compile_kernels() -> None:
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
-    warm_up()
+    joins.warm_up()
+    instances.warm_up()
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
+from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import (
     ANY,
     Aggregate,
@@ -157,6 +158,11 @@ def waits(pattern: Pattern) -> bool:
     return False
 
 
+def able(pattern: Pattern) -> list[str]:
+    """The evaluators that run the pattern's selection strategy; they run all constructs."""
+    return [e.name for e in EVALUATORS.values() if pattern.strategy.name in e.strategies]
+
+
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all ways to bind them would take too long."""
     seen = dict.fromkeys(TYPES, 0)
@@ -298,7 +304,7 @@ def branch_plans(
     draw: st.DrawFn, evaluator: str, pattern: Pattern
 ) -> OrderPlan | TreePlan | UnionPlan:
     """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
-    trees = evaluator == "tree" and draw(st.booleans())
+    trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
     kind = tree_plans if trees else order_plans
     plans = [draw(kind(branch.positive_names)) for branch in pattern.branches()]
     return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))

@@ -14,6 +14,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from cepbench.errors import StatisticsError
+from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import (
     Arithmetic,
     Attribute,
@@ -216,8 +217,8 @@ def tree_plans(draw: st.DrawFn, names: Sequence[str]) -> TreePlan:
 
 
 def plans_for(evaluator: str, names: Sequence[str]) -> st.SearchStrategy[OrderPlan | TreePlan]:
-    """Plans that the evaluator runs: order plans by all, trees by ``tree``."""
-    if evaluator == "tree":
+    """Plans that the evaluator runs: order plans by all, all trees by some."""
+    if "tree" in EVALUATORS[evaluator].kinds:
         return order_plans(names) | tree_plans(names)
     return order_plans(names)
 

@@ -123,3 +123,14 @@ def test_every_plan_is_timed(tmp_path, capsys) -> None:
     assert set(rows["pattern"]) == set(bench.PATTERNS)
     assert rows.groupby("pattern")["matches"].nunique().eq(1).all()
     assert "P3 backwards" in capsys.readouterr().out
+
+
+def test_engines_are_timed_in_turn(tmp_path, capsys) -> None:
+    bench, out = script("bench_instances"), tmp_path / "deeper" / "rows.parquet"
+    bench.main(["--events", "3000", "--repetitions", "2", "--out", str(out)])
+    shown = capsys.readouterr().out
+    rows = pd.read_parquet(out)
+    assert len(rows) == 2 * 4 * len(bench.PATTERNS)
+    assert rows.groupby("pattern")["matches"].nunique().eq(1).all()
+    for name in bench.PATTERNS:
+        assert shown.count(f"  {name} ") == 2

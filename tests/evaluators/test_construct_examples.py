@@ -15,6 +15,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.checks import Plan, found_in
+from tests.evaluators.constructs import able
 from tests.evaluators.hand_examples import (
     IN_PARTITIONS,
     NEGATED,
@@ -36,11 +37,13 @@ def every_plan(pattern: Pattern) -> Iterator[tuple[str, Plan]]:
     names = [branch.positive_names for branch in pattern.branches()]
     for orders in itertools.product(*map(itertools.permutations, names)):
         plans = [OrderPlan(order) for order in orders]
-        for evaluator in EVALUATORS:
+        for evaluator in able(pattern):
             yield evaluator, plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))
     for trees in itertools.product(*map(every_tree, names)):
         shaped = [TreePlan(tree) for tree in trees]
-        yield "tree", shaped[0] if len(shaped) == 1 else UnionPlan(tuple(shaped))
+        for evaluator in able(pattern):
+            if "tree" in EVALUATORS[evaluator].kinds:
+                yield evaluator, shaped[0] if len(shaped) == 1 else UnionPlan(tuple(shaped))
 
 
 def check(text: str, events: pd.DataFrame, expected: set[tuple[int, Any]]) -> None:

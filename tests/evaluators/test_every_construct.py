@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.generate import plan
 from tests.budgets import examples
 from tests.evaluators.checks import check, check_in_batches, found_in
-from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
+from tests.evaluators.constructs import FAMILIES, able, branch_plans, construct_cases
 from tests.evaluators.strategies import batches_of, statistics_for
 from tests.generators import UNIVERSAL, affordable
 from tests.naive.matcher import labelled_matches
@@ -27,7 +26,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 def test_any_plan(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     expected = labelled_matches(case.pattern, case.events)
-    for evaluator in EVALUATORS:
+    for evaluator in able(case.pattern):
         check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
 
 
@@ -39,7 +38,7 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     expected = labelled_matches(case.pattern, case.events)
     batches = data.draw(batches_of(case.stream))
     restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    for evaluator in EVALUATORS:
+    for evaluator in able(case.pattern):
         plan = data.draw(branch_plans(evaluator, case.pattern))
         check_in_batches(case, expected, plan, evaluator, batches, restored)
 

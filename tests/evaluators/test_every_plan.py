@@ -50,7 +50,7 @@ def test_generated_plan(evaluator: str, generator: str, data: st.DataObject) -> 
     chosen = plan(
         case.pattern, data.draw(statistics_for(case)), generator, seed=data.draw(st.integers(0, 9))
     )
-    if evaluator == "lazy-nfa" and joins_partial_matches(chosen.tree):
+    if "tree" not in EVALUATORS[evaluator].kinds and joins_partial_matches(chosen.tree):
         with pytest.raises(EvaluationError, match="one event at a time"):
             evaluate(case.pattern, case.stream, chosen, evaluator=evaluator)
     else:
@@ -66,12 +66,13 @@ def test_any_plan(evaluator: str, nested: bool, data: st.DataObject) -> None:
     check(case, data.draw(plans_for(evaluator, case.pattern.names)), evaluator)
 
 
+@pytest.mark.parametrize("evaluator", [e.name for e in EVALUATORS.values() if e.some_kinds])
 @given(data=st.data())
-def test_left_deep_tree_by_the_lazy_nfa(data: st.DataObject) -> None:
+def test_left_deep_tree_by_the_lazy_nfa(evaluator: str, data: st.DataObject) -> None:
     """The lazy NFA runs a tree plan that takes up one event at a time, whichever side it is on."""
     case = data.draw(cases(sizes=(2, 5)))
     names = data.draw(st.permutations(case.pattern.names))
     tree: Any = names[0]
     for name in names[1:]:
         tree = (tree, name) if data.draw(st.booleans()) else (name, tree)
-    check(case, TreePlan(tree), "lazy-nfa")
+    check(case, TreePlan(tree), evaluator)

@@ -18,6 +18,7 @@ from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, UnionPlan
 from tests.evaluators.checks import Plan
+from tests.evaluators.constructs import able
 from tests.evaluators.strategies import events_of, stream_of
 
 pytestmark = pytest.mark.kernel
@@ -35,8 +36,15 @@ PATTERNS = {
 }
 QUANTILES = ("median", "p95", "p99", "maximum")
 
-each_pattern = pytest.mark.parametrize("name", PATTERNS)
 each_evaluator = pytest.mark.parametrize("evaluator", EVALUATORS)
+each_pattern_and_evaluator = pytest.mark.parametrize(
+    ("name", "evaluator"),
+    [
+        (name, evaluator)
+        for name in PATTERNS
+        for evaluator in able(parse(f"PATTERN {PATTERNS[name]}"))
+    ],
+)
 
 
 def plan_for(text: str) -> Plan:
@@ -57,8 +65,7 @@ def events() -> pd.DataFrame:
     )
 
 
-@each_evaluator
-@each_pattern
+@each_pattern_and_evaluator
 def test_one_latency_a_match_and_the_same_matches(
     name: str, evaluator: str, events: pd.DataFrame
 ) -> None:
@@ -87,8 +94,7 @@ def test_one_latency_a_match_and_the_same_matches(
         assert getattr(timed.metrics, key) == getattr(plain.metrics, key), key
 
 
-@each_evaluator
-@each_pattern
+@each_pattern_and_evaluator
 def test_counted_matches_are_timed_too(name: str, evaluator: str, events: pd.DataFrame) -> None:
     pattern, plan = parse(f"PATTERN {PATTERNS[name]}"), plan_for(PATTERNS[name])
     result = evaluate(

@@ -104,6 +104,8 @@ def steady_events(count: int) -> pd.DataFrame:
 PLANS = {
     "lazy-nfa": OrderPlan(["b", "a", "c"]),
     "tree": TreePlan(("c", ("a", "b"))),
+    "lazy-nfa-instances": OrderPlan(["b", "a", "c"]),
+    "tree-instances": TreePlan(("c", ("a", "b"))),
 }
 
 
@@ -208,7 +210,7 @@ def test_bytes_as_people_read_them(number: float | None, shown: str) -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("evaluator", ["lazy-nfa", "tree"])
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_rows_of_a_root_are_matches_where_waiting_ones_lose_their_events(evaluator: str) -> None:
     """A match that waits for a negated event never comes about once another has its events."""
     pattern = parse("PATTERN SEQ(A a, SEQ(A b, NOT(B c))) STRATEGY consuming WITHIN 5 units")

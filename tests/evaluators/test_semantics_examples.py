@@ -83,7 +83,10 @@ def every_plan(pattern: Pattern) -> Iterator[tuple[str, OrderPlan | TreePlan]]:
     """All plans, each with every evaluator that runs it."""
     for order in itertools.permutations(pattern.names):
         yield from ((evaluator, OrderPlan(order)) for evaluator in EVALUATORS)
-    yield from (("tree", TreePlan(tree)) for tree in every_tree(pattern.names))
+    for tree in every_tree(pattern.names):
+        for evaluator in EVALUATORS.values():
+            if "tree" in evaluator.kinds:
+                yield evaluator.name, TreePlan(tree)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -29,7 +29,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.node_counts import restricted
 from tests.budgets import examples
 from tests.costs.test_costs import random_tree
-from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
+from tests.evaluators.constructs import FAMILIES, able, branch_plans, construct_cases
 from tests.evaluators.strategies import Case, cases, plans_for, statistics_for, stream_of
 from tests.evaluators.test_metrics import part_of, steady_events
 from tests.naive.matcher import labelled_matches, naive_matches
@@ -256,7 +256,7 @@ def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
 @settings(max_examples=settings.default.max_examples // 4)
 def test_every_construct(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
-    evaluator = data.draw(st.sampled_from(list(cep.EVALUATORS)))
+    evaluator = data.draw(st.sampled_from(able(case.pattern)))
     chosen = data.draw(branch_plans(evaluator, case.pattern))
     statistics = data.draw(statistics_for(case))
     found = explain(case.pattern, chosen, statistics, case.stream, evaluator=evaluator)
@@ -290,7 +290,7 @@ def test_every_construct(family: str, data: st.DataObject) -> None:
 @examples(10)
 def test_sets_of_events_against_counting(data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES["nested Kleene"], sizes=(2, 4)))
-    evaluator = data.draw(st.sampled_from(list(cep.EVALUATORS)))
+    evaluator = data.draw(st.sampled_from(able(case.pattern)))
     chosen = data.draw(branch_plans(evaluator, case.pattern))
     statistics = data.draw(statistics_for(case))
     found = explain(case.pattern, chosen, statistics, case.stream, evaluator=evaluator)

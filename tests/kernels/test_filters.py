@@ -10,24 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.kernels import instructions
 from cepbench.kernels.joins import filters
 from tests.kernels.plans import a_plan
 
 pytestmark = pytest.mark.kernel
 
 COMPARISONS = {
-    filters.LESS: operator.lt,
-    filters.LESS_EQUAL: operator.le,
-    filters.GREATER: operator.gt,
-    filters.GREATER_EQUAL: operator.ge,
-    filters.EQUAL: operator.eq,
-    filters.UNEQUAL: operator.ne,
+    instructions.LESS: operator.lt,
+    instructions.LESS_EQUAL: operator.le,
+    instructions.GREATER: operator.gt,
+    instructions.GREATER_EQUAL: operator.ge,
+    instructions.EQUAL: operator.eq,
+    instructions.UNEQUAL: operator.ne,
 }
 ARITHMETIC = {
-    filters.ADD: np.add,
-    filters.SUBTRACT: np.subtract,
-    filters.MULTIPLY: np.multiply,
-    filters.DIVIDE: np.divide,
+    instructions.ADD: np.add,
+    instructions.SUBTRACT: np.subtract,
+    instructions.MULTIPLY: np.multiply,
+    instructions.DIVIDE: np.divide,
 }
 
 INTEGERS = st.sampled_from([-(2**62), -3, 0, 1, 2, 7, 2**62]) | st.integers(-5, 5)
@@ -150,15 +151,15 @@ def compiled(clauses: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     def visit(expression: Any) -> None:
         kind = expression[0]
         if kind == "left":
-            rules.append((filters.LOAD_LEFT, expression[1], 0))
+            rules.append((instructions.LOAD_LEFT, expression[1], 0))
         elif kind == "right":
-            rules.append((filters.LOAD_RIGHT, expression[1], 0))
+            rules.append((instructions.LOAD_RIGHT, expression[1], 0))
         elif kind == "constant":
             constants.append(expression[1])
-            rules.append((filters.LOAD_CONSTANT, len(constants) - 1, 0))
+            rules.append((instructions.LOAD_CONSTANT, len(constants) - 1, 0))
         elif kind == "negate":
             visit(expression[1])
-            rules.append((filters.NEGATE, 0, 0))
+            rules.append((instructions.NEGATE, 0, 0))
         else:
             visit(expression[1])
             visit(expression[2])
@@ -168,8 +169,8 @@ def compiled(clauses: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         for number, comparison in enumerate(clause):
             visit(comparison)
             if number:
-                rules.append((filters.EITHER, 0, 0))
-        rules.append((filters.KEEP_IF_TRUE, 0, 0))
+                rules.append((instructions.EITHER, 0, 0))
+        rules.append((instructions.KEEP_IF_TRUE, 0, 0))
     return np.array(rules, np.int64).reshape(-1, 3), np.array(constants, np.float64)
 
 
@@ -231,7 +232,7 @@ def test_programs(
         ]
         filters.run_program(
             mask, plan, skipped, skipped + len(rules),
-            np.empty((filters.STACK, filters.BLOCK)), driver_is_left,
+            np.empty((instructions.STACK, filters.BLOCK)), driver_is_left,
             arena, (driver_start, 4), (sibling_start, wide),
         )  # fmt: skip
     assert mask.astype(bool).tolist() == expected

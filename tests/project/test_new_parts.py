@@ -52,7 +52,7 @@ PARTS = {
         ENGINE,
         "from cepbench.evaluators.joins.lazy_nfa import",
         "from cepbench.evaluators.counting import COUNTING\n",
-        ("(LAZY_NFA, TREE)", "(LAZY_NFA, TREE, COUNTING)"),
+        (" TREE_INSTANCES)", " TREE_INSTANCES, COUNTING)"),
     ),
     "costs/models.py": (
         "right_heavy.py",

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.evaluators.constructs import Family, branch_plans, construct_cases
+from tests.evaluators.constructs import Family, able, branch_plans, construct_cases
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.plans import all_trees
 from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
@@ -55,7 +54,7 @@ def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, An
 @examples(15)
 def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
     case = data.draw(cases(nested=True))
-    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
 
 
@@ -64,7 +63,7 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 @examples(10)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
-    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in EVALUATORS}
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
 
 
@@ -76,7 +75,7 @@ def same_as_evaluated(
 ) -> int:
     """Whatever the joins, the matches are those of every evaluator; how many there are."""
     plan = plans[0]
-    results = [evaluate(pattern, stream, plan, evaluator=name).matches for name in EVALUATORS]
+    results = [evaluate(pattern, stream, plan, evaluator=name).matches for name in able(pattern)]
     expected = table_of(results[0])
     assert all(table_of(matches) == expected for matches in results)
     for joins in (None, *plans):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
@@ -11,17 +11,21 @@ import pandas as pd
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
+from cepbench.evaluators.joins.node_table import NodeCounts
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.joins.snapshot import pack, unpack
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.kernels import clock
+from cepbench.kernels.counts import COMPARED
+from cepbench.kernels.instructions import STACK
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.advance import advance
 from cepbench.kernels.joins.buffers import empty_state
 from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK
 from cepbench.kernels.joins.clauses import SLOT_COLUMNS
 from cepbench.kernels.joins.equality import INDEXED
-from cepbench.kernels.joins.filters import BLOCK, STACK
+from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.pairs import MOST_PAIRS
 from cepbench.kernels.joins.sets import MOST_STORED, MOST_VISITED
 from cepbench.kernels.joins.steps import NEVER
@@ -103,13 +107,38 @@ class Engine:
         self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
         warm_up()
 
-    def node_counts(self) -> list[tuple[JoinLayout, np.ndarray]]:
-        """Each branch's layout with the counts of its nodes, shape (nodes, COUNT_COLUMNS)."""
-        places = places_of(self._layouts)
-        return [
-            (layout, self.state.counts[place])
-            for layout, place in zip(self._layouts, places, strict=True)
-        ]
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts at the nodes of each branch's plan."""
+        found = []
+        for layout, place in zip(self._layouts, places_of(self._layouts), strict=True):
+            leaves, inner = len(layout.leaves), layout.plan.inner
+            counts = self.state.counts[place]
+            # Comparisons of a check count at the node whose rows it tests.
+            tested = layout.plan.nodes[leaves:inner, tables.LEFT]
+            np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
+            shown = np.r_[:leaves, inner : len(counts)]
+            variables = [layout.nodes[node] for node in shown]
+            found.append(NodeCounts(variables, leaves, layout.plan.window, counts[shown]))
+        return found
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self.state.peaks
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        return pack(self.layout.plan.nodes, self.state)
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+        self.state = unpack(snapshot, self.layout.plan)
 
     @property
     def latencies(self) -> np.ndarray:
@@ -219,7 +248,7 @@ class Engine:
         chosen: list[np.ndarray] = []
         columns: list[np.ndarray] = []
         ranks = self.ranks.of(batch, self._reader) if self.ranks is not None else None
-        of_type = _rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
+        of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
         for leaf, variable in enumerate(self.layout.leaves):
             rows = of_type[variable.type]
             for clause in self.layout.filters[leaf]:
@@ -248,8 +277,19 @@ class Engine:
         )
 
 
-def _rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
-    """The rows of each of these types, empty for those that the batch does not know."""
+def rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
+    """The rows of each of these types, empty for those that the batch does not know.
+
+    Parameters
+    ----------
+    batch : EventStream
+    types : set of str
+
+    Returns
+    -------
+    dict of str to int64 array
+        Ascending row numbers.
+    """
     # Arrays that may and may not be written are different types to a kernel: it gets the latter.
     type_codes = np.ascontiguousarray(batch.type_codes).view()
     type_codes.flags.writeable = False
@@ -337,7 +377,7 @@ def warm_up() -> None:
     pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
     layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
     events = pd.DataFrame({"type": ["A"], "time": [0]})
-    _rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),

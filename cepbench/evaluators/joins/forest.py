@@ -13,7 +13,8 @@ from itertools import chain
 import numpy as np
 
 from cepbench.evaluators.joins.layout import JoinLayout
-from cepbench.kernels.joins import filters, tables
+from cepbench.kernels import instructions
+from cepbench.kernels.joins import tables
 
 #: Columns of the nodes that are numbers of nodes, and those that are numbers of checks.
 _NODES = (tables.LEFT, tables.RIGHT)
@@ -77,7 +78,7 @@ def forest_layout(layouts: Sequence[JoinLayout], written: Sequence[str]) -> Join
             for kind in range(tables.RULE_KINDS):
                 own = plan.rules[plan.spans[node, kind] : plan.spans[node, kind + 1]].copy()
                 if kind == tables.PROGRAM:
-                    own[own[:, 0] == filters.LOAD_CONSTANT, 1] += constants
+                    own[own[:, 0] == instructions.LOAD_CONSTANT, 1] += constants
                 elif kind in (tables.STEP, tables.ROW):
                     _move_clauses(own, place, constants)
                 elif kind == tables.OUTPUT:
@@ -127,6 +128,6 @@ def _move_clauses(rules: np.ndarray, place: np.ndarray, constants: int) -> None:
         for rule in rules[at + 1 : at + 1 + slots]:
             rule[1] = place[rule[1]]
         for rule in rules[at + 1 + slots : at + length]:
-            if rule[0] == filters.LOAD_CONSTANT:
+            if rule[0] == instructions.LOAD_CONSTANT:
                 rule[1] += constants
         at += length

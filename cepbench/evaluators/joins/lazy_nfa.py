@@ -12,16 +12,16 @@ keeps it until its window ends. Matches are the same.
 from __future__ import annotations
 
 from cepbench.errors import EvaluationError
-from cepbench.evaluators.joins.run import JoinRun
+from cepbench.evaluators.joins.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import Tree, leaves, left_deep
 
 
-def open_lazy_nfa(task: Task) -> JoinRun:
+def open_lazy_nfa(task: Task) -> PlanRun:
     """Run the chains of states that the plan's parts are, if they are chains."""
     assert task.plan is not None
-    return JoinRun(task, [chain(part) for part in task.plan.parts])
+    return PlanRun(task, [chain(part) for part in task.plan.parts])
 
 
 def chain(plan: Plan) -> Tree[str]:

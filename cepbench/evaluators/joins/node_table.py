@@ -8,52 +8,83 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.joins.layout import JoinLayout
-from cepbench.kernels.joins import tables
+from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PEAK
 
 
 @dataclass(frozen=True)
-class JoinNodeTable:
+class NodeCounts:
+    """Counts at the nodes of one branch's plan.
+
+    Attributes
+    ----------
+    variables : sequence of tuple of str
+        Those of each node; leaves first, the root last.
+    leaves : int
+        How many leaves there are.
+    window : int
+        In the unit of the timestamps.
+    counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
+        See :mod:`cepbench.kernels.counts`.
+    """
+
+    variables: Sequence[tuple[str, ...]]
+    leaves: int
+    window: int
+    counts: np.ndarray
+
+    @property
+    def partial_matches(self) -> np.ndarray:
+        """The counts of those nodes whose rows are partial matches."""
+        return self.counts[self.leaves : -1]
+
+    def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
+        """One row a node.
+
+        Parameters
+        ----------
+        span : int
+            The time from the first event to the last, in the unit of the timestamps.
+        timed : bool
+            Whether the time spent in each node was measured.
+        """
+        counts = self.counts
+        lifetime = counts[:, LIFETIME].astype(float)
+        lifetime[: self.leaves] = counts[: self.leaves, CREATED] * float(self.window)
+        lifetime[-1] = np.nan
+        return pd.DataFrame(
+            {
+                "variables": [", ".join(names) for names in self.variables],
+                "created": counts[:, CREATED],
+                "comparisons": counts[:, COMPARED],
+                "peak_stored": counts[:, PEAK],
+                "mean_stored": lifetime / span if span else np.nan,
+                "seconds": counts[:, NANOSECONDS] / 1e9 if timed else np.nan,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PlanNodeTable:
     """Counts at the nodes of all branches' plans.
 
     Attributes
     ----------
-    branches : sequence of (JoinLayout, ndarray of int64, shape (nodes, COUNT_COLUMNS))
+    branches : sequence of NodeCounts
     span : int
         The time from the first event to the last, in the unit of the timestamps.
     timed : bool
         Whether the time spent in each node was measured.
     """
 
-    branches: Sequence[tuple[JoinLayout, np.ndarray]]
+    branches: Sequence[NodeCounts]
     span: int
     timed: bool
 
     def frame(self) -> pd.DataFrame:
         """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
-        frames = [self._branch_frame(layout, counts) for layout, counts in self.branches]
+        frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
         if len(frames) == 1:
             return frames[0]
         for number, frame in enumerate(frames):
             frame.insert(0, "branch", number)
         return pd.concat(frames, ignore_index=True)
-
-    def _branch_frame(self, layout: JoinLayout, counts: np.ndarray) -> pd.DataFrame:
-        leaves, inner = len(layout.leaves), layout.plan.inner
-        compared = counts[:, tables.COMPARED].copy()
-        # Comparisons of a check count at the node whose rows it tests.
-        np.add.at(compared, layout.plan.nodes[leaves:inner, tables.LEFT], compared[leaves:inner])
-        lifetime = counts[:, tables.LIFETIME].astype(float)
-        lifetime[:leaves] = counts[:leaves, tables.CREATED] * float(layout.plan.window)
-        lifetime[-1] = np.nan
-        shown = np.r_[:leaves, inner : len(counts)]
-        return pd.DataFrame(
-            {
-                "variables": [", ".join(layout.nodes[node]) for node in shown],
-                "created": counts[shown, tables.CREATED],
-                "comparisons": compared[shown],
-                "peak_stored": counts[shown, tables.PEAK],
-                "mean_stored": lifetime[shown] / self.span if self.span else np.nan,
-                "seconds": counts[shown, tables.NANOSECONDS] / 1e9 if self.timed else np.nan,
-            }
-        )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepbench.errors import UnsupportedPatternError
-from cepbench.kernels.joins import clauses, filters
+from cepbench.kernels import instructions
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -31,34 +31,34 @@ Rule = tuple[int, int, int, int]
 SetPlace = tuple[int, int]
 
 COMPARISONS = {
-    "<": filters.LESS,
-    "<=": filters.LESS_EQUAL,
-    ">": filters.GREATER,
-    ">=": filters.GREATER_EQUAL,
-    "=": filters.EQUAL,
-    "!=": filters.UNEQUAL,
+    "<": instructions.LESS,
+    "<=": instructions.LESS_EQUAL,
+    ">": instructions.GREATER,
+    ">=": instructions.GREATER_EQUAL,
+    "=": instructions.EQUAL,
+    "!=": instructions.UNEQUAL,
 }
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 ARITHMETIC = {
-    "+": filters.ADD,
-    "-": filters.SUBTRACT,
-    "*": filters.MULTIPLY,
-    "/": filters.DIVIDE,
+    "+": instructions.ADD,
+    "-": instructions.SUBTRACT,
+    "*": instructions.MULTIPLY,
+    "/": instructions.DIVIDE,
 }
 _FUNCTIONS = {
-    "sum": clauses.SUM,
-    "avg": clauses.AVERAGE,
-    "min": clauses.LEAST,
-    "max": clauses.GREATEST,
-    "count": clauses.COUNT,
+    "sum": instructions.SUM,
+    "avg": instructions.AVERAGE,
+    "min": instructions.LEAST,
+    "max": instructions.GREATEST,
+    "count": instructions.COUNT,
 }
 _MEMBERS = {
-    "each": clauses.LOAD_MEMBER,
-    "previous": clauses.LOAD_PREVIOUS,
-    "first": clauses.LOAD_FIRST,
-    "last": clauses.LOAD_LAST,
+    "each": instructions.LOAD_MEMBER,
+    "previous": instructions.LOAD_PREVIOUS,
+    "first": instructions.LOAD_FIRST,
+    "last": instructions.LOAD_LAST,
 }
-_END: Rule = (filters.KEEP_IF_TRUE, 0, 0, 0)
+_END: Rule = (instructions.KEEP_IF_TRUE, 0, 0, 0)
 
 
 def variables_of(expression: Expression) -> set[str]:
@@ -146,8 +146,8 @@ class ProgramWriter:
                 return None
             derived = (names.pop(), expression)
             if derived[0] in mine:
-                return filters.LOAD_LEFT, left[derived], 0, 0
-            return filters.LOAD_RIGHT, right[derived], 0, 0
+                return instructions.LOAD_LEFT, left[derived], 0, 0
+            return instructions.LOAD_RIGHT, right[derived], 0, 0
 
         compared: list[Rule] = []
         programs: list[Rule] = []
@@ -195,10 +195,10 @@ class ProgramWriter:
                 case Constant(value):
                     number = self.code(value) if isinstance(value, str) else float(value)
                     self.constants.append(number)
-                    emit((filters.LOAD_CONSTANT, len(self.constants) - 1, 0, 0), 1)
+                    emit((instructions.LOAD_CONSTANT, len(self.constants) - 1, 0, 0), 1)
                 case Negative(operand):
                     visit(operand)
-                    emit((filters.NEGATE, 0, 0, 0), 0)
+                    emit((instructions.NEGATE, 0, 0, 0), 0)
                 case Arithmetic(operator, first, second):
                     visit(first)
                     visit(second)
@@ -209,10 +209,10 @@ class ProgramWriter:
             visit(comparison.right)
             emit((COMPARISONS[comparison.operator], 0, 0, 0), -1)
             if number > 0:
-                emit((filters.EITHER, 0, 0, 0), -1)
-        if deepest > filters.STACK:
+                emit((instructions.EITHER, 0, 0, 0), -1)
+        if deepest > instructions.STACK:
             raise UnsupportedPatternError(
-                f"condition {clause} nests {deepest} deep, more than the {filters.STACK} values "
+                f"condition {clause} nests {deepest} deep, more than the {instructions.STACK} values "
                 "that can be kept at hand; split it or calculate parts of it as attributes"
             )
         return [*written, _END]
@@ -263,9 +263,9 @@ class RowPrograms:
             if isinstance(term, Attribute) and term.element == "each"
         }
         loops = {
-            name: clauses.FROM_SECOND
+            name: instructions.FROM_SECOND
             if name in running
-            else (clauses.EACH if name in each else clauses.ONCE)
+            else (instructions.EACH if name in each else instructions.ONCE)
             for name in names
         }
 
@@ -278,13 +278,13 @@ class RowPrograms:
                     column = leaf_column(variable, name)
                     return _MEMBERS[element], column, slot_of[variable], 0
                 case Attribute(variable, name) if variable == negated:
-                    return filters.LOAD_RIGHT, leaf_column(variable, name), 0, 0
+                    return instructions.LOAD_RIGHT, leaf_column(variable, name), 0, 0
                 case Attribute(variable, name):
-                    return filters.LOAD_LEFT, own[variable, Attribute(variable, name)], 0, 0
+                    return instructions.LOAD_LEFT, own[variable, Attribute(variable, name)], 0, 0
                 case Aggregate(function, attribute, before):
                     column = leaf_column(attribute.variable, attribute.name)
                     kind = _FUNCTIONS[function] + 8 * before
-                    return clauses.AGGREGATE, column, slot_of[attribute.variable], kind
+                    return instructions.AGGREGATE, column, slot_of[attribute.variable], kind
             return None
 
         code = self.writer.instructions(clause, load)
@@ -303,15 +303,15 @@ def distinct_events(
     own : int, optional
         Integer column of the row with the position of an event.
     """
-    slots = [(first, clauses.EACH)]
-    other = (clauses.LOAD_OTHER_INTEGER, 1, 0, 0)
+    slots = [(first, instructions.EACH)]
+    other = (instructions.LOAD_OTHER_INTEGER, 1, 0, 0)
     if second is not None:
-        slots.append((second, clauses.EACH))
-        other = (clauses.LOAD_MEMBER_INTEGER, 1, 1, 0)
+        slots.append((second, instructions.EACH))
+        other = (instructions.LOAD_MEMBER_INTEGER, 1, 1, 0)
     elif own is not None:
-        other = (clauses.LOAD_INTEGER, own, 0, 0)
-    member = (clauses.LOAD_MEMBER_INTEGER, 1, 0, 0)
-    return _clause(slots, [member, other, (filters.UNEQUAL, 0, 0, 0), _END])
+        other = (instructions.LOAD_INTEGER, own, 0, 0)
+    member = (instructions.LOAD_MEMBER_INTEGER, 1, 0, 0)
+    return _clause(slots, [member, other, (instructions.UNEQUAL, 0, 0, 0), _END])
 
 
 def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
@@ -325,14 +325,14 @@ def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int
     rank : int
         Integer column of every leaf with the rank.
     """
-    code: list[Rule] = [(clauses.BEGIN_SPAN, 0, 0, 0)]
-    code += [(clauses.SPAN_INTEGER, column, 0, 0) for column in columns]
-    code += [(clauses.SPAN_SET, rank, slot, 0) for slot in range(len(sets))]
-    code += [(clauses.END_SPAN, 0, 0, 0), _END]
-    return _clause([(place, clauses.ONCE) for place in sets], code)
+    code: list[Rule] = [(instructions.BEGIN_SPAN, 0, 0, 0)]
+    code += [(instructions.SPAN_INTEGER, column, 0, 0) for column in columns]
+    code += [(instructions.SPAN_SET, rank, slot, 0) for slot in range(len(sets))]
+    code += [(instructions.END_SPAN, 0, 0, 0), _END]
+    return _clause([(place, instructions.ONCE) for place in sets], code)
 
 
 def _clause(slots: Sequence[tuple[SetPlace, int]], code: list[Rule]) -> list[Rule]:
     """A program over a single row with its header and the sets that it reads."""
-    rules = [(clauses.SLOT, leaf, column, loop) for (leaf, column), loop in slots] + code
-    return [(clauses.CLAUSE, len(slots), 0, len(rules) + 1), *rules]
+    rules = [(instructions.SLOT, leaf, column, loop) for (leaf, column), loop in slots] + code
+    return [(instructions.CLAUSE, len(slots), 0, len(rules) + 1), *rules]

@@ -1,40 +1,75 @@
-"""Runs of the join engine: one engine a branch, matches without duplicates, metrics, state."""
+"""Runs along plans: one engine a branch, matches without duplicates, metrics, state."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.evaluators.joins.engine import Engine
-from cepbench.evaluators.joins.node_table import JoinNodeTable
+from cepbench.evaluators.joins.node_table import NodeCounts, PlanNodeTable
 from cepbench.evaluators.joins.nodes import Tree
 from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import pack, stored_array, unpack
+from cepbench.evaluators.joins.snapshot import stored_array
 from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import arrays_under
-from cepbench.kernels.joins import tables
+from cepbench.kernels import counts
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 _NO_TIMES = np.empty(0, np.int64)
 
 
-class JoinRun:
-    """The join engine on one task: lazy NFA and tree are this, along trees of different shapes.
+class BranchEngine(Protocol):
+    """An engine that finds the matches of one branch, or of several that consume jointly."""
+
+    #: Of events within partitions, where contiguity asks for them.
+    ranks: PartitionRanks | None
+
+    @property
+    def latencies(self) -> np.ndarray:
+        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
+        ...
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        ...
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`Engine.run`."""
+        ...
+
+    def node_counts(self) -> Sequence[NodeCounts]:
+        """Counts at the nodes of each branch's plan."""
+        ...
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        ...
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave."""
+        ...
+
+
+class PlanRun:
+    """An engine on one task, along a tree for each branch.
 
     Parameters
     ----------
     task : Task
     trees : sequence of nested pairs of names
         One a branch of the pattern.
+    engine : callable
+        With the parameters of :class:`cepbench.evaluators.joins.engine.Engine`.
 
     Raises
     ------
@@ -42,7 +77,9 @@ class JoinRun:
         If branches that consume each other's events would have to wait for a negated one.
     """
 
-    def __init__(self, task: Task, trees: Sequence[Tree]) -> None:
+    def __init__(
+        self, task: Task, trees: Sequence[Tree], engine: Callable[..., BranchEngine] = Engine
+    ) -> None:
         branches = task.pattern.branches()
         # Branches that consume each other's events run together.
         together = task.pattern.strategy.name == "consuming" and len(branches) > 1
@@ -56,7 +93,7 @@ class JoinRun:
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._engines = [
-            Engine(
+            engine(
                 [branches[number] for number in group],
                 [trees[number] for number in group],
                 written=task.pattern.positive_names,
@@ -95,27 +132,19 @@ class JoinRun:
     def metrics(self) -> Metrics:
         """Metrics of the run so far, summed over branches."""
         span = self._span()
-        created, lifetime, comparisons = 0, 0, 0
-        peaks = np.zeros(tables.PEAKS, np.int64)
-        for engine in self._engines:
-            counts = engine.state.counts
-            nodes = engine.layout.plan.nodes
-            is_inner = np.arange(len(nodes)) >= engine.layout.plan.inner
-            inner = counts[is_inner & (nodes[:, tables.IS_ROOT] == 0)]
-            created += int(inner[:, tables.CREATED].sum())
-            lifetime += int(inner[:, tables.LIFETIME].sum())
-            comparisons += int(counts[:, tables.COMPARED].sum())
-            peaks += engine.state.peaks
+        branches = [branch for engine in self._engines for branch in engine.node_counts()]
+        partial = np.sum([branch.partial_matches.sum(axis=0) for branch in branches], axis=0)
+        peaks = np.sum([engine.peaks for engine in self._engines], axis=0)
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
         return Metrics(
-            partial_matches_created=created,
-            mean_partial_matches=lifetime / span if span else 0.0,
-            peak_partial_matches=int(peaks[tables.PEAK_PARTIAL_MATCHES]),
-            peak_buffered_events=int(peaks[tables.PEAK_EVENTS]),
-            peak_bytes=int(peaks[tables.PEAK_BYTES]),
-            comparisons=comparisons,
+            partial_matches_created=int(partial[counts.CREATED]),
+            mean_partial_matches=int(partial[counts.LIFETIME]) / span if span else 0.0,
+            peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(peaks[counts.PEAK_EVENTS]),
+            peak_bytes=int(peaks[counts.PEAK_BYTES]),
+            comparisons=sum(int(branch.counts[:, counts.COMPARED].sum()) for branch in branches),
             latency=latency,
         )
 
@@ -123,10 +152,10 @@ class JoinRun:
         """The time from the first event to the last, in the unit of the timestamps."""
         return 0 if self._first is None or self._last is None else self._last - self._first
 
-    def node_table(self) -> JoinNodeTable:
+    def node_table(self) -> PlanNodeTable:
         """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
-        branches = [counts for engine in self._engines for counts in engine.node_counts()]
-        return JoinNodeTable(branches, self._span(), self._task.node_times)
+        branches = [branch for engine in self._engines for branch in engine.node_counts()]
+        return PlanNodeTable(branches, self._span(), self._task.node_times)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""
@@ -145,23 +174,22 @@ class JoinRun:
             "union": self._union.packed(),
         }
         for number, engine in enumerate(self._engines):
-            packed = pack(engine.layout.plan.nodes, engine.state)
-            packed["latencies"] = engine.latencies.copy()
+            packed = engine.packed() | {"latencies": engine.latencies.copy()}
             arrays |= {f"{number}/{name}": array for name, array in packed.items()}
         return arrays
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """See :meth:`cepbench.evaluators.protocol.Resumable.restore`."""
         known = _read(state)
-        for number, (engine, counts) in enumerate(
+        for number, (engine, ranks) in enumerate(
             zip(self._engines, known["partitions"], strict=True)
         ):
             own = arrays_under(f"{number}/", state)
-            engine.state = unpack(own, engine.layout.plan)
+            engine.restore(own)
             latencies = engine.latencies
             latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
             if engine.ranks is not None:
-                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(counts))
+                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(ranks))
         self._union.restore(state)
         self._first, self._last = known["first"], known["last"]
         for text in known["texts"]:

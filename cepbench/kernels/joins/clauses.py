@@ -14,34 +14,35 @@ import math
 
 import numpy as np
 
-from cepbench.kernels.jit import njit_in_place
-from cepbench.kernels.joins import tables
-from cepbench.kernels.joins.filters import (
+from cepbench.kernels.instructions import (
+    AGGREGATE,
+    AVERAGE,
+    BEGIN_SPAN,
+    COUNT,
+    EACH,
+    END_SPAN,
     KEEP_IF_TRUE,
+    LEAST,
     LOAD_CONSTANT,
+    LOAD_FIRST,
+    LOAD_INTEGER,
+    LOAD_LAST,
     LOAD_LEFT,
+    LOAD_MEMBER,
+    LOAD_MEMBER_INTEGER,
+    LOAD_OTHER_INTEGER,
+    LOAD_PREVIOUS,
     LOAD_RIGHT,
     NEGATE,
+    ONCE,
+    SPAN_INTEGER,
+    SPAN_SET,
+    SUM,
     calculated,
     compares,
 )
-
-CLAUSE, SLOT = 0, 1
-
-# How a clause ranges over a set: not at all, over all members, over those from the second on.
-ONCE, EACH, FROM_SECOND = range(3)
-
-# Instructions beside those of kernels.filters, where LOAD_LEFT and LOAD_RIGHT read the row and the
-# other row, if there is one.
-LOAD_MEMBER, LOAD_PREVIOUS, LOAD_FIRST, LOAD_LAST = range(16, 20)  # (column, slot): of a member
-AGGREGATE = 20  # (column, slot, function + 8 for the members before this one only)
-LOAD_INTEGER, LOAD_OTHER_INTEGER = 21, 22  # (integer column) of the row, of the other row
-LOAD_MEMBER_INTEGER = 23  # (integer column, slot)
-BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # whether integers are consecutive:
-# (), (integer column), (integer column of the leaf, slot), ()
-
-# Functions of an aggregate. All but COUNT are missing if the value of any member is.
-SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.joins import tables
 
 # What is known of a set: SLOTS[slot, ...].
 _LEAF, _BEGIN, _SIZE, _LOOPS, _AT = range(5)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.instructions import EQUAL
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import test
-from cepbench.kernels.joins.filters import BLOCK, EQUAL
+from cepbench.kernels.joins.filters import BLOCK
 
 #: The most inner rows that are indexed; beyond, all are tested.
 INDEXED = 1 << 14

@@ -8,6 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.instructions import (
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    KEEP_IF_TRUE,
+    LESS,
+    LESS_EQUAL,
+    LOAD_CONSTANT,
+    LOAD_LEFT,
+    LOAD_RIGHT,
+    NEGATE,
+    UNEQUAL,
+    calculated,
+    compares,
+)
 from cepbench.kernels.jit import njit_in_place
 
 #: Candidates that are tested together; a column of them stays in the first-level cache.
@@ -17,16 +32,8 @@ BLOCK = 1024
 LOWEST = np.iinfo(np.int64).min
 HIGHEST = np.iinfo(np.int64).max
 
-# Operators of a comparison. Flipping the sides of one gives FLIPPED[operator].
-LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
+#: Flipping the sides of a comparison gives ``FLIPPED[operator]``.
 FLIPPED = np.array([GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, EQUAL, UNEQUAL])
-
-# Instructions of a program: a stack machine over blocks of float64, truth values being 0 and 1.
-# Codes below LOAD_LEFT are the operators of a comparison.
-LOAD_LEFT, LOAD_RIGHT, LOAD_CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, EITHER = range(6, 15)
-KEEP_IF_TRUE = 15  # ends a clause: candidates whose truth value is 0 are dropped
-#: Deepest stack that a program may need.
-STACK = 64
 
 
 @njit_in_place
@@ -57,50 +64,6 @@ def keep_other(mask, column, value):
     """
     for row in range(len(column)):
         mask[row] &= column[row] != value
-
-
-@njit_in_place
-def compares(operator, left, right):
-    """Whether ``left operator right`` is true of two numbers; it never is with a NaN.
-
-    Parameters
-    ----------
-    operator : int
-        ``LESS`` … ``UNEQUAL``.
-    left, right : float
-    """
-    if operator == LESS:
-        return left < right
-    if operator == LESS_EQUAL:
-        return left <= right
-    if operator == GREATER:
-        return left > right
-    if operator == GREATER_EQUAL:
-        return left >= right
-    if operator == EQUAL:
-        return left == right
-    return (left < right) | (left > right)
-
-
-@njit_in_place
-def calculated(opcode, left, right):
-    """The result of an arithmetic or logical instruction.
-
-    Parameters
-    ----------
-    opcode : int
-        ``ADD`` … ``DIVIDE`` or ``EITHER``.
-    left, right : float
-    """
-    if opcode == ADD:
-        return left + right
-    if opcode == SUBTRACT:
-        return left - right
-    if opcode == MULTIPLY:
-        return left * right
-    if opcode == DIVIDE:
-        return np.divide(left, right)
-    return max(left, right)
 
 
 @njit_in_place

@@ -5,10 +5,11 @@ The outer rows of a block share the fixed cost of a test.
 
 from __future__ import annotations
 
+from cepbench.kernels.instructions import compares
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import OUTER_BLOCK
-from cepbench.kernels.joins.filters import FLIPPED, compares
+from cepbench.kernels.joins.filters import FLIPPED
 
 #: Inner rows an outer row, on average, up to which pairs are listed.
 FEW = 6

@@ -20,6 +20,36 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cepbench.kernels.counts import (
+    COMPARED as COMPARED,
+)
+from cepbench.kernels.counts import (
+    COUNT_COLUMNS as COUNT_COLUMNS,
+)
+from cepbench.kernels.counts import (
+    CREATED as CREATED,
+)
+from cepbench.kernels.counts import (
+    LIFETIME as LIFETIME,
+)
+from cepbench.kernels.counts import (
+    NANOSECONDS as NANOSECONDS,
+)
+from cepbench.kernels.counts import (
+    PEAK as PEAK,
+)
+from cepbench.kernels.counts import (
+    PEAK_BYTES as PEAK_BYTES,
+)
+from cepbench.kernels.counts import (
+    PEAK_EVENTS as PEAK_EVENTS,
+)
+from cepbench.kernels.counts import (
+    PEAK_PARTIAL_MATCHES as PEAK_PARTIAL_MATCHES,
+)
+from cepbench.kernels.counts import (
+    PEAKS as PEAKS,
+)
 from cepbench.kernels.jit import njit_in_place
 
 
@@ -168,20 +198,6 @@ SHIFT = 6  # of a leaf: the ordinal of its row 0
 DUE = 7  # of a root that is stored: how many rows from START on are to be decided in this step,
 GIVEN = 8  # and how many of these, the first ones, are matches
 STATE_COLUMNS = 9
-
-# What is counted: COUNTS[node, ...].
-CREATED = 0  # rows created
-COMPARED = 1  # pairs of rows whose conditions were tested one by one
-PEAK = 2  # most rows that could still be extended, at any moment
-LIFETIME = 3  # sum over rows of the time for which they could be extended
-NANOSECONDS = 4  # time that went into the node, if that is measured
-COUNT_COLUMNS = 5
-
-# The most at any moment, and for bytes at the end of any step: PEAKS[...].
-PEAK_PARTIAL_MATCHES = 0
-PEAK_EVENTS = 1
-PEAK_BYTES = 2
-PEAKS = 3
 
 # A rectangle of pairs to be joined, and how far it has come: RECTANGLE[...].
 TURN = 0  # whose fresh rows drive: 0 the left child's, 1 the right one's; -1 for none yet

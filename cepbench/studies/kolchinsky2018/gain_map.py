@@ -171,8 +171,11 @@ def _pairs(
     results: pd.DataFrame, evaluators: Sequence[str], expected: pd.DataFrame
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Comparison, metric, and a row a pattern with its gain and the plan compared with."""
+    runs = results[["generator", "evaluator"]].drop_duplicates()
+    # Evaluators of trees run orders, too; those of orders come first.
+    ran_in = pd.concat([runs[runs["evaluator"] == name] for name in evaluators])
+    ran_in = ran_in.drop_duplicates("generator").set_index("generator")["evaluator"]
     own = results[results["evaluator"].isin(evaluators)]
-    ran_in = own.groupby("generator", sort=False)["evaluator"].first()
     for metric, more in GAINS.items():
         sign = 1.0 if more else -1.0
         between = partial(_log_ratios, own, metric, ran_in)

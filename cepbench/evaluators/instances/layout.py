@@ -1,0 +1,330 @@
+"""Patterns and plans as the tables that the kernels of the instance-based engines read.
+
+Conditions are assigned to nodes by :mod:`cepbench.evaluators.joins.nodes`, as for the join engine.
+Here they read the events of an instance, which is a record of references to events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.evaluators.joins.nodes import Check, Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.joins.programs import (
+    COMPARISONS,
+    Derived,
+    ProgramWriter,
+    RowPrograms,
+    Rule,
+    separated_sides,
+)
+from cepbench.kernels.instances import tables
+from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+
+
+@dataclass(frozen=True)
+class InstanceLayout:
+    """Patterns and plans, ready to run.
+
+    Attributes
+    ----------
+    plan : cepbench.kernels.instances.tables.Plan
+    leaves : tuple of Variable
+        Leaf ``i`` is node ``i``; of each branch the positive variables, then the negated ones.
+    filters : tuple of tuple of Clause
+        Conditions on each leaf alone.
+    values : tuple of tuple of (int, Expression)
+        The columns of an event that each leaf fills, with their expressions.
+    width : int
+        How many columns an event has.
+    nodes : tuple of tuple of str
+        The variables of each node.
+    branches : tuple of tuple of int
+        The nodes of each branch, the root last.
+    columns : int
+        Columns of a match.
+    branch_columns : tuple of slice
+        Those of each branch's variables: the position of an event; where a set starts and its size.
+    has_sets : bool
+    """
+
+    plan: tables.Plan
+    leaves: tuple[Variable, ...]
+    filters: tuple[tuple[Clause, ...], ...]
+    values: tuple[tuple[tuple[int, Expression], ...], ...]
+    width: int
+    nodes: tuple[tuple[str, ...], ...]
+    branches: tuple[tuple[int, ...], ...]
+    columns: int
+    branch_columns: tuple[slice, ...]
+    has_sets: bool
+
+
+def instance_layout(
+    branches: Sequence[Pattern],
+    trees: Sequence[Tree],
+    written: Sequence[str],
+    code: Callable[[str], float],
+) -> InstanceLayout:
+    """Compile branches and their trees to tables.
+
+    Parameters
+    ----------
+    branches : sequence of Pattern
+        Without OR; several share consumed events.
+    trees : sequence of nested pairs of names
+        Over exactly the positive variables of each branch.
+    written : sequence of str
+        All variables in the order of the pattern, in which positions of matches are compared.
+    code : callable
+        Text → its code, for texts that conditions mention.
+    """
+    planned = [
+        PlannedNodes(branch, tree, positions=True)
+        for branch, tree in zip(branches, trees, strict=True)
+    ]
+    return _Writer(planned, written, code).layout()
+
+
+class _Columns:
+    """Numbers the values that are stored of the events of each type."""
+
+    def __init__(self) -> None:
+        self._of_type: dict[str, dict[object, int]] = {}
+        self.of_leaf: dict[int, dict[int, Expression]] = {}
+
+    def number(self, leaf: int, variable: Variable, expression: Expression) -> int:
+        """The column of an expression over one variable's event."""
+        key: object = (leaf, expression)
+        if isinstance(expression, Attribute):
+            # Stored once for all variables of a type.
+            key = expression.name
+        columns = self._of_type.setdefault(variable.type, {})
+        column = columns.setdefault(key, len(columns))
+        self.of_leaf.setdefault(leaf, {})[column] = expression
+        return column
+
+    @property
+    def width(self) -> int:
+        """The most columns that events of any type have."""
+        return max(map(len, self._of_type.values()), default=0)
+
+
+class _Writer:
+    """Numbers nodes and columns, and writes the rules."""
+
+    def __init__(
+        self,
+        planned: Sequence[PlannedNodes],
+        written: Sequence[str],
+        code: Callable[[str], float],
+    ) -> None:
+        self.planned = planned
+        self.written = list(written)
+        self.programs = ProgramWriter(code)
+        self.columns = _Columns()
+        leaves = [part.inner for part in planned]
+        inner = [len(part.nodes) - part.inner for part in planned]
+        self.leaves = sum(leaves)
+        self.first_leaf = (np.cumsum(leaves) - leaves).tolist()
+        self.first_inner = (self.leaves + np.cumsum(inner) - inner).tolist()
+        self.total = self.leaves + sum(inner)
+        self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
+        self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
+        self.names: list[tuple[str, ...]] = [()] * self.total
+        self.variables: list[Variable] = []
+        self.late = False
+        self.consuming = planned[0].pattern.strategy.name == "consuming"
+
+    def layout(self) -> InstanceLayout:
+        several = len(self.planned) > 1
+        column = int(several)
+        branch_columns = []
+        members: list[tuple[int, ...]] = []
+        for branch, part in enumerate(self.planned):
+            writer = _BranchWriter(self, branch, part)
+            writer.write(column)
+            branch_columns.append(slice(column, column + writer.columns))
+            column += writer.columns
+            members.append(tuple(map(writer.place, range(len(part.nodes)))))
+            self.table[members[-1][-1], tables.BRANCH] = branch if several else -1
+        rules: list[Rule] = []
+        spans = np.zeros((len(self.owned), tables.RULE_KINDS + 1), np.int64)
+        for owner, written in enumerate(self.owned):
+            spans[owner, 0] = len(rules)
+            for kind in range(tables.RULE_KINDS):
+                rules += written.get(kind, [])
+                spans[owner, kind + 1] = len(rules)
+        plan = tables.Plan(
+            nodes=self.table,
+            spans=spans,
+            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
+            constants=np.array(self.programs.constants, np.float64),
+            window=self.planned[0].pattern.window.length,
+            leaves=self.leaves,
+            retained=max(
+                int(self.table[: self.leaves, tables.RETAINED].max()),
+                # Matches are decided when the window of their last event has passed.
+                1 + int(self.late and self.consuming),
+            ),
+            late=self.late,
+            consuming=self.consuming,
+        )
+        filters = tuple(
+            tuple(
+                clause
+                for clause in part.pattern.conditions
+                if set(clause.variables) == {name} and clause.is_elementwise
+            )
+            for part in self.planned
+            for name in part.leaf_of
+        )
+        return InstanceLayout(
+            plan=plan,
+            leaves=tuple(self.variables),
+            filters=filters,
+            values=tuple(
+                tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
+            ),
+            width=self.columns.width,
+            nodes=tuple(self.names),
+            branches=tuple(members),
+            columns=column,
+            branch_columns=tuple(branch_columns),
+            has_sets=any(variable.kind is Kind.KLEENE for variable in self.variables),
+        )
+
+
+class _BranchWriter:
+    """Writes the nodes of one branch."""
+
+    def __init__(self, whole: _Writer, branch: int, planned: PlannedNodes) -> None:
+        self.whole = whole
+        self.planned = planned
+        self.pattern = planned.pattern
+        self.first_leaf = whole.first_leaf[branch]
+        self.first_inner = whole.first_inner[branch]
+        self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
+        self.by_name = {variable.name: variable for variable in self.pattern.variables}
+        self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
+        self.columns = 0
+
+    def place(self, number: int) -> int:
+        """The number in the tables of one of the branch's nodes."""
+        if number < self.planned.inner:
+            return self.first_leaf + number
+        return self.first_inner + number - self.planned.inner
+
+    def write(self, column: int) -> None:
+        """Write all nodes; the branch's matches begin at ``column``."""
+        planned, whole = self.planned, self.whole
+        for number, node in enumerate(planned.nodes):
+            place = self.place(number)
+            whole.names[place] = node.variables
+            row = whole.table[place]
+            if node.is_leaf:
+                variable = self.by_name[node.variables[0]]
+                whole.variables.append(variable)
+                row[tables.IS_NEGATED] = variable.kind is Kind.NEGATED
+                row[tables.RETAINED], row[tables.WIDTH] = 1, 0
+                continue
+            is_root = node is planned.nodes[-1]
+            row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
+            row[tables.RIGHT] = self.place(node.right)
+            row[tables.WIDTH] = tables.VARIABLES + len(node.variables)
+            row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+            row[tables.MAKES] = self.leaf_of[node.makes] if node.makes in planned.kleene else -1
+            row[tables.IS_ROOT] = is_root
+            whole.owned[place] = self._rules(node, column if is_root else None)
+            self._write_checks(node, row)
+            late = row[tables.LAST_CHECK] < row[tables.LAST_LATE]
+            whole.late |= bool(late)
+            row[tables.IS_STORED] = not is_root or late or row[tables.MAKES] >= 0
+
+    def _rules(self, node: Node, column: int | None) -> dict[int, list[Rule]]:
+        kleene = self.planned.kleene
+        names: Iterable[str] = node.variables
+        if column is not None:
+            names = sorted(names, key=self.whole.written.index)
+        slots: list[Rule] = []
+        own = 0 if column is None else column
+        # Columns of a match are in the order of the branch's variables.
+        targets = {}
+        for name in self.pattern.positive_names if column is not None else ():
+            targets[name] = own + self.columns
+            self.columns += 2 if name in kleene else 1
+        for name in names:
+            slots.append((self.leaf_of[name], int(name in kleene), targets.get(name, -1), 0))
+        # Of the set that is made here the new member is tested.
+        made = kleene - {node.makes}
+        return {
+            tables.SLOTS: slots,
+            tables.ORDER: [self._pair(x, y, made) for x, y in node.order],
+            tables.DISTINCT: [
+                self._pair(x, y, made) for x, y in (*node.distinct, *node.far_distinct)
+            ],
+            **self._conditions(node.joined, set()),
+            tables.STEP: self._clauses(node.steps, kleene),
+            tables.ROW: self._clauses(node.rows, kleene),
+        }
+
+    def _write_checks(self, node: Node, row: np.ndarray) -> None:
+        owned = self.whole.owned
+        row[tables.FIRST_CHECK] = len(owned)
+        owned += [self._check_rules(check) for check in node.checks if not check.is_late]
+        row[tables.LAST_CHECK] = len(owned)
+        owned += [self._check_rules(check) for check in node.checks if check.is_late]
+        row[tables.LAST_LATE] = len(owned)
+        for check in node.checks:
+            is_asked_later = check.is_late and (check.within[0] or self.whole.consuming)
+            self.whole.table[self.leaf_of[check.name], tables.RETAINED] = 1 + int(is_asked_later)
+
+    def _check_rules(self, check: Check) -> dict[int, list[Rule]]:
+        kleene, name = self.planned.kleene, check.name
+        plain = [clause for clause in check.clauses if not set(clause.variables) & kleene]
+        others = [clause for clause in check.clauses if set(clause.variables) & kleene]
+        order = [(x, name) for x in check.after] + [(name, y) for y in check.before]
+        return {
+            tables.SLOTS: [(self.leaf_of[name], 0, -1, 0)],
+            tables.ORDER: [self._pair(x, y, kleene) for x, y in order],
+            tables.DISTINCT: [self._pair(x, name, kleene) for x in check.distinct],
+            **self._conditions(plain, set()),
+            tables.ROW: self._clauses(others, kleene),
+        }
+
+    def _pair(self, x: str, y: str, sets: set[str]) -> Rule:
+        return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
+
+    def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
+        """Comparisons of two values, and clauses for all other conditions on single events."""
+        compared: list[Rule] = []
+        others: list[Clause] = []
+        for clause in clauses:
+            sides = separated_sides(clause)
+            if sides is None:
+                others.append(clause)
+            else:
+                left, operator, right = sides
+                rule = (self._value(left), self._value(right), COMPARISONS[operator], 0)
+                compared.append(rule)
+        return {tables.COMPARE: compared, tables.CLAUSES: self._clauses(others, sets)}
+
+    def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
+        places = {name: (self.leaf_of[name], 0) for name in sets}
+        rules: list[Rule] = []
+        for clause in clauses:
+            plain = [value for value in raw_values(clause) if value[0] not in sets]
+            own: dict[Derived, int] = {value: self._value(value) for value in plain}
+            rules += self.programs.clause(clause, places, own)
+        return rules
+
+    def _value(self, derived: Derived) -> int:
+        """A value of a plain variable's event, as one number."""
+        leaf = self.leaf_of[derived[0]]
+        return leaf * tables.VALUE + self._read(leaf, derived)
+
+    def _read(self, leaf: int, derived: Derived) -> int:
+        name, expression = derived
+        return self.whole.columns.number(leaf, self.by_name[name], expression)
