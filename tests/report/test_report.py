@@ -27,13 +27,14 @@ from tests.reporting.offline import Page, read_page
 ROOT = Path(__file__).resolve().parents[2]
 STEMS = (
     "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
-    "figure_8", "figure_9", "figure_7_extended", "robustness", "cost_models", "ledger",
+    "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
+    "ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 #: Pages with a fixed number of charts.
 CHARTS = {
     "figures_3_4_5": 18, "figure_6": 4, "figure_7": 2, "figure_8": 1, "figure_9": 2,
-    "figure_7_extended": 6, "robustness": 4, "cost_models": 3, "tutorial": 1,
+    "figure_7_extended": 6, "when_plans_matter": 4, "robustness": 4, "cost_models": 3, "tutorial": 1,
 }  # fmt: skip
 
 

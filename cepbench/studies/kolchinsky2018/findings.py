@@ -182,3 +182,25 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
                 f"{small} divided by {falls.min():.2g} to {falls.max():.2g}."
             )
     return " ".join(sentences)
+
+
+def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> str:
+    """How much more throughput the best order has, where there are few and where many partial matches.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
+    comparison : str
+    """
+    own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]
+    own = own[own["engine"] == own["engine"].iloc[0]] if len(own) else own
+    if len(own) < 2:
+        return ""
+    named = [
+        f"{value:.2g} ({label})" for value, label in zip(own["value"], own["class"], strict=True)
+    ]
+    return (
+        f"By expected partial matches per event, {comparison} in throughput is "
+        f"{', '.join(named[:-1])} and {named[-1]}."
+    )
