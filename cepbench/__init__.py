@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cepbench.planners.generate import plan as plan
     from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.registry import plan_generator as plan_generator
+    from cepbench.planners.stakes import plan_stakes as plan_stakes
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
@@ -80,6 +81,7 @@ _HOMES = {
     "plan_cost": "cepbench.costs.nodes",
     "plan_evaluator": "cepbench.evaluators.registry",
     "plan_generator": "cepbench.planners.registry",
+    "plan_stakes": "cepbench.planners.stakes",
     "plans_side_by_side": "cepbench.exploration.side_by_side",
     "predicate_graph": "cepbench.exploration.predicate_graph",
     "rates_over_time": "cepbench.exploration.rates",

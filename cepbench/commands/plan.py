@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from cepbench.commands.inputs import Inputs, last_variable
@@ -58,7 +60,8 @@ def plan(
     """Show plans and their estimated costs.
 
     Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
-    cheapest order and the cheapest tree. Costs of orders and of trees are not comparable.
+    cheapest order and the cheapest tree, and whether choosing a plan is worth it. Costs of orders
+    and of trees are not comparable.
     """
     pattern = inputs.read_pattern(needs_data=inputs.statistics is None)
 
@@ -90,6 +93,7 @@ def plan(
         for name in drawn
         if name in plans
     }
+    at_stake = next((found.stakes for found in explanations.values()), None)
     if inputs.json:
         for row in rows:
             found = explanations.get(row["generator"])
@@ -100,6 +104,7 @@ def plan(
                 "statistics": statistics.to_dict(),
                 "cost": model,
                 "alpha": alpha,
+                "stakes": None if at_stake is None else at_stake.to_dict(),
                 "plans": rows,
             }
         )
@@ -109,7 +114,11 @@ def plan(
     _table(rows, with_latency=bool(alpha))
     for explanation in explanations.values():
         write_line()
-        write_line(explanation.describe(width()))
+        write_line(replace(explanation, stakes=None).describe(width()))
+    if at_stake is not None:
+        write_line()
+        for line in wrap(at_stake.describe(), width()):
+            write_line(line)
 
 
 def _planned(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
@@ -16,6 +17,7 @@ from cepbench.explainer.measured import measure
 from cepbench.explainer.nodes import ExplainedNode, explained_nodes
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.planners.stakes import Stakes, plan_stakes
 from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.statistics.given import statistics_from
@@ -64,7 +66,8 @@ def explain(
     Returns
     -------
     Explanation
-        With ``nodes``, a table of one row a node, and ``describe()``; a picture in notebooks.
+        With ``nodes``, a table of one row a node, ``stakes``, whether choosing a plan is worth it
+        for this pattern, and ``describe()``; a picture in notebooks.
 
     Raises
     ------
@@ -133,7 +136,16 @@ def explain(
         nodes=pd.concat(tables, ignore_index=True),
         metrics=metrics,
         remarks=estimates.remarks,
+        stakes=_stakes(pattern, statistics, time_selectivity),
     )
+
+
+def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> Stakes | None:
+    """What choosing a plan decides; None where the pattern has no estimates."""
+    try:
+        return plan_stakes(pattern, statistics, time_selectivity=time_selectivity)
+    except UnsupportedPatternError:
+        return None
 
 
 def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:

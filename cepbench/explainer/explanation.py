@@ -15,6 +15,7 @@ from cepbench.explainer.page import LEGEND, as_figure, as_table
 from cepbench.explainer.text import WIDTH, tree_lines
 from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
+from cepbench.planners.stakes import Stakes
 from cepbench.plans.model import AnyPlan
 
 
@@ -61,6 +62,8 @@ class Explanation:
         Of the run, including the clocks at the nodes; None without one.
     remarks : tuple of str
         Why estimates are missing, or that the plan was made for another cost.
+    stakes : Stakes or None
+        Whether choosing a plan is worth it for this pattern; None without estimates.
     """
 
     pattern: Pattern
@@ -69,13 +72,14 @@ class Explanation:
     nodes: pd.DataFrame
     metrics: Metrics | None = None
     remarks: tuple[str, ...] = ()
+    stakes: Stakes | None = None
 
     def __repr__(self) -> str:
         ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
         return f"Explanation({self.plan!r}, {ran})"
 
     def describe(self, width: int = WIDTH) -> str:
-        """The plan's tree with its numbers, then findings.
+        """The plan's tree with its numbers, then findings, and whether choosing a plan matters.
 
         Lines have up to ``width`` characters; those of very deep trees have more.
         """
@@ -85,14 +89,16 @@ class Explanation:
         return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
-        """Where the estimate is furthest off, where the time went, and how to read the table."""
+        """Findings of a run and how to read its table; whether choosing a plan is worth it."""
+        at_stake = self.stakes.sentences() if self.stakes else []
         if self.metrics is None:
-            return []
+            return at_stake
         once, twice = (f"{limit:g}" for limit in MARKED)
         return [
             *findings(self.nodes.to_dict("records"), self.metrics, self.evaluator),
             f"Off by: × more or ÷ fewer than expected, ! from {once} and !! from {twice} on; "
             "at the root by rows created.",
+            *at_stake,
         ]
 
     def _headlines(self) -> Iterator[str]:
@@ -126,7 +132,7 @@ class Explanation:
             _PAGE(
                 captions=list(self._headlines()),
                 figures=figures,
-                sentences=[LEGEND, *self.sentences()] if ran else [],
+                sentences=[*[LEGEND] * ran, *self.sentences()],
                 table=as_table(branches, self._columns()),
             )
         )

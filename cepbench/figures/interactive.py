@@ -5,6 +5,7 @@ from __future__ import annotations
 from cepbench.figures.averages import interactive_bars_by_group as bars_by_group
 from cepbench.figures.averages import interactive_lines_by_size as lines_by_size
 from cepbench.figures.cost_points import interactive_points_by_cost as points_by_cost
+from cepbench.figures.gain_map import interactive_gain_map as gain_map
 from cepbench.figures.q_errors import interactive_q_errors_by_events as q_errors_by_events
 from cepbench.figures.q_errors import interactive_scatter_in_panels as scatter_in_panels
 from cepbench.figures.ranges import interactive_ranges_by_factor as ranges_by_factor
@@ -15,6 +16,7 @@ from cepbench.figures.trade_off import (
 
 __all__ = [
     "bars_by_group",
+    "gain_map",
     "lines_by_size",
     "points_by_cost",
     "q_errors_by_events",

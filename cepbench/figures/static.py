@@ -5,6 +5,7 @@ from __future__ import annotations
 from cepbench.figures.averages import static_bars_by_group as bars_by_group
 from cepbench.figures.averages import static_lines_by_size as lines_by_size
 from cepbench.figures.cost_points import static_points_by_cost as points_by_cost
+from cepbench.figures.gain_map import static_gain_map as gain_map
 from cepbench.figures.matplotlib_panels import save_figure, show_figure
 from cepbench.figures.q_errors import static_q_errors_by_events as q_errors_by_events
 from cepbench.figures.q_errors import static_scatter_in_panels as scatter_in_panels
@@ -16,6 +17,7 @@ from cepbench.figures.trade_off import (
 
 __all__ = [
     "bars_by_group",
+    "gain_map",
     "lines_by_size",
     "points_by_cost",
     "q_errors_by_events",

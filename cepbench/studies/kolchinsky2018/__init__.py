@@ -9,7 +9,7 @@ STUDY = Study(
     Path(__file__).parent,
     notebooks=(
         "figures_3_4_5", "figure_6", "figure_7", "figure_8", "figure_9", "figure_7_extended",
-        "robustness", "cost_models",
+        "when_plans_matter", "robustness", "cost_models",
     ),
     # Section 6.1.
     generators=(

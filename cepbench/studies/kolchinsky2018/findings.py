@@ -10,6 +10,75 @@ from typing import Any
 import pandas as pd
 
 
+def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
+    """By how much plans of dynamic programming are cheaper than those of heuristics.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
+    """
+    compared = ratios[ratios["cheaper"].isin(["DP-LD", "DP-B"])]
+    if compared.empty:
+        return ""
+    pairs = compared.groupby(["cheaper", "than"], sort=False)["ratio_of_means"]
+    named = [
+        f"by {row.cheaper} are up to {row.ratio_of_means:.3g} times cheaper than {row.than}'s "
+        f"({row.regime}, {row.predicates} predicates, {row.at_size} events)"
+        for row in compared.loc[pairs.idxmax()].itertuples()
+    ]
+    means = compared["geometric_mean"]
+    return (
+        "On one cost scale, in arithmetic means of normalized costs as the paper has them, plans "
+        f"{', '.join(named)}; in geometric means over the patterns of a workload "
+        f"{means.min():.3g} to {means.max():.3g} times."
+    )
+
+
+def growth_of_costs(growth: pd.DataFrame, generator: str = "DP-B") -> str:
+    """By which factors plans of a generator get dearer with each further event.
+
+    Parameters
+    ----------
+    growth : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_growth` returns it.
+    generator : str
+    """
+    own = growth[growth["generator"] == generator]
+    if own.empty:
+        return ""
+    named = [f"{row.factor:.3g} ({row.regime}, {row.predicates})" for row in own.itertuples()]
+    return f"With each further event the cost of {generator}'s plans grows by {', '.join(named)}."
+
+
+def greedy_against_zstream(ratios: pd.DataFrame) -> str:
+    """In which workloads GREEDY's plans are significantly cheaper or dearer than ZSTREAM's.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
+    """
+    own = ratios[(ratios["cheaper"] == "GREEDY") & (ratios["than"] == "ZSTREAM")]
+    if own.empty:
+        return ""
+    sides = {
+        "cheaper": own[own["low"] > 1],
+        "dearer": own[own["high"] < 1],
+        "not significantly different": own[(own["low"] <= 1) & (own["high"] >= 1)],
+    }
+    named = [
+        f"{side}: "
+        + ", ".join(
+            f"{row.regime}, {row.predicates} ({row.geometric_mean:.3g} times)"
+            for row in part.itertuples()
+        )
+        for side, part in sides.items()
+        if len(part)
+    ]
+    return f"GREEDY's plans beside ZSTREAM's, geometric means: {'; '.join(named)}."
+
+
 def closest_generators(table: pd.DataFrame) -> str:
     """Of the generators that planned the largest patterns the closest one of each kind.
 
@@ -113,3 +182,25 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
                 f"{small} divided by {falls.min():.2g} to {falls.max():.2g}."
             )
     return " ".join(sentences)
+
+
+def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> str:
+    """How much more throughput the best order has, where there are few and where many partial matches.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
+    comparison : str
+    """
+    own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]
+    own = own[own["engine"] == own["engine"].iloc[0]] if len(own) else own
+    if len(own) < 2:
+        return ""
+    named = [
+        f"{value:.2g} ({label})" for value, label in zip(own["value"], own["class"], strict=True)
+    ]
+    return (
+        f"By expected partial matches per event, {comparison} in throughput is "
+        f"{', '.join(named[:-1])} and {named[-1]}."
+    )

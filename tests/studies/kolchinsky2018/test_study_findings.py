@@ -7,6 +7,7 @@ import pandas as pd
 from cepbench.studies.kolchinsky2018.findings import (
     closest_generators,
     errors_of_estimates,
+    gain_of_choosing,
     regret_of_wrong_numbers,
 )
 
@@ -60,3 +61,22 @@ def test_regrets_and_errors_are_those_of_the_tables() -> None:
     assert "factor of 2.5, one in twenty by more than 40;" in text
     assert "together by 1.25 and 3." in text
     assert errors_of_estimates(errors.iloc[:1]) == ""
+
+
+def test_the_gain_of_choosing_is_that_of_each_class() -> None:
+    columns = ["engine", "metric", "comparison", "class", "value"]
+    table = pd.DataFrame(
+        [
+            ("columnar", "events_per_second", "DP-LD / EFREQ", "below 1", 1.04),
+            ("columnar", "events_per_second", "DP-LD / EFREQ", "1 to 10", 1.5),
+            ("columnar", "events_per_second", "DP-LD / EFREQ", "10 to 100", 4.0),
+            ("columnar", "peak_bytes", "DP-LD / EFREQ", "1 to 10", 9.0),
+            ("other", "events_per_second", "DP-LD / EFREQ", "1 to 10", 9.0),
+        ],
+        columns=columns,
+    )
+    assert gain_of_choosing(table) == (
+        "By expected partial matches per event, DP-LD / EFREQ in throughput is 1 (below 1), "
+        "1.5 (1 to 10) and 4 (10 to 100)."
+    )
+    assert gain_of_choosing(table.head(1)) == "" == gain_of_choosing(table.head(0))

@@ -1,0 +1,101 @@
+"""Expected partial matches that a plan creates per event, from statistics alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.costs.branches import branch_problems
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.notes import from_log
+from cepbench.plans.tree import leaves, post_order, relabel
+from cepbench.statistics.given import statistics_from
+from cepbench.statistics.model import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Expected partial matches and matches per event of the pattern's types.
+
+    Attributes
+    ----------
+    partial_matches : float
+        Of two events or more, without matches, as evaluators count
+        ``partial_matches_created``; infinite where the number exceeds a float.
+    matches : float
+        Before negation and selection strategies reject any.
+    """
+
+    partial_matches: float
+    matches: float
+
+
+def created_per_event(
+    pattern: Pattern | str,
+    plan: AnyPlan,
+    statistics: Statistics,
+    *,
+    time_selectivity: str = "adjacent",
+) -> Created:
+    """How many partial matches a plan is expected to create per event.
+
+    PM combinations of k events that coexist within the window are renewed k times in a window's
+    time, since k events that arrive independently are together for a k-th of it on average. So a
+    node creates k·PM in the time in which Σ W·r events arrive, over the pattern's types.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+    plan : OrderPlan, TreePlan or UnionPlan
+    statistics : Statistics
+        Rates and selectivities of the pattern's variables.
+    time_selectivity : {"adjacent", "exact"}
+        As ``cep.plan`` takes it.
+
+    Raises
+    ------
+    PlanError
+        If the plan does not fit the pattern.
+    StatisticsError, UnsupportedPatternError
+        As ``cep.plan`` raises them.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, sections 3.1 and 3.2, for PM. A set of a Kleene variable counts as one
+    event in k, and strategies that consume events are counted as they are in the cost, so the
+    numbers of such patterns are rough.
+    """
+    pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    plan = plan_from(plan)
+    branches = pattern.branches()
+    check_parts(plan, [branch.positive_names for branch in branches])
+    problems = branch_problems(pattern, statistics, time_selectivity)
+    log_arriving = math.log(_arriving(branches, statistics))
+    inner, roots = [-math.inf], []
+    for part, problem in zip(plan.parts, problems, strict=True):
+        sizes = problem.log_node_sizes("tree", relabel(part.tree, problem.names.index))
+        counts = np.array([len(tuple(leaves(node))) for node in post_order(part.tree)])
+        created = sizes + np.log(counts) - log_arriving
+        inner += list(created[:-1][counts[:-1] > 1])
+        roots.append(created[-1])
+    return Created(*(from_log(float(np.logaddexp.reduce(each))) for each in (inner, roots)))
+
+
+def _arriving(branches: Sequence[Pattern], statistics: Statistics) -> float:
+    """Expected events per window of all types of the pattern; a type of two variables counts once.
+
+    Variables of one type may have rates of their own in statistics by hand; the largest counts.
+    """
+    by_type: dict[str, float] = {}
+    for branch in branches:
+        for variable in branch.variables:
+            if variable.name in statistics.names:
+                rate = statistics.cardinality(variable.name, branch.window.seconds)
+                by_type[variable.type] = max(rate, by_type.get(variable.type, 0.0))
+    return sum(by_type.values())
