@@ -16,7 +16,7 @@ from cepbench.studies.kolchinsky2018.distances import SIZES
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     # Patterns of each size up to a largest one, and seconds of each generator, for a workload.
     "figure_7": {
-        "quick": {"patterns": {16: 6, 22: 2}, "budget_seconds": 6.0},
+        "quick": {"patterns": {16: 6, 22: 2}, "budget_seconds": 2.5},
         "full": {"patterns": {22: 10}, "budget_seconds": 3600.0},
     },
     # Sizes, patterns of each size and shape, seconds of each generator for a shape, and seconds of
