@@ -2,8 +2,11 @@
 
 A kind of check is registered by :func:`check_kind`, also those that only one study needs.
 Everything is computed on logarithms of values per pattern, so a ratio is a geometric mean of
-ratios on single patterns, and a cost beyond the largest float still counts. A pattern on which a
-run of the check did not end well is left out of it, and counted.
+ratios on single patterns, and a cost beyond the largest float still counts.
+
+A run at the limit of partial matches is known to be at least so slow: its ratio to one that ended
+well is a bound, which counts, since leaving it out drops the patterns on which plans differ most.
+A pattern on which both sides are at the limit, or a run failed, is left out and counted.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import pandas as pd
 from cepbench.analysis.averages import CONFIDENCE, RESAMPLES
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
-from cepbench.sweeps.cells import OK
+from cepbench.sweeps.cells import LIMIT, METRICS, OK
 
 #: Resampling fewer patterns than this says nothing about others.
 FEWEST = 5
@@ -38,29 +41,55 @@ _TAKE: dict[str, Callable[..., Any]] = {
 }
 
 
+def _column(table: pd.DataFrame, name: str) -> np.ndarray:
+    return pd.to_numeric(table[name]).astype("Float64").to_numpy(float, na_value=np.nan)
+
+
 def _log(table: pd.DataFrame, column: str) -> np.ndarray:
-    values = pd.to_numeric(table[column]).astype("Float64").to_numpy(float, na_value=np.nan)
+    values = _column(table, column)
     return np.log(values, out=np.full(len(values), np.nan), where=values > 0)
 
 
-def _log_cost(table: pd.DataFrame) -> np.ndarray:
-    return pd.to_numeric(table["plan_log_cost"]).to_numpy(float)
+def _log_normalized_cost(table: pd.DataFrame) -> np.ndarray:
+    baseline = table[table["generator"] == "EFREQ"].groupby("pattern_id")["tree_log_cost"].median()
+    return table["pattern_id"].map(baseline).to_numpy(float) - _column(table, "tree_log_cost")
+
+
+def _log_partial_matches_per_event(table: pd.DataFrame) -> np.ndarray:
+    created, events = _column(table, "partial_matches_created"), _column(table, "events")
+    with np.errstate(divide="ignore"):  # a median counts those without any as 0
+        return np.log(created) - np.log(events)
 
 
 #: Metrics that are no column: name -> columns needed, and the logarithm of the metric.
 DERIVED: dict[str, tuple[tuple[str, ...], Callable[[pd.DataFrame], np.ndarray]]] = {
-    # Of the whole stream, whose length all patterns share: only the time is left.
-    "stream_throughput": (("seconds",), lambda table: -_log(table, "seconds")),
-    "plan_cost": (("plan_log_cost",), _log_cost),
-    "plan_cost_times_seconds": (
-        ("plan_log_cost", "plan_seconds"),
-        lambda table: _log_cost(table) + _log(table, "plan_seconds"),
+    # A ratio of it says by what factor fewer are created. One more is counted in every run, so
+    # that two plans that create none are equal.
+    "fewer_partial_matches": (
+        ("partial_matches_created",),
+        lambda table: -np.log1p(_column(table, "partial_matches_created")),
+    ),
+    "partial_matches_per_event": (
+        ("partial_matches_created", "events"), _log_partial_matches_per_event
+    ),
+    "plan_cost": (("plan_log_cost",), lambda table: _column(table, "plan_log_cost")),
+    # An order costs as much as its left-deep tree, so that all plans are on one scale.
+    "tree_cost": (("tree_log_cost",), lambda table: _column(table, "tree_log_cost")),
+    # [kolchinsky2018], section 6.3: the cost of EFREQ's plan divided by the plan's.
+    "normalized_cost": (("tree_log_cost",), _log_normalized_cost),
+    "tree_cost_times_seconds": (
+        ("tree_log_cost", "plan_seconds"),
+        lambda table: _column(table, "tree_log_cost") + _log(table, "plan_seconds"),
     ),
     "events_per_second_by_latency": (
         ("events_per_second", "latency_mean"),
         lambda table: _log(table, "events_per_second") - _log(table, "latency_mean"),
     ),
-}
+}  # fmt: skip
+
+#: Why a check measures nothing: its runs are not there; there are too few patterns; or no pattern
+#: is of the kind that the claim is about.
+NO_DATA, TOO_FEW, NO_CASE = "no data", "too few patterns", "no such case"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +114,18 @@ class ClaimCheck:
     over, under : Selection
         The two sides of a ratio; ``under`` is None where there is only one side.
     than : (Selection, Selection) or None
-        A second ratio, by which the first is divided.
+        A second ratio: that by which the first is divided, or one beside it, of which both ``take``
+        chooses (``ratio_of_averages``).
     pattern_sets, sizes : tuple
         Empty: all that were measured. Every named set must be there, and one of the sizes.
     needed_sizes : tuple of int
         Sizes that must all be there.
+    alphas : tuple of float
+        Empty: every weight of latency that was measured.
+    with_matches : bool
+        Only patterns that have a match.
+    apart : str
+        Pattern set that ``set_contrast`` compares with the others.
     across : str
         ``pattern_set``, ``size`` or ``generator``: one number for each, and ``take`` says which
         one counts. Empty: one number for all together.
@@ -105,6 +141,9 @@ class ClaimCheck:
     pattern_sets: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     needed_sizes: tuple[int, ...] = ()
+    alphas: tuple[float, ...] = ()
+    with_matches: bool = False
+    apart: str = ""
     across: str = ""
     take: str = "median"
 
@@ -116,13 +155,17 @@ class Measured:
     Attributes
     ----------
     value, low, high : float
-        NaN if there is a ``problem``.
+        NaN if there is a ``lack``.
     patterns : int
         Number of patterns measured.
     left_out : int
         Number of those left out, because a run on them did not end well.
+    bounds : int
+        Number of those measured whose ratio is a bound.
+    lack : str
+        :data:`NO_DATA`, :data:`TOO_FEW` or :data:`NO_CASE` if nothing was measured; empty otherwise.
     problem : str
-        Why nothing was measured; empty otherwise.
+        The same in detail.
     """
 
     value: float = float("nan")
@@ -130,6 +173,8 @@ class Measured:
     high: float = float("nan")
     patterns: int = 0
     left_out: int = 0
+    bounds: int = 0
+    lack: str = ""
     problem: str = ""
 
 
@@ -155,8 +200,8 @@ class CheckKind:
     words : str
         Name of its number.
     of_plans : bool
-        Whether it reads the table of plans as it is given, with ``log_cost``; otherwise it gets one
-        row a pattern and variant, whose ``log`` is the logarithm of the metric.
+        Whether it reads the table of plans or runs as it is given; otherwise it gets one row a
+        pattern and variant, whose ``log`` is the logarithm of the metric.
     """
 
     measure: Measuring
@@ -195,12 +240,13 @@ def check_kind(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a check averages, patterns in rows, with their sizes and sets."""
+    """What a check averages, patterns in rows, with their sizes and the names of their sets."""
 
     columns: np.ndarray
     sizes: np.ndarray
     sets: np.ndarray
     left_out: int = 0
+    bounds: int = 0
 
 
 def measure(
@@ -214,33 +260,45 @@ def measure(
     table : DataFrame or None
         Columns ``size``, ``pattern_id``, ``generator`` and the metric's; ``pattern_set``,
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
-        of check that reads plans, a row a plan with its ``log_cost``. None: not measured.
+        of check that reads plans, a row a plan with its ``log_cost``, or a row a run with
+        ``plan_log_cost``. None: not measured.
     seed : int
         Of the bootstrap.
     resamples : int
         Of the bootstrap.
     """
     if table is None:
-        return Measured(problem="its notebook did not run")
-    missing = [name for name in _columns_of(check) if name not in table]
+        return Measured(lack=NO_DATA, problem="its notebook did not run")
+    missing = [name for name in _columns_of(check, table) if name not in table]
     if missing:
-        return Measured(problem=f"the results have no column {missing[0]}")
+        return Measured(lack=NO_DATA, problem=f"the results have no column {missing[0]}")
     resampling = Bootstrap(seed, resamples)
     kind = CHECK_KINDS[check.kind]
     if kind.of_plans:
         return kind.measure(check, table, resampling)
     logs = _logs(table, check)
+    if check.with_matches and logs.empty:
+        return Measured(lack=NO_CASE, problem="no pattern has a match")
     problem = _what_is_missing(logs, check)
-    return Measured(problem=problem) if problem else kind.measure(check, logs, resampling)
+    if problem:
+        return Measured(lack=NO_DATA, problem=problem)
+    return kind.measure(check, logs, resampling)
 
 
-def _columns_of(check: ClaimCheck) -> tuple[str, ...]:
-    own = DERIVED[check.metric][0] if check.metric in DERIVED else (check.metric,)
-    return (*own, "log_cost") if CHECK_KINDS[check.kind].of_plans else own
+def _columns_of(check: ClaimCheck, table: pd.DataFrame) -> tuple[str, ...]:
+    own = _read(check.metric)
+    if CHECK_KINDS[check.kind].of_plans:
+        own = (*own, "log_cost" if "status" not in table else "plan_log_cost")
+    return (*own, "matches") if check.with_matches else own
+
+
+def _read(metric: str) -> tuple[str, ...]:
+    return DERIVED[metric][0] if metric in DERIVED else (metric,)
 
 
 def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
     """One row a pattern and variant: medians of the logarithm over repetitions."""
+    table = table.reset_index(drop=True)
     plain = pd.DataFrame({"size": table["size"].astype(int), "pattern_id": table["pattern_id"]})
     plain["generator"] = table["generator"]
     for name, default in (("pattern_set", ""), ("strategy", "any"), ("alpha", 0.0)):
@@ -249,16 +307,28 @@ def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
         plain["log"] = DERIVED[check.metric][1](table)
     else:
         plain["log"] = _log(table, check.metric)
+    sides = (check.over, check.under, *(check.than or ()))
+    plain = plain[plain["generator"].isin({name for s in sides if s for name in s.generators})]
     if check.pattern_sets:
         plain = plain[plain["pattern_set"].isin(check.pattern_sets)]
     if check.sizes:
         plain = plain[plain["size"].isin(check.sizes)]
+    if check.alphas:
+        plain = plain[plain["alpha"].isin(check.alphas)]
+    if check.with_matches:
+        plain = plain[table["matches"].loc[plain.index] > 0]
+    plain = plain.assign(bound=False)
     if "status" in table:
-        plain = plain.assign(log=plain["log"].where(table["status"] == OK))
+        status = table["status"].loc[plain.index]
+        plain["log"] = plain["log"].where(status.isin([OK, LIMIT]))
+        if not METRICS.keys().isdisjoint(_read(check.metric)):  # a plan's cost is known anyway
+            plain["bound"] = status == LIMIT
+    if check.under is None:  # beside no other run a bound says nothing
+        plain["log"] = plain["log"].mask(plain["bound"])
     # One repetition that did not end well makes the whole cell one that did not.
     cells = plain.groupby([*_KEY, *_VARIANT], sort=False)
     medians = cells["log"].median().where(cells["log"].count() == cells.size())
-    return medians.rename("log").reset_index()
+    return pd.DataFrame({"log": medians, "bound": cells["bound"].any()}).reset_index()
 
 
 def _what_is_missing(logs: pd.DataFrame, check: ClaimCheck) -> str:
@@ -299,7 +369,7 @@ def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     ----------
     logs : DataFrame
         As a kind of check gets it: ``pattern_set``, ``size``, ``pattern_id``, ``generator``,
-        ``strategy``, ``alpha`` and ``log``.
+        ``strategy``, ``alpha``, ``log`` and ``bound``.
     selection : Selection
 
     Returns
@@ -337,7 +407,9 @@ def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
     if check.than is not None:
         other = _ratio(logs, *check.than, each=False).reindex(columns.index)
         columns = columns.sub(other.iloc[:, 0], axis="index")
-    return _usable(columns)
+    sides = [side for side in (check.over, check.under, *(check.than or ())) if side is not None]
+    bounded = np.logical_or.reduce([_bounded(logs, side, columns.index) for side in sides])
+    return _usable(columns, bounded)
 
 
 def _ratio(
@@ -347,6 +419,8 @@ def _ratio(
     if under is None:
         return above if each else above.mean(axis="columns", skipna=False).to_frame()
     below = wide_table(logs, under).reindex(above.index)
+    unknown = _bounded(logs, over, above.index) & _bounded(logs, under, above.index)
+    above[unknown] = np.nan
     if each and over.generators == under.generators:
         return above - below
     mean = above.mean(axis="columns", skipna=False)
@@ -355,13 +429,23 @@ def _ratio(
     return (mean - below.mean(axis="columns", skipna=False)).to_frame()
 
 
-def _usable(columns: pd.DataFrame) -> Sample:
-    whole = columns.dropna()
+def _bounded(logs: pd.DataFrame, side: Selection, patterns: pd.Index[Any]) -> np.ndarray:
+    """Whether a run of one side came to the limit, bool of shape (patterns,)."""
+    if not logs["bound"].any():
+        return np.zeros(len(patterns), dtype=bool)
+    limited = _selected(logs, side).groupby(_KEY)["bound"].any()
+    return np.asarray(limited.reindex(patterns, fill_value=False), dtype=bool)
+
+
+def _usable(columns: pd.DataFrame, bounded: np.ndarray | None = None) -> Sample:
+    usable = columns.notna().all(axis="columns")
+    whole = columns[usable]
     return Sample(
         columns=whole.to_numpy(float),
         sizes=whole.index.get_level_values("size").to_numpy(int),
-        sets=pd.factorize(whole.index.get_level_values("pattern_set"))[0],
+        sets=whole.index.get_level_values("pattern_set").to_numpy(str),
         left_out=len(columns) - len(whole),
+        bounds=0 if bounded is None else int(bounded[usable.to_numpy()].sum()),
     )
 
 
@@ -388,8 +472,8 @@ def estimated(
         return _too_few(count, sample.left_out)
     if sample.left_out > count:
         return Measured(
-            patterns=count, left_out=sample.left_out,
-            problem=f"{sample.left_out} patterns were left out, more than the {count} that count",
+            patterns=count, left_out=sample.left_out, lack=TOO_FEW,
+            problem=f"{sample.left_out} were left out, more than the {count} that count",
         )  # fmt: skip
     rng = np.random.default_rng(resampling.seed)
     (value,) = estimate(np.arange(count)[None])
@@ -399,7 +483,8 @@ def estimated(
     ]
     tail = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(np.concatenate(resampled), [tail, 1 - tail])
-    return Measured(float(value), float(low), float(high), count, sample.left_out)
+    ends = (float(value), float(low), float(high))
+    return Measured(*ends, count, sample.left_out, sample.bounds)
 
 
 @check_kind("ratio_of_ratios", "ratio of two ratios")
@@ -420,12 +505,79 @@ def _ratio_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -
     return estimated(sample, estimate, resampling)
 
 
+@check_kind("ratio_of_averages", "ratio of arithmetic means")
+def _ratio_of_averages_check(
+    check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap
+) -> Measured:
+    """Arithmetic mean over patterns on one side divided by that on the other.
+
+    [kolchinsky2018]_ compares such averages, which the patterns of the largest values dominate.
+    """
+    assert check.under is not None
+    sides = [check.over, check.under, *(check.than or ())]
+    means = [wide_table(logs, side).mean(axis="columns", skipna=False) for side in sides]
+    sample = _usable(pd.concat(means, axis="columns"))
+    groups = {"pattern_set": sample.sets, "size": sample.sizes}.get(
+        check.across, np.zeros(len(sample.columns))
+    )
+    take = _TAKE[check.take]
+    # Scaled by the largest of their group, so that none overflows; their number cancels.
+    count, width = sample.columns.shape
+    names = np.unique(groups)
+    scaled = np.zeros((len(names), count, width))
+    largest = np.zeros((len(names), 1, width))
+    for values, most, group in zip(scaled, largest, names, strict=True):
+        own = groups == group
+        most[0] = sample.columns[own].max(axis=0)
+        values[own] = np.exp(sample.columns[own] - most)
+
+    def estimate(rows: np.ndarray) -> np.ndarray:
+        drawn = (rows + count * np.arange(len(rows))[:, None]).ravel()
+        times = np.bincount(drawn, minlength=len(rows) * count).reshape(len(rows), count)
+        sums = times.astype(float) @ scaled  # of shape (groups, resamples, width)
+        sums[(sums == 0).any(axis=2)] = np.nan  # a resample without this group
+        logs = np.log(sums) + largest
+        ratios = np.exp(logs[..., 0::2] - logs[..., 1::2])
+        return np.asarray(take(np.concatenate(np.split(ratios, width // 2, axis=2)), axis=0))[:, 0]
+
+    return estimated(sample, estimate, resampling)
+
+
+@check_kind("set_contrast", "ratio of one pattern set over that of the others")
+def _set_contrast_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
+    """A ratio's geometric mean on one pattern set divided by that on the nearest of the others."""
+    sample = sample_of(check, logs)
+    others = [name for name in np.unique(sample.sets) if name != check.apart]
+    if check.apart not in sample.sets or not others:
+        problem = f"pattern set {check.apart} or all others were not measured"
+        return Measured(left_out=sample.left_out, lack=NO_DATA, problem=problem)
+    take = _TAKE[check.take]
+
+    def estimate(rows: np.ndarray) -> np.ndarray:
+        values, sets = sample.columns[rows], sample.sets[rows]
+        means = [_mean_where(sets == name, values)[:, 0] for name in others]
+        own = _mean_where(sets == check.apart, values)[:, 0]
+        return np.exp(own - take(means, axis=0))
+
+    return estimated(sample, estimate, resampling)
+
+
+@check_kind("median", "median")
+def _median_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
+    """Median over patterns of one metric."""
+    sample = sample_of(check, logs)
+    return estimated(
+        sample, lambda rows: np.exp(np.median(sample.columns[rows][..., 0], axis=1)), resampling
+    )
+
+
 @check_kind("trend", "factor per further event")
 def _trend_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """Factor by which a metric, or a ratio, changes with every further event of the pattern."""
     sample = sample_of(check, logs)
     if len(np.unique(sample.sizes)) < 2:
-        return Measured(left_out=sample.left_out, problem="fewer than two sizes were measured")
+        problem = "fewer than two sizes were measured"
+        return Measured(left_out=sample.left_out, lack=NO_DATA, problem=problem)
     take = _TAKE[check.take]
 
     def estimate(rows: np.ndarray) -> np.ndarray:
@@ -471,7 +623,7 @@ def _maximum_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap)
     """The largest value of all; without bound from above where a run did not end."""
     values = wide_table(logs, check.over)
     if values.notna().to_numpy().sum() == 0:
-        return Measured(left_out=len(values), problem="no run ended")
+        return Measured(left_out=len(values), lack=NO_DATA, problem="no run ended")
     largest = float(np.exp(np.nanmax(values.to_numpy())))
     whole = values.notna().all(axis="columns")
     unknown = int((~whole).sum())
@@ -484,22 +636,37 @@ def _maximum_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap)
 def _fit_check(check: ClaimCheck, table: pd.DataFrame, resampling: Bootstrap) -> Measured:
     """Power law or rank correlation of the plans' cost and a metric."""
     points = table[table["generator"].isin(check.over.generators)]
+    if check.over.strategy is not None:
+        points = points[points["strategy"] == check.over.strategy]
+    if check.with_matches:
+        points = points[points["matches"] > 0]
     if points.empty:
-        return Measured(problem=f"no plan of {check.over.generators[0]} was measured")
+        if check.with_matches:
+            return Measured(lack=NO_CASE, problem="no pattern has a match")
+        problem = f"no plan of {check.over.generators[0]} was measured"
+        return Measured(lack=NO_DATA, problem=problem)
+    if "status" in points:  # the rows of a sweep, with repetitions
+        ended = points[points["status"] == OK]
+        cells = ended.groupby(["pattern_id", "generator"], sort=False)
+        points = cells[["plan_log_cost", check.metric]].median().reset_index()
+        points = points.rename(columns={"plan_log_cost": "log_cost"})
     fit = cost_fit(
         points.assign(plan_kind="all"),
         check.metric,
         seed=resampling.seed,
         resamples=resampling.resamples,
-    ).iloc[0]
-    left_out, patterns = int(fit["left_out"]), int(fit["patterns"])
+    )
+    if fit.empty:
+        return Measured(lack=NO_DATA, problem="no run ended")
+    row = fit.iloc[0]
+    left_out, patterns = int(row["left_out"]), int(row["patterns"])
     if patterns < FEWEST:
         return _too_few(patterns, left_out)
     name = "spearman" if check.kind == "rank_correlation" else "exponent"
-    value, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     return Measured(value, low, high, patterns, left_out)
 
 
 def _too_few(patterns: int, left_out: int) -> Measured:
-    problem = f"{patterns} patterns, fewer than {FEWEST}"
-    return Measured(patterns=patterns, left_out=left_out, problem=problem)
+    problem = f"{patterns}, fewer than {FEWEST}"
+    return Measured(patterns=patterns, left_out=left_out, lack=TOO_FEW, problem=problem)

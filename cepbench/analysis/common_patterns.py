@@ -77,10 +77,11 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
     rows : DataFrame
         Of one metric and statistic: ``generator`` (or ``series``, what it is called there),
         ``patterns``, ``left_out`` and ``missing`` as :func:`common_rows` has it, and
-        ``pattern_set`` and ``size`` where these are averaged apart.
+        ``regime``, ``pattern_set`` and ``size`` where these are averaged apart. Where ratios count
+        runs at the limit, ``bounds`` has the number of ratios that are bounds.
     """
     name = "series" if "series" in rows else "generator"
-    apart = [column for column in ("pattern_set", "size") if column in rows]
+    apart = [column for column in ("regime", "pattern_set", "size") if column in rows]
     # Series side by side, such as strategies, share their patterns.
     plain = rows.assign(every=rows["patterns"] + rows["left_out"])
     groups = plain.groupby(apart, dropna=False) if apart else plain.groupby(lambda _: 0)
@@ -94,6 +95,11 @@ def left_out_notes(rows: pd.DataFrame) -> list[str]:
     if missing.any():
         texts = [f"{which} {count:,}" for which, count in missing.items() if count]
         notes.append(f"Patterns missing, of {every:,}: {', '.join(texts)}.")
+    if "bounds" in plain and plain["bounds"].any():
+        most = plain.groupby([*apart, name], dropna=False, sort=False)["bounds"].max()
+        by_name = most.groupby(name, sort=False).sum()
+        texts = [f"{which} {count:,}" for which, count in by_name.items() if count]
+        notes.append(f"Ratios that are bounds, as a run ended at the limit: {', '.join(texts)}.")
     empty = plain[(plain["patterns"] == 0) & (plain["missing"] > 0)]
     if len(empty):
         named = ", ".join(dict.fromkeys(empty[name]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ _STATISTICS = ("spearman", "exponent", "intercept")
 def cost_fit(
     points: pd.DataFrame,
     metric: str = "events_per_second",
+    by: Sequence[str] = ("plan_kind",),
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
@@ -24,9 +26,11 @@ def cost_fit(
     Parameters
     ----------
     points : DataFrame
-        A row a plan: ``plan_kind``, ``pattern_id``, ``log_cost`` and the metric.
+        A row a plan: the columns of ``by``, ``pattern_id``, ``log_cost`` and the metric.
     metric : str
         ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
+    by : sequence of str
+        Columns whose values are fitted apart.
     seed : int
         Of the resampling.
     resamples : int
@@ -34,7 +38,7 @@ def cost_fit(
     Returns
     -------
     DataFrame
-        One row a kind of plan: ``plan_kind``, ``metric``; ``spearman``; ``exponent`` and
+        One row a kind of plan: ``by``, ``metric``; ``spearman``; ``exponent`` and
         ``intercept`` of ``ln(metric) = intercept + exponent · ln(cost)`` by least squares, each
         with ``…_low`` and ``…_high`` (95 % percentile bootstrap over patterns, whose plans go
         together); ``points``, ``patterns`` and ``left_out``, points whose metric is 0.
@@ -44,12 +48,12 @@ def cost_fit(
     Source: [kolchinsky2018]_, section 6.3, Figure 6.
     """
     rows = []
-    for kind, group in points.groupby("plan_kind", sort=True):
+    for key, group in points.groupby(list(by), sort=True):
         usable = group[group[metric] > 0]
         logs = usable[["log_cost", metric]].to_numpy(float)
         logs[:, 1] = np.log(logs[:, 1])
         of_pattern, patterns = pd.factorize(usable["pattern_id"])
-        row: dict[str, Any] = {"plan_kind": kind, "metric": metric}
+        row: dict[str, Any] = {**dict(zip(by, key, strict=True)), "metric": metric}
         (estimates,) = _fits(logs, np.ones((1, len(logs))))
         spread = _fits(logs, _times_drawn(len(patterns), seed, resamples)[:, of_pattern])
         tail = (1 - CONFIDENCE) / 2

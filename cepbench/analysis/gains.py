@@ -20,6 +20,7 @@ from cepbench.analysis.summary import (
 )
 
 _RATIO = {"ratio": Statistic(np.mean, of_logs=True)}
+_COUNT = {"count": Statistic(np.sum, has_interval=False)}
 _RUN = ["generator", "plan_kind", "evaluator"]
 
 
@@ -53,7 +54,8 @@ def gains_over(
     DataFrame
         In the shape that charts take: ``by``, ``metric``, ``generator``, ``baseline``,
         ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``, ``missing``, ``plan_kind``, ``evaluator``.
+        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound, since
+        one run ended at the limit), ``missing``, ``plan_kind``, ``evaluator``.
     """
     runs = results[_RUN].drop_duplicates()
     evaluators = runs.groupby("generator")["evaluator"].agg(list)
@@ -77,12 +79,17 @@ def gains_over(
     # Strategies and weights of latency stand side by side in a chart, as generators do.
     side_by_side = [*_RUN, *(name for name in by if name in ("strategy", "alpha"))]
     pairs = pd.concat(tables, ignore_index=True).rename(columns={"log_ratio": metric})
-    found = averages(
+    # Missing where there is no ratio, so that both are averaged over the same patterns.
+    pairs["bound"] = pairs["bound"].astype(float).where(pairs[metric].notna())
+    both = averages(
         groups_of(pairs, [name for name in by if name not in side_by_side]),
-        [*side_by_side, "baseline"], {metric: _RATIO}, pattern=PATTERN,
+        [*side_by_side, "baseline"], {metric: _RATIO, "bound": _COUNT}, pattern=PATTERN,
         seeded_by=sorted(by, key=lambda name: name == "size"), seed=seed,
     )  # fmt: skip
-    columns = [*by, "metric", "generator", "baseline", *ESTIMATE, "missing"]
+    found = both[both["metric"] == metric].reset_index(drop=True)
+    counts = both.loc[both["metric"] == "bound", "value"]
+    found["bounds"] = counts.fillna(0).astype(int).to_numpy()
+    columns = [*by, "metric", "generator", "baseline", *ESTIMATE, "bounds", "missing"]
     found = with_columns(found, [*columns, "plan_kind", "evaluator"])
     for name in reversed(side_by_side):
         found = in_order_of(results[name].unique(), found, name)

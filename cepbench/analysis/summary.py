@@ -17,8 +17,10 @@ from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, avera
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import LIMIT, METRICS, OK
 
-#: Columns of the results table that can be summarised.
-SUMMARY_METRICS = (*METRICS, "plan_seconds", "plan_cost", "plan_log_cost")
+#: Metrics that are quotients of two columns: how much work a plan has does not depend on a clock.
+_QUOTIENTS = {"partial_matches_per_event": ("partial_matches_created", "events")}
+#: Columns of the results table that can be summarised, and metrics made of them.
+SUMMARY_METRICS = (*METRICS, *_QUOTIENTS, "plan_seconds", "plan_cost", "plan_log_cost")
 
 #: Columns that name a pattern.
 PATTERN = ["pattern_set", "size", "pattern_id"]
@@ -252,10 +254,7 @@ def per_pattern(
     plain = results[columns].assign(
         ended_well=(results["status"] == OK).to_numpy(bool),
         limited=(results["status"] == LIMIT).to_numpy(bool),
-        **{
-            metric: results[metric].astype("Float64").to_numpy(float, na_value=np.nan)
-            for metric in metrics
-        },
+        **{metric: _values_of(results, metric) for metric in metrics},
     )
     cells = plain.groupby(columns, sort=False)
     medians = cells[list(metrics)].median()
@@ -269,6 +268,19 @@ def per_pattern(
         medians.loc[of_cells, metric] = np.nan
     medians["bound"] = cells["limited"].any()
     return medians.reset_index()
+
+
+def _values_of(results: pd.DataFrame, metric: str) -> np.ndarray:
+    """A metric of each run, float of shape (rows,); NaN where it is missing."""
+    columns = _QUOTIENTS.get(metric, (metric,))
+    over, *under = (
+        results[name].astype("Float64").to_numpy(float, na_value=np.nan) for name in columns
+    )
+    return (
+        np.divide(over, under[0], out=np.full(len(over), np.nan), where=under[0] > 0)
+        if under
+        else over
+    )
 
 
 def log_quotients(over: np.ndarray, under: np.ndarray) -> np.ndarray:

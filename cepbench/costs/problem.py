@@ -58,6 +58,9 @@ class PlanningProblem:
         variables has the smallest of their cardinalities instead of the product.
     last : int or None
         Index of the variable whose event arrives last, if known.
+    log_arrivals : ndarray of float64, shape (n,)
+        ln(W·r) of the events themselves, of a Kleene variable too, whose ``log_cardinality`` counts
+        sets; by default ``log_cardinality``.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class PlanningProblem:
     window: float = 1.0
     strategy: str = "any"
     last: int | None = None
+    log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -82,10 +86,13 @@ class PlanningProblem:
             raise StatisticsError("a planning problem needs at least one variable")
         if not len(self.log_order_factor):
             object.__setattr__(self, "log_order_factor", np.zeros(n + 1))
+        if not len(self.log_arrivals):
+            object.__setattr__(self, "log_arrivals", self.log_cardinality)
         shapes = {
             "log_cardinality": (n,),
             "log_selectivity": (n, n),
             "log_order_factor": (n + 1,),
+            "log_arrivals": (n,),
         }
         for key, shape in shapes.items():
             # One layout and writability for all, so that each kernel is compiled once.
@@ -184,6 +191,7 @@ class PlanningProblem:
             window,
             pattern.strategy.name,
             _last(order, last),
+            np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
             **more,
         )
 
@@ -213,7 +221,10 @@ class PlanningProblem:
         return self.log_cardinality + np.diagonal(self.log_selectivity)
 
     def log_rate(self, i: int) -> float:
-        """ln of variable i's arrival rate, events per second (or tick), before any filter."""
+        """ln of variable i's arrival rate, events per second (or tick), before any filter.
+
+        Of a Kleene variable that of the sets of its events, 2^(rW) / W [kolchinsky2018]_, section 4.
+        """
         return float(self.log_cardinality[i]) - math.log(max(self.window, SMALLEST))
 
     def log_partial_matches(self, subset: Iterable[int]) -> float:
@@ -297,7 +308,7 @@ class PlanningProblem:
         return np.array(sizes)
 
     def rate(self, i: int) -> float:
-        """Variable i's arrival rate, events per second (or tick), before any filter.
+        """Variable i's arrival rate, as :meth:`log_rate`.
 
         Raises
         ------
@@ -321,10 +332,13 @@ class PlanningProblem:
 
 
 def _log_cardinality(variable: Variable, statistics: Statistics, window: float) -> float:
-    expected = statistics.cardinality(variable.name, window)
     if variable.kind is Kind.KLEENE:
-        return expected * math.log(2.0)
-    return math.log(max(expected, SMALLEST))
+        return statistics.cardinality(variable.name, window) * math.log(2.0)
+    return _log_arrivals(variable, statistics, window)
+
+
+def _log_arrivals(variable: Variable, statistics: Statistics, window: float) -> float:
+    return math.log(max(statistics.cardinality(variable.name, window), SMALLEST))
 
 
 def _log_selectivities(

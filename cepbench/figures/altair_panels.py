@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.figures.offline import offline, prefixed
-from cepbench.figures.rows import ends_of, log_ticks, needs_log, series_of, unit_of
+from cepbench.figures.rows import Panel, ends_of, log_ticks, needs_log, series_of, unit_of
 from cepbench.figures.styles import Style, style_of
 from cepbench.figures.vega import alt
 
@@ -149,7 +149,8 @@ def joined_panels(
 
     Parameters
     ----------
-    panels : list of charts
+    panels : list of charts, or of lists of them
+        Lists are rows, below each other.
     heading : str
     subtitle : str
         Below the heading; by default what whiskers are.
@@ -159,8 +160,18 @@ def joined_panels(
     first = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
     lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]
     title = alt.TitleParams(heading, subtitle=lines, anchor="start")
-    return offline(
-        alt.hconcat(*panels)
-        .resolve_scale(color="independent", shape="independent", xOffset="independent")
-        .properties(title=title)
-    )
+    apart: Any = dict.fromkeys(("color", "shape", "xOffset"), "independent")
+    rows = [
+        alt.hconcat(*row).resolve_scale(**apart)
+        for row in (panels if isinstance(panels[0], list) else [panels])
+    ]
+    joined = rows[0] if len(rows) == 1 else alt.vconcat(*rows).resolve_scale(**apart)
+    return offline(joined.properties(title=title))
+
+
+def in_rows(panels: Sequence[Panel], drawn: Sequence[Any]) -> list[list[Any]]:
+    """Charts of panels as rows, for :func:`joined_panels`."""
+    rows: dict[int, list[Any]] = {}
+    for panel, chart in zip(panels, drawn, strict=True):
+        rows.setdefault(panel.row, []).append(chart)
+    return [*rows.values()]

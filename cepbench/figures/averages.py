@@ -15,6 +15,7 @@ from cepbench.analysis.common_patterns import left_out_notes
 from cepbench.errors import ExperimentError
 from cepbench.figures.altair_panels import (
     colour_of,
+    in_rows,
     joined_panels,
     layered_panel,
     line_at_one,
@@ -33,6 +34,7 @@ from cepbench.figures.matplotlib_panels import (
     write_notes,
 )
 from cepbench.figures.rows import (
+    APART,
     PANELS,
     axis_title,
     chart_title,
@@ -41,8 +43,9 @@ from cepbench.figures.rows import (
     panels_of,
     quantity_of,
     series_of,
+    with_series,
 )
-from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.styles import style_of
 from cepbench.figures.vega import alt
 
 _COLUMNS = [
@@ -74,6 +77,7 @@ def static_bars_by_group(
     statistic: str = "median",
     group: str = "pattern_set",
     log: bool = False,
+    apart: Sequence[str] = APART,
 ) -> Figure:
     """A group of bars for each pattern set, with a bar for each generator.
 
@@ -94,6 +98,8 @@ def static_bars_by_group(
         ``pattern_set`` or ``strategy``.
     log : bool
         A logarithmic axis whatever the spread.
+    apart : sequence of str
+        Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
 
     Raises
     ------
@@ -102,14 +108,15 @@ def static_bars_by_group(
 
     Notes
     -----
-    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: both panels have one
+    Source: [kolchinsky2018]_, Figures 3, 4 and 9. Differs from the paper: all panels have one
     scale.
     """
-    rows = rows_by_group(summary, metric, statistic, group, log)
+    rows = rows_by_group(summary, metric, statistic, group, log, apart)
     log = needs_log(rows)
     with print_look():
         figure, panels = empty_panels(rows)
-        for axes, _, part in panels:
+        for axes, panel in panels:
+            part = panel.rows
             groups = list(part["group"].unique())
             series = series_of(part)
             width = 0.8 / len(series)
@@ -140,6 +147,7 @@ def interactive_bars_by_group(
     statistic: str = "median",
     group: str = "pattern_set",
     log: bool = False,
+    apart: Sequence[str] = APART,
 ) -> alt.TopLevelMixin:
     """The chart of :func:`static_bars_by_group`, with tooltips.
 
@@ -149,22 +157,23 @@ def interactive_bars_by_group(
         As :func:`cepbench.analysis.summary.summarize` returns it.
     metric, statistic, group : str
     log : bool
+    apart : sequence of str
 
     Raises
     ------
     ExperimentError
         If the summary has no such rows.
     """
-    rows = rows_by_group(summary, metric, statistic, group, log)
+    rows = rows_by_group(summary, metric, statistic, group, log, apart)
     log = needs_log(rows)
     groups = list(rows["group"].unique())
     title = axis_title(metric, statistic)
-    panels = []
-    for kind, part in panels_of(rows).items():
-        pick = picker(kind)
+    panels, drawn = panels_of(rows), []
+    for panel in panels:
+        part, pick = panel.rows, picker(panel.key)
         order = [label for label, _, _ in series_of(part)]
         x = alt.X("group:N", sort=groups, title=None, axis=alt.Axis(labelAngle=0))
-        # One scale for both panels: a reader compares them.
+        # One scale for all panels: a reader compares them.
         y = value_axis(rows, title)
         offset = alt.XOffset("series:N", sort=order)
         base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=picked(pick))
@@ -173,8 +182,9 @@ def interactive_bars_by_group(
             body = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape_of(part))
         body = body.encode(y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic))
         interval = _interval(base, title, alt.value("#333333"))
-        panels.append(layered_panel(PANELS[kind], pick, *line_at_one(rows, title), body, interval))
-    return joined_panels(panels, chart_title(rows), notes=left_out_notes(rows))
+        heading = panel.heading(PANELS[panel.kind])
+        drawn.append(layered_panel(heading, pick, *line_at_one(rows, title), body, interval))
+    return joined_panels(in_rows(panels, drawn), chart_title(rows), notes=left_out_notes(rows))
 
 
 def static_lines_by_size(
@@ -184,6 +194,7 @@ def static_lines_by_size(
     *,
     statistic: str = "median",
     panels: Mapping[str, str] = PANELS,
+    apart: Sequence[str] = APART,
 ) -> Figure:
     """A line for each generator over the pattern size; see :func:`static_bars_by_group`.
 
@@ -196,15 +207,17 @@ def static_lines_by_size(
     statistic : str
     panels : mapping of str to str
         Kind of plan -> heading of its panel.
+    apart : sequence of str
 
     Notes
     -----
-    Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: both panels have one scale.
+    Source: [kolchinsky2018]_, Figures 5 and 7. Differs from the paper: all panels have one scale.
     """
-    rows = rows_by_size(summary, metric, pattern_set, statistic)
+    rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
     with print_look():
         figure, drawn = empty_panels(rows)
-        for axes, _, part in drawn:
+        for axes, panel in drawn:
+            part = panel.rows
             series, sizes = series_of(part), sorted(part["size"].unique())
             far = needs_log_sizes(sizes)
             for rank, (label, generator, plans) in enumerate(series):
@@ -232,14 +245,15 @@ def interactive_lines_by_size(
     *,
     statistic: str = "median",
     panels: Mapping[str, str] = PANELS,
+    apart: Sequence[str] = APART,
 ) -> alt.TopLevelMixin:
     """The chart of :func:`static_lines_by_size`, with tooltips."""
-    rows = rows_by_size(summary, metric, pattern_set, statistic)
+    rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
     sizes = [int(size) for size in sorted(rows["size"].unique())]
     title = axis_title(metric, statistic)
-    drawn = []
-    for kind, part in panels_of(rows).items():
-        pick = picker(kind)
+    places, drawn = panels_of(rows), []
+    for panel in places:
+        part, pick = panel.rows, picker(panel.key)
         heading = "pattern size (participating events)"
         if needs_log_sizes(sizes):
             scale = alt.Scale(type="log", nice=False, padding=10)
@@ -248,18 +262,17 @@ def interactive_lines_by_size(
         else:
             x = alt.X("size:O", title=heading, sort=sizes, axis=alt.Axis(labelAngle=0))
         base = alt.Chart(_data(part)).encode(x=x, color=colour_of(part), opacity=picked(pick))
-        dash = list(style_of(part["generator"].iloc[0], kind).dash) or [1, 0]
+        dash = list(style_of(part["generator"].iloc[0], panel.kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=value_axis(rows, title))
         points = base.mark_point(filled=True, size=70, opacity=1).encode(
             y=value_axis(rows, title), shape=shape_of(part), tooltip=_tooltip(metric, statistic)
         )
         interval = _interval(base, title, colour_of(part))
-        drawn.append(
-            layered_panel(panels[kind], pick, *line_at_one(rows, title), line, interval, points)
-        )
+        layers = (*line_at_one(rows, title), line, interval, points)
+        drawn.append(layered_panel(panel.heading(panels[panel.kind]), pick, *layers))
     what = f"{pattern_set} patterns" if pattern_set else ""
     notes = [*on_one_line(rows), *left_out_notes(rows)]
-    return joined_panels(drawn, chart_title(rows, what), notes=notes)
+    return joined_panels(in_rows(places, drawn), chart_title(rows, what), notes=notes)
 
 
 def rows_by_group(
@@ -268,6 +281,7 @@ def rows_by_group(
     statistic: str = "median",
     group: str = "pattern_set",
     log: bool = False,
+    apart: Sequence[str] = APART,
 ) -> pd.DataFrame:
     """Rows over all sizes of each group.
 
@@ -280,11 +294,14 @@ def rows_by_group(
         ``pattern_set`` or ``strategy``.
     log : bool
         Whether the axis is logarithmic whatever the values.
+    apart : sequence of str
+        Columns whose values are rows of panels, where they vary.
 
     Returns
     -------
     DataFrame
-        The chosen rows with columns ``series`` and ``group``, in the order of ``summary``.
+        The chosen rows with columns ``series``, ``panel`` and ``group``, in the order of
+        ``summary``.
 
     Raises
     ------
@@ -292,18 +309,22 @@ def rows_by_group(
         If ``summary`` lacks columns or has no such rows.
     """
     rows = _chosen(summary, metric, statistic)
-    rows = _labelled(rows[rows["size"].isna()], "over all sizes")
+    rows = _labelled(rows[rows["size"].isna()], "over all sizes", apart)
     return rows.assign(group=rows[group].str.replace("_", " "), log=log)
 
 
 def rows_by_size(
-    summary: pd.DataFrame, metric: str, pattern_set: str = "", statistic: str = "median"
+    summary: pd.DataFrame,
+    metric: str,
+    pattern_set: str = "",
+    statistic: str = "median",
+    apart: Sequence[str] = APART,
 ) -> pd.DataFrame:
     """Rows of each size of one pattern set; see :func:`rows_by_group`."""
     rows = _chosen(summary, metric, statistic)
     rows = rows[rows["size"].notna() & (rows["pattern_set"] == pattern_set)]
     what = f"of pattern set {pattern_set!r} by size" if pattern_set else "by size"
-    return _labelled(rows, what).assign(log=metric in _TIMES_AS_MUCH)
+    return _labelled(rows, what, apart).assign(log=metric in _TIMES_AS_MUCH)
 
 
 def on_one_line(rows: pd.DataFrame) -> list[str]:
@@ -320,7 +341,8 @@ def on_one_line(rows: pd.DataFrame) -> list[str]:
     low, high = ends_of(rows) if log else (0.0, float(rows[["value", "high"]].max().max()))
     length = math.log(high / low) if log else high
     found = []
-    for part in panels_of(rows).values():
+    for panel in panels_of(rows):
+        part = panel.rows
         groups: list[tuple[list[str], pd.Series]] = []
         for label, _, _ in series_of(part):
             own = part[part["series"] == label].set_index("size")["value"].dropna().astype(float)
@@ -332,8 +354,9 @@ def on_one_line(rows: pd.DataFrame) -> list[str]:
                     break
             else:
                 groups.append(([label], line))
-        found += [names for names, _ in groups if len(names) > 1]
-    return [f"On one line: {'; '.join(', '.join(names) for names in found)}."] * bool(found)
+        where = f" ({panel.apart})" if panel.apart else ""
+        found += [f"{', '.join(names)}{where}" for names, _ in groups if len(names) > 1]
+    return [f"On one line: {'; '.join(found)}."] * bool(found)
 
 
 def needs_log_sizes(sizes: Sequence[int]) -> bool:
@@ -368,10 +391,10 @@ def _chosen(summary: pd.DataFrame, metric: str, statistic: str) -> pd.DataFrame:
     return summary[chosen].assign(**missing_columns)
 
 
-def _labelled(rows: pd.DataFrame, what: str) -> pd.DataFrame:
+def _labelled(rows: pd.DataFrame, what: str, apart: Sequence[str]) -> pd.DataFrame:
     if rows.empty:
         raise ExperimentError(f"the summary has no rows {what}")
-    return rows.assign(series=series_labels(rows))
+    return with_series(rows, apart)
 
 
 def _data(part: pd.DataFrame) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from cepbench.errors import ExperimentError
 from cepbench.figures.altair_panels import (
     PICK,
     colour_of,
+    in_rows,
     joined_panels,
     layered_panel,
     picked,
@@ -23,16 +25,27 @@ from cepbench.figures.matplotlib_panels import (
     TEXT,
     empty_panels,
     finish_panels,
+    label_values,
     print_look,
     write_notes,
 )
 from cepbench.figures.offline import prefixed
-from cepbench.figures.rows import KINDS, panels_of, quantity_of, series_of
-from cepbench.figures.styles import series_labels, style_of
+from cepbench.figures.rows import (
+    APART,
+    KINDS,
+    Panel,
+    panels_of,
+    quantity_of,
+    series_of,
+    with_series,
+)
+from cepbench.figures.styles import style_of
 from cepbench.figures.vega import alt
 
 
-def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) -> Figure:
+def static_points_by_cost(
+    points: pd.DataFrame, fit: pd.DataFrame, metric: str, *, apart: Sequence[str] = APART
+) -> Figure:
     """A point for each plan, its cost against a metric of its run, and the fitted line.
 
     Parameters
@@ -40,19 +53,23 @@ def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) 
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     fit : DataFrame
-        As :func:`cepbench.analysis.cost_fit.cost_fit` returns it for the same metric.
+        As :func:`cepbench.analysis.cost_fit.cost_fit` returns it for the same metric, by the
+        columns ``apart`` that vary.
     metric : str
+    apart : sequence of str
+        Columns whose values are rows of panels, where they vary: ``regime``, ``evaluator``.
 
     Notes
     -----
     Source: [kolchinsky2018]_, Figure 6. Differs from the paper: both axes are logarithmic, so that
     a power law is a straight line.
     """
-    rows = plans_by_cost(points, metric)
+    rows = plans_by_cost(points, metric, apart)
     quantity = quantity_of(metric)
     with print_look():
-        figure, panels = empty_panels(rows)
-        for axes, kind, part in panels:
+        figure, panels = empty_panels(rows, sharex=True)
+        for axes, panel in panels:
+            part = panel.rows
             for label, generator, plans in series_of(part):
                 own, style = part[part["series"] == label], style_of(generator, plans)
                 axes.plot(
@@ -60,7 +77,7 @@ def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) 
                     markersize=5.5, color=style.colour, markeredgecolor="white",
                     markeredgewidth=0.4, label=label,
                 )  # fmt: skip
-            line, note = line_of_fit(fit, kind, part)
+            line, note = line_of_fit(fit, panel)
             axes.plot(line["cost"], line["value"], color="#333333", linewidth=1.2)
             axes.set_title(note, loc="right", fontsize=TEXT, color="#333333", linespacing=1.3)
             axes.set_xscale("log")
@@ -71,22 +88,23 @@ def static_points_by_cost(points: pd.DataFrame, fit: pd.DataFrame, metric: str) 
             axes.xaxis.set_minor_formatter(NullFormatter())
         finish_panels(figure, panels, rows, f"{quantity.title} against plan cost", KINDS)
         write_notes(figure, plans_left_out(points))
-        panels[0][0].set_ylabel(quantity.axis)
+        label_values(panels, quantity.axis)
         return figure
 
 
 def interactive_points_by_cost(
-    points: pd.DataFrame, fit: pd.DataFrame, metric: str
+    points: pd.DataFrame, fit: pd.DataFrame, metric: str, *, apart: Sequence[str] = APART
 ) -> alt.TopLevelMixin:
     """The chart of :func:`static_points_by_cost`, with the plans as tooltips."""
-    rows = plans_by_cost(points, metric)
+    rows = plans_by_cost(points, metric, apart)
     quantity = quantity_of(metric)
     columns = ["series", "pattern_set", "size", "pattern_id", "plan", "cost", "value"]
-    panels = []
-    for kind, part in panels_of(rows).items():
-        pick = picker(kind)
+    ends = [float(rows["cost"].min()), float(rows["cost"].max())]
+    panels, drawn = panels_of(rows), []
+    for panel in panels:
+        part, pick = panel.rows, picker(panel.key)
         x = alt.X("cost:Q", title="cost of the plan", axis=alt.Axis(labelExpr=prefixed("1"), tickCount=6),
-                  scale=alt.Scale(type="log", nice=False, padding=10))  # fmt: skip
+                  scale=alt.Scale(type="log", domain=ends, nice=False, padding=10))  # fmt: skip
         marks = (
             alt.Chart(part[columns])
             .mark_point(filled=True, size=60, opacity=0.9)
@@ -103,25 +121,27 @@ def interactive_points_by_cost(
                 ],
             )
         )  # fmt: skip
-        line, note = line_of_fit(fit, kind, part)
+        line, note = line_of_fit(fit, panel)
         fitted = (
             alt.Chart(line)
             .mark_line(color="#333333", strokeWidth=1.5)
             .encode(x=x, y=value_axis(rows, quantity.axis))
         )
-        panels.append(layered_panel([KINDS[kind], *note.split("\n")], pick, fitted, marks))
+        lines = [*panel.heading(KINDS[panel.kind]), *note.split("\n")]
+        drawn.append(layered_panel(lines, pick, fitted, marks))
     heading = f"{quantity.title} against plan cost"
-    return joined_panels(panels, heading, PICK, plans_left_out(points))
+    return joined_panels(in_rows(panels, drawn), heading, PICK, plans_left_out(points))
 
 
-def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The plans that a logarithmic chart can show, with ``series``, ``value`` and a text.
+def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APART) -> pd.DataFrame:
+    """The plans that a logarithmic chart can show, with ``series``, ``panel`` and ``value``.
 
     Parameters
     ----------
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     metric : str
+    apart : sequence of str
 
     Raises
     ------
@@ -134,7 +154,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     rows = rows[(rows["value"] > 0) & (rows["cost"] > 0)]
     if rows.empty:
         raise ExperimentError(f"no plan has both a cost and a {metric} above zero")
-    return rows.assign(series=series_labels(rows), low=rows["value"], high=rows["value"])
+    return with_series(rows.assign(low=rows["value"], high=rows["value"]), apart)
 
 
 def plans_left_out(points: pd.DataFrame) -> list[str]:
@@ -145,16 +165,22 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     points : DataFrame
         As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     """
-    own = points.assign(series=series_labels(points)).drop_duplicates("series")
-    texts = [f"{name} {count:,}" for name, count in own[["series", "missing"]].to_numpy() if count]
+    own = with_series(points, APART).drop_duplicates(["panel", "series"])
+    texts = [
+        f"{series}{f' ({panel})' if panel else ''} {count:,}"
+        for panel, series, count in own[["panel", "series", "missing"]].to_numpy()
+        if count
+    ]
     return [f"Patterns without a point, as a run did not end well: {', '.join(texts)}."] * bool(
         texts
     )
 
 
-def line_of_fit(fit: pd.DataFrame, kind: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Ends of the fitted line over the points of one kind of plan, and its label."""
-    found = fit[fit["plan_kind"] == kind].iloc[0]
+def line_of_fit(fit: pd.DataFrame, panel: Panel) -> tuple[pd.DataFrame, str]:
+    """Ends of the fitted line over the points of a panel, and its label."""
+    rows = panel.rows
+    keys = ["plan_kind", *(name for name in ("regime", "evaluator") if name in fit)]
+    found = fit.merge(rows[keys].drop_duplicates(), on=keys).iloc[0]
     ends = [float(rows["cost"].min()), float(rows["cost"].max())]
     values = [math.exp(found["intercept"] + found["exponent"] * math.log(cost)) for cost in ends]
     note = (

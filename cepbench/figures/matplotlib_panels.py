@@ -17,7 +17,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from cepbench.figures.recording import record
-from cepbench.figures.rows import axis_title, ends_of, log_ticks, needs_log, panels_of, unit_of
+from cepbench.figures.rows import (
+    PANELS,
+    Panel,
+    axis_title,
+    ends_of,
+    log_ticks,
+    needs_log,
+    panels_of,
+    series_of,
+    unit_of,
+)
 from cepbench.figures.styles import Style
 
 #: Points, of which nine are twelve pixels on a page: no text of a chart is smaller.
@@ -86,16 +96,32 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> No
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def empty_panels(rows: pd.DataFrame) -> tuple[Figure, list[tuple[Axes, str, pd.DataFrame]]]:
-    """An empty figure, and its panels with their kind of plan and their rows."""
-    parts = panels_of(rows)
-    figure, grid = panel_row(len(parts), PANEL_WIDTH * len(parts), HEIGHT)
-    return figure, [(axes, kind, parts[kind]) for axes, kind in zip(grid, parts, strict=True)]
+def empty_panels(
+    rows: pd.DataFrame, *, sharex: bool = False
+) -> tuple[Figure, list[tuple[Axes, Panel]]]:
+    """An empty figure, and its panels on one axis of values.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`cepbench.figures.rows.with_series` returns them.
+    sharex : bool
+        Whether they share the horizontal axis, too.
+    """
+    panels = panels_of(rows)
+    kinds = [kind for kind in PANELS if any(panel.kind == kind for panel in panels)]
+    number = 1 + max(panel.row for panel in panels)
+    figure = Figure(figsize=(PANEL_WIDTH * len(kinds), HEIGHT * number), layout="constrained")
+    grid = figure.subplots(number, len(kinds), sharex=sharex, sharey=True, squeeze=False)
+    drawn = [(grid[panel.row, kinds.index(panel.kind)], panel) for panel in panels]
+    for axes in {*grid.flat} - {axes for axes, _ in drawn}:
+        axes.remove()
+    return figure, drawn
 
 
 def finish_panels(
     figure: Figure,
-    panels: list[tuple[Axes, str, pd.DataFrame]],
+    panels: list[tuple[Axes, Panel]],
     rows: pd.DataFrame,
     title: str,
     names: Mapping[str, str],
@@ -113,18 +139,30 @@ def finish_panels(
         Kind of plan → heading of its panel.
     """
     write_title(figure, title)
-    for axes, kind, _ in panels:
-        axes.set_title(names[kind])
+    for axes, panel in panels:
+        # Beside a note on the right, the lines end where it begins.
+        beside = axes.get_title(loc="right").count("\n") if panel.apart else 0
+        axes.set_title("\n".join(panel.heading(names[panel.kind])) + "\n" * beside)
+        axes.tick_params(labelleft=True, labelbottom=True)
         _number_axis(axes, rows)
+        below = [other for _, other in panels if other.kind == panel.kind and other.row > panel.row]
+        if below and series_of(below[-1].rows) == series_of(panel.rows):
+            continue
         # In heights of a letter: a share of the axes would be less below panels that are low.
-        below = 4.6 if axes.get_xlabel() else 2.4
+        distance = 4.6 if axes.get_xlabel() else 2.4
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=below, ncols=3,
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=distance, ncols=3,
             fontsize=TEXT, handlelength=3,
         )  # fmt: skip
     metric, statistic = rows.iloc[0][["metric", "statistic"]]
-    panels[0][0].set_ylabel(axis_title(metric, statistic))
+    label_values(panels, axis_title(metric, statistic))
     return figure
+
+
+def label_values(panels: list[tuple[Axes, Panel]], title: str) -> None:
+    """Title of the axis of values, at the first panel of each row."""
+    for row in {panel.row: axes for axes, panel in reversed(panels)}.values():
+        row.set_ylabel(title)
 
 
 def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
-from cepbench.figures.styles import place_of
+from cepbench.figures.styles import place_of, series_labels
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
@@ -21,6 +22,40 @@ PANELS = {"order": "(a) order-based", "tree": "(b) tree-based"}
 
 #: Headings of panels where (a) and (b) are the metrics.
 KINDS = {"order": "order-based", "tree": "tree-based"}
+
+
+#: Columns whose values are rows of panels, where they vary: their patterns differ.
+APART = ("regime",)
+
+
+class Panel(NamedTuple):
+    """One panel of a chart.
+
+    Attributes
+    ----------
+    row : int
+        Which row of panels it is in, from the top.
+    kind : str
+        Of the plans in it.
+    apart : str
+        What its row of panels shows; empty if there is only one.
+    rows : DataFrame
+        What is drawn in it.
+    """
+
+    row: int
+    kind: str
+    apart: str
+    rows: pd.DataFrame
+
+    @property
+    def key(self) -> str:
+        """A name that no other panel of the chart has."""
+        return f"{self.kind}_{self.row}" if self.row else self.kind
+
+    def heading(self, name: str) -> list[str]:
+        """Lines above the panel of plans with this name."""
+        return [*([self.apart] if self.apart else []), name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +82,13 @@ class Quantity:
 
 _QUANTITIES = {
     "events_per_second": Quantity("Throughput", "events per second", "higher"),
-    "stream_events_per_second": Quantity(
-        "Throughput of the whole stream", "events per second", "higher"
-    ),
     "mean_partial_matches": Quantity("Mean partial matches", "partial matches", "lower"),
     "peak_bytes": Quantity("Peak memory", "bytes", "lower", "B"),
     "peak_partial_matches": Quantity("Peak partial matches", "partial matches", "lower"),
     "partial_matches_created": Quantity("Partial matches", "partial matches", "lower"),
+    "partial_matches_per_event": Quantity(
+        "Partial matches per event", "partial matches per event", "lower"
+    ),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
@@ -135,13 +170,35 @@ def ends_of(rows: pd.DataFrame) -> tuple[float, float]:
     return float(low / beyond), float(high * beyond)
 
 
-def panels_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Kind of plan -> its rows, for the kinds that there are."""
-    return {
-        kind: rows[rows["plan_kind"] == kind]
+def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:
+    """The rows with their ``series`` and ``panel``, the row of panels that they belong to.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    apart : sequence of str
+        Columns whose values are rows of panels, where the rows have them and they vary.
+    """
+    varied = [name for name in apart if name in rows and rows[name].nunique() > 1]
+    named = [", ".join(map(str, values)) for values in rows[varied].to_numpy()] if varied else ""
+    found = rows.assign(panel=named)
+    return found.assign(series=series_labels(found))
+
+
+def panels_of(rows: pd.DataFrame) -> list[Panel]:
+    """The panels of a chart: a column for each kind of plan, a row for each ``panel``.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`with_series` returns them.
+    """
+    return [
+        Panel(row, kind, str(apart), part[part["plan_kind"] == kind])
+        for row, (apart, part) in enumerate(rows.groupby("panel", sort=False))
         for kind in PANELS
-        if (rows["plan_kind"] == kind).any()
-    }
+        if (part["plan_kind"] == kind).any()
+    ]
 
 
 def series_of(rows: pd.DataFrame) -> Sequence[tuple[str, str, str]]:

@@ -69,6 +69,7 @@ _MARKS = {
         Mark((4, 1, 0), _corners(4, inner=0.5)),
         Mark((6, 1, 0), _corners(6, inner=0.5)),
         Mark("d", "M0,-1L0.6,0L0,1L-0.6,0Z"),
+        Mark((8, 1, 0), _corners(8, inner=0.5)),
     ),
     "tree": (
         Mark("s", "square"),
@@ -125,6 +126,7 @@ _KNOWN = {
     "QUICKPICK": ("#EE3377", 5),
     "LINDP": ("#225555", 6),
     "FLIPS": ("#66CCEE", 7),
+    "EFREQ-SETS": ("#AA5522", 10),
 }
 
 
@@ -168,8 +170,10 @@ def series_labels(rows: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     rows : DataFrame
-        With columns ``generator`` and ``evaluator``.
+        With columns ``generator`` and ``evaluator``, and ``panel`` if there are several rows of
+        panels: what tells these apart need not tell their series apart.
     """
-    evaluators = rows.groupby("generator")["evaluator"].transform("nunique")
+    within = ["generator", *(["panel"] if "panel" in rows else [])]
+    evaluators = rows.groupby(within)["evaluator"].transform("nunique")
     several = rows["generator"] + " in " + rows["evaluator"]
     return rows["generator"].where(evaluators == 1, several).rename("series")

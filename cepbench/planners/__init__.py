@@ -9,6 +9,7 @@ from cepbench.planners import (  # isort: skip
     zstream as zstream,
     zstream_ord as zstream_ord,
     dp_b as dp_b,
+    efreq_sets as efreq_sets,
     ikkbz as ikkbz,
     simulated_annealing as simulated_annealing,
     two_phase as two_phase,

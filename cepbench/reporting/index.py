@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepbench.reporting.contents import with_contents
+from cepbench.reporting.ledger import LOOKS
 from cepbench.reporting.navigation import FRONT, Entry, Navigation, groups
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import Benchmark
 from cepbench.reporting.shell import render
-from cepbench.reporting.story import LOOKS, JudgedClaim
+from cepbench.reporting.story import JudgedClaim
 from cepbench.studies.study import Study
 
 
@@ -23,6 +24,8 @@ class StudyReport:
     study : Study
     pages : sequence of Page
         Those of its notebooks that were run, in its order.
+    lines : sequence of (str, str)
+        What holds where: a regime, or empty for all of them, and sentences about it.
     headlines : sequence of JudgedClaim
     findings : sequence of (str, str, str)
         A sentence that a notebook recorded, with the link of its page and the page's name.
@@ -36,6 +39,7 @@ class StudyReport:
 
     study: Study
     pages: Sequence[Page] = ()
+    lines: Sequence[tuple[str, str]] = ()
     headlines: Sequence[JudgedClaim] = ()
     findings: Sequence[tuple[str, str, str]] = ()
     verdicts: Mapping[str, int] = field(default_factory=dict)

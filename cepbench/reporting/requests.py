@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import ReportError, did_you_mean
-from cepbench.reporting.ledger import claims
+from cepbench.reporting.claims import claims
 from cepbench.studies.registry import STUDIES, studies_of
 from cepbench.studies.study import Study
 

@@ -13,9 +13,10 @@ from nbformat import NotebookNode
 
 from cepbench.errors import ReportError
 from cepbench.plugins import load_plugins
+from cepbench.reporting.claims import Claim
 from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, StudyReport, index_html
-from cepbench.reporting.ledger import Claim, anchor_of, counts_of
+from cepbench.reporting.ledger import anchor_of
 from cepbench.reporting.navigation import Entry, Navigation, group_of
 from cepbench.reporting.notebooks import parameters_of, read_notebook, run_notebook
 from cepbench.reporting.opening import unknown_parameter
@@ -32,8 +33,9 @@ from cepbench.reporting.requests import (
 )
 from cepbench.reporting.shell import render, write_assets
 from cepbench.reporting.side_by_side import Task, run_side_by_side
-from cepbench.reporting.story import facts, headlines, verdicts_by_figure
+from cepbench.reporting.story import facts, headlines, regime_lines, verdicts_by_figure
 from cepbench.reporting.titles import in_words, summary_of, title_of
+from cepbench.reporting.verdicts import counts_of
 from cepbench.studies.measured import StudySweep, measure_all, study_sweep
 from cepbench.studies.registry import STUDIES
 from cepbench.studies.study import Study
@@ -307,7 +309,7 @@ def _study_report(
         (text, page.link, page.entry.label) for page in own for text in bodies[page.stem].findings
     ]
     path = target / study.key / LEDGER / f"{LEDGER}.parquet"
-    if not own or not path.exists():
+    if not own or not path.exists() or not path.with_name("numbers.parquet").exists():
         return StudyReport(study, own, findings=findings)
 
     def link(claim: Claim) -> str:
@@ -321,10 +323,12 @@ def _study_report(
         return f"{stem}.html" if stem in bodies else ""
 
     ledger = pd.read_parquet(path)
+    numbers = pd.read_parquet(path.with_name("numbers.parquet"))
     ledger_stem = f"{study.key}/{LEDGER}"
     return StudyReport(
         study,
         own,
+        lines=regime_lines(study, ledger, numbers),
         headlines=headlines(ledger, link),
         findings=findings,
         verdicts=counts_of(ledger),

@@ -10,15 +10,47 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, Claim, claims, shown_value
-from cepbench.studies.registry import find_study
+from cepbench.analysis.checks import NO_CASE, NO_DATA
+from cepbench.reporting.claims import Claim, claims_by_id, ledger_file
+from cepbench.reporting.verdicts import (
+    PLURAL,
+    VERDICTS,
+    by_claim,
+    combined,
+    filled,
+    place_of,
+    quotable,
+    shown_percent,
+    shown_value,
+    varied_in,
+)
+from cepbench.studies.study import Study
 from cepbench.sweeps.cells import OK
-
-#: Verdict -> class of its look in the style sheet, and a sign, since colour alone says nothing.
-LOOKS = {HOLDS: ("holds", "✓"), FAILS: ("fails", "✗"), OPEN: ("open", "?")}
 
 #: Columns of results that :func:`facts` reads.
 _COUNTED = ["pattern", "generator", "status", "seconds", "events"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A claim measured in one setting.
+
+    Attributes
+    ----------
+    place : str
+        Regime, engine and predicates, and the basis where a claim is tested on several; empty
+        where there is one of each.
+    measured : str
+        Value, or the claim's headline with it; a dash if nothing was measured.
+    interval : str
+        Empty if there is none.
+    verdict : str
+    """
+
+    place: str
+    measured: str
+    interval: str
+    verdict: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +60,16 @@ class JudgedClaim:
     Attributes
     ----------
     statement : str
-    measured : str
-        Value, or the claim's headline with it; a dash if nothing was measured.
-    interval : str
-        Empty if there is none.
+    cells : tuple of Cell
+        One a setting, and test.
     verdict : str
-        A key of :data:`LOOKS`.
+        On the claim as a whole.
     link : str
         Where the claim is explained; empty if no page of the site does.
     """
 
     statement: str
-    measured: str
-    interval: str
+    cells: tuple[Cell, ...]
     verdict: str
     link: str
 
@@ -53,15 +82,25 @@ def verdicts_by_figure(
     Parameters
     ----------
     ledger : DataFrame
-        As :func:`cepbench.reporting.ledger.ledger` returns it.
+        As :func:`cepbench.reporting.verdicts.ledger` returns it.
     link : callable
         Claim -> where it is explained.
     """
     found: dict[str, list[JudgedClaim]] = {}
-    for claim, row in _known(ledger):
-        measured = "–" if pd.isna(row.value) else _minus(shown_value(row.value))
-        judged = JudgedClaim(row.statement, measured, _interval(row), row.verdict, link(claim))
-        found.setdefault(row.figure, []).append(judged)
+    varied = varied_in(ledger)
+    for claim, rows in _known(ledger):
+        several = len(claim.tests) > 1
+        cells = [
+            Cell(
+                ", ".join(t for t in (place_of(row, varied), row.basis if several else "") if t),
+                "–" if pd.isna(row.value) else shown_value(row.value),
+                _interval(row),
+                row.verdict,
+            )
+            for row in rows
+        ]
+        judged = JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim))
+        found.setdefault(claim.figure, []).append(judged)
     return found
 
 
@@ -74,13 +113,53 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
         As in :func:`verdicts_by_figure`.
     """
     found = []
-    for claim, row in _known(ledger):
-        if claim.headline and not pd.isna(row.value):
-            shown = {"value": _minus(shown_value(row.value)), "percent": _percent(row.value)}
+    varied = varied_in(ledger)
+    for claim, rows in _known(ledger):
+        cells = []
+        for row in rows:
+            if not claim.headline or row.basis != claim.main.basis or pd.isna(row.value):
+                continue
+            shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
             interval = _interval(row, in_percent="{percent}" in claim.headline)
             measured = claim.headline.format(**shown)
-            found.append(JudgedClaim(row.statement, measured, interval, row.verdict, link(claim)))
+            cells.append(Cell(place_of(row, varied), measured, interval, row.verdict))
+        if cells:
+            found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
     return found
+
+
+def regime_lines(
+    study: Study, ledger: pd.DataFrame, numbers: pd.DataFrame
+) -> list[tuple[str, str]]:
+    """What holds where, in a line for each regime whose numbers are known and one for all.
+
+    Parameters
+    ----------
+    study : Study
+    ledger, numbers : DataFrame
+        As the functions of these names in :mod:`cepbench.reporting.verdicts` return them.
+
+    Returns
+    -------
+    list of (str, str)
+        Regime, empty for all, and sentences.
+    """
+    file = ledger_file(study)
+    quoted = quotable(ledger, numbers)
+    lines = []
+    for regime in [name for name in ledger["regime"].unique() if name]:
+        text = filled(file.regime_line, quoted, regime=regime)
+        if text:
+            rows = ledger[(ledger["regime"] == regime) & ~ledger["lack"].isin([NO_DATA, NO_CASE])]
+            verdicts = [
+                combined(zip(part["verdict"], part["lack"], strict=True))
+                for _, part in rows.groupby("id", sort=False)
+            ]
+            lines.append((regime, f"{_counted(verdicts)} {text}"))
+    text = filled(file.last_line, quoted)
+    if text:
+        lines.append(("", f"{_counted(list(by_claim(ledger)['overall']))} {text}"))
+    return lines
 
 
 def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
@@ -107,31 +186,31 @@ def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
     return [(_large(number), what) for what, number in found.items() if number]
 
 
-def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, Any]]:
-    """Rows with their claims, without those that the ledger of today does not have."""
-    by_id = {
-        (key, claim.id): claim
-        for key in ledger["paper"].unique()
-        for claim in claims(find_study(key))
-    }
-    rows: Iterator[Any] = ledger.itertuples(index=False)
-    return ((by_id[row.paper, row.id], row) for row in rows if (row.paper, row.id) in by_id)
+def _counted(verdicts: list[str]) -> str:
+    """How many of the claims have each verdict, as a sentence."""
+    counts = [(verdict, verdicts.count(verdict)) for verdict in VERDICTS]
+    words = ", ".join(
+        f"{count} {verdict if count == 1 else PLURAL[verdict]}"
+        for verdict, count in counts
+        if count
+    )
+    return f"Of {len(verdicts)} claims, {words}."
+
+
+def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, list[Any]]]:
+    """Claims with their rows, without those that the ledger of today does not have."""
+    by_id = claims_by_id(ledger["paper"].unique())
+    for which, rows in ledger.groupby(["paper", "id"], sort=False):
+        if which in by_id:
+            yield by_id[which], list(rows.itertuples(index=False))
 
 
 def _interval(row: Any, *, in_percent: bool = False) -> str:
     """Empty where nothing was measured or there is no spread, as with the longest of all times."""
     if pd.isna(row.value) or row.low == row.high:
         return ""
-    written = _percent if in_percent else shown_value
-    return _minus(f"{written(row.low)} to {written(row.high)}")
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    written = shown_percent if in_percent else shown_value
+    return f"{written(row.low)} to {written(row.high)}"
 
 
 def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:

@@ -188,7 +188,7 @@ def read_sweep(
         A table ``[profile.<name>]`` of the file, whose keys replace the file's other keys. By
         default ``quick`` if there is one, else none.
     changes : mapping, optional
-        Keys of :data:`KEYS` with values that replace those of file and profile.
+        Keys of :data:`KEYS` with values that replace those of file, profile and regimes.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def read_sweep(
     --------
     >>> sweep = read_sweep("latency", profile="quick", changes={"patterns": 4})
     >>> sweep.config("data").alphas
-    (0.0, 0.5, 1.0)
+    (0.0, 0.5, 1.0, 10.0, 100.0)
     """
     path = find_sweep(source)
     changes = changes or {}
@@ -223,6 +223,14 @@ def read_sweep(
             if layer.keys() & {several, single}:
                 values = {key: values[key] for key in values.keys() - {several, single}}
         values |= layer
+    if isinstance(values.get("regimes"), Mapping) and "regimes" not in changes:
+        # A change holds in every regime.
+        values["regimes"] = {
+            name: {key: value for key, value in table.items() if key not in changes}
+            if isinstance(table, Mapping)
+            else table
+            for name, table in values["regimes"].items()
+        }
     tables = dict.fromkeys(of_profile, ("profile", str(chosen)))
     with _located(path, text, tables | dict.fromkeys(changes)):
         described = {key: values.pop(key, "") for key in _ABOUT}

@@ -8,7 +8,7 @@ import pytest
 from cepbench.analysis.gains import gains_by_weight, gains_over
 from cepbench.figures import static
 from cepbench.studies.kolchinsky2018.figure_data import NATIVE
-from cepbench.sweeps.cells import ERROR, OK, results_frame
+from cepbench.sweeps.cells import ERROR, LIMIT, OK, results_frame
 
 RATES = {"TRIVIAL": 50.0, "EFREQ": 100.0, "DP-LD": 200.0, "ZSTREAM": 400.0, "DP-B": 1200.0}
 
@@ -123,3 +123,15 @@ def test_parts_go_from_light_to_heavy_and_hold_every_pattern() -> None:
     assert list(parts["value"]) == pytest.approx([3.0] * 5)
     few = gains_by_weight(results(1), "events_per_second", "DP-LD", "EFREQ", parts=5)
     assert len(few) == 2
+
+
+def test_ratios_of_runs_at_the_limit_are_counted_as_bounds() -> None:
+    table = results()
+    at_limit = (table["generator"] == "EFREQ") & (table["pattern_id"] == "7-3")
+    table.loc[at_limit, "status"] = LIMIT
+    gains = gains_over(table, "events_per_second", NATIVE)
+    overall = gains[gains["size"].isna()].set_index("generator")
+    assert dict(overall["bounds"]) == {"TRIVIAL": 1, "DP-LD": 1, "DP-B": 0}
+    assert (overall["patterns"] == 8).all()
+    figure = static.bars_by_group(gains, "events_per_second", statistic="ratio")
+    assert "bounds, as a run ended at the limit: TRIVIAL 1, DP-LD 1" in figure.get_supxlabel()

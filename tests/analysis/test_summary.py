@@ -481,3 +481,11 @@ def test_bootstrap_against_loops_and_theory() -> None:
     error = 1.96 * values.std() / 20
     assert low == pytest.approx(values.mean() - error, abs=0.03)
     assert high == pytest.approx(values.mean() + error, abs=0.03)
+
+
+def test_partial_matches_per_event_are_a_quotient() -> None:
+    table = made_up_results().assign(partial_matches_created=6, events=4)
+    table.loc[table["size"] == 4, "events"] = 0
+    found = per_pattern(table, ["partial_matches_per_event"])
+    by_size = found.groupby("size")["partial_matches_per_event"]
+    assert by_size.first()[3] == 1.5 and found[found["size"] == 4].iloc[:, -1].isna().all()

@@ -452,6 +452,49 @@ def test_latency_that_was_not_measured_is_named() -> None:
             draw(trade_offs().assign(latency=float("nan")))
 
 
+def in_regimes(table: pd.DataFrame) -> pd.DataFrame:
+    """The table twice, in two regimes."""
+    return pd.concat([table.assign(regime=name) for name in ("sparse", "dense")], ignore_index=True)
+
+
+def test_regimes_are_rows_of_panels_on_the_same_axes() -> None:
+    summary = in_regimes(summary_of(OURS))
+    points = in_regimes(plans_of(OURS))
+    fit = cost_fit(points, "events_per_second", ["regime", "plan_kind"], resamples=9)
+    for number, figure in enumerate(
+        (
+            static.bars_by_group(summary, "events_per_second"),
+            static.lines_by_size(summary, "events_per_second", "sequence"),
+            static.points_by_cost(points, fit, "events_per_second"),
+        )
+    ):
+        headings = [axes.get_title(loc="left").split("\n")[:2] for axes in figure.axes]
+        assert [regime for regime, _ in headings] == ["sparse", "sparse", "dense", "dense"]
+        assert len({axes.get_ylim() for axes in figure.axes}) == 1
+        # Legends that are the same are below the last row alone.
+        legends = [axes.get_legend() is not None for axes in figure.axes]
+        assert legends == [False, False, True, True]
+        assert number < 2 or len({axes.get_xlim() for axes in figure.axes}) == 1
+    for chart in (
+        interactive.bars_by_group(summary, "events_per_second"),
+        interactive.lines_by_size(summary, "events_per_second", "sequence"),
+        interactive.points_by_cost(points, fit, "events_per_second"),
+    ):
+        rows = chart.to_dict()["vconcat"]
+        assert [len(row["hconcat"]) for row in rows] == [2, 2]
+    with_latency = in_regimes(trade_offs())
+    figure = static.throughput_against_latency(with_latency)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["sparse", "dense"]
+    assert len(interactive.throughput_against_latency(with_latency).to_dict()["hconcat"]) == 2
+
+
+def test_evaluators_apart_are_no_series_of_their_own() -> None:
+    summary = summary_of({"TRIVIAL": "order", "DP-LD": "order"})
+    both = pd.concat([summary, summary.assign(evaluator="mine")])
+    figure = static.bars_by_group(both, "events_per_second", apart=("evaluator",))
+    assert len(figure.axes) == 2 and set(drawn(figure)) == {"TRIVIAL", "DP-LD"}
+
+
 @pytest.mark.parametrize("draw", [static.bars_by_group, interactive.bars_by_group])
 def test_strategies_are_groups_too(draw: Any) -> None:
     summary = summary_of(OURS)

@@ -10,7 +10,7 @@ from cepbench.reporting.notebooks import parameters_of
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted([*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("*/*.ipynb")])
 TINY = {
-    "identifiers": 12, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
+    "identifiers": 30, "days": 1, "patterns": 1, "repetitions": 1, "sizes": [3, 4],
     "large_sizes": [3, 8], "budget_seconds": 2.0, "case_events": 6_000,
 }  # fmt: skip
 

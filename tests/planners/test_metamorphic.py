@@ -59,6 +59,7 @@ def moved(problem: CostedProblem, order: list[int]) -> CostedProblem:
         log_cardinality=problem.log_cardinality[order],
         log_selectivity=problem.log_selectivity[np.ix_(order, order)],
         last=None if problem.last is None else order.index(problem.last),
+        log_arrivals=problem.log_arrivals[order],
     )
 
 
@@ -189,7 +190,7 @@ def test_the_same_where_events_are_used_up(name, strategy, seeds) -> None:
         assert made.log_cost == pytest.approx(expected.log_cost, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if name != "EFREQ"])
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if "EFREQ" not in name])
 @given(seed=seeds, n=st.integers(1, 7))
 @a_few
 def test_a_filter_is_as_good_as_a_lower_rate(name, seed, n) -> None:

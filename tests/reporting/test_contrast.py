@@ -14,9 +14,10 @@ AA = 4.5
 
 TEXTS = [
     (text, ground)
-    for text in ("text", "quiet", "link", "holds", "fails", "open")
+    for text in ("text", "quiet", "link", "holds", "partly", "fails", "superseded", "open")
     for ground in ("page", "panel")
-] + [("text", "mark"), ("on-verdict", "holds"), ("on-verdict", "fails")]
+] + [("text", "mark")]
+TEXTS += [("on-verdict", look) for look in ("holds", "partly", "fails", "superseded")]
 
 
 def luminance(colour: str) -> float:

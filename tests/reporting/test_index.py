@@ -6,16 +6,18 @@ import platform
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from cepbench.reporting.claims import claims
 from cepbench.reporting.downloads import Thumbnail
 from cepbench.reporting.index import Report, StudyReport, index_html
-from cepbench.reporting.ledger import FAILS, HOLDS, OPEN, claims, counts_of, ledger
 from cepbench.reporting.navigation import Entry, Navigation
 from cepbench.reporting.pages import Page
 from cepbench.reporting.provenance import benchmarks_in, machine, versions
-from cepbench.reporting.story import headlines, verdicts_by_figure
+from cepbench.reporting.story import headlines, regime_lines, verdicts_by_figure
+from cepbench.reporting.verdicts import FAILS, HOLDS, OPEN, PARTLY, by_claim, counts_of, ledger
 from cepbench.studies.kolchinsky2018 import STUDY
 from tests.reporting.offline import read_page
 
@@ -107,12 +109,14 @@ def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
     assert all(version[0].isdigit() for version in versions().values())
 
 
-def judged(**changes: dict[str, object]) -> pd.DataFrame:
-    """The ledger without any results, some claims as given."""
-    table = ledger("kolchinsky2018", {}).set_index("id", drop=False)
+def judged(**changes: dict[str, Any]) -> pd.DataFrame:
+    """The ledger without any results, the last tests of some claims as given."""
+    table = ledger("kolchinsky2018", {}).reset_index(drop=True)
     for name, row in changes.items():
+        own = table.index[table["id"] == name.replace("_", "-")]
         for column, value in row.items():
-            table.loc[name.replace("_", "-"), column] = value
+            table.loc[own[-1], column] = value
+        table.loc[own, "overall"] = row["verdict"]
     return table
 
 
@@ -125,8 +129,9 @@ def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
     assert [line.statement for line in found] == [
         statements["join-orders-faster"], statements["join-orders-memory"],
     ]  # fmt: skip
-    assert found[0].measured.startswith("1.50 times") and found[0].interval == "1.25 to 1.75"
-    assert found[1].measured.startswith("74 %") and found[1].interval == "−50 % to 80 %"
+    ((first,), (second,)) = found[0].cells, found[1].cells
+    assert first.measured.startswith("1.50 times") and first.interval == "1.25 to 1.75"
+    assert second.measured.startswith("74 %") and second.interval == "−50 % to 80 %"
     assert [line.verdict for line in found] == [HOLDS, FAILS]
     text = text_of(Report([], studies=[StudyReport(STUDY, [page()], headlines=found)]))
     assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75 ✓ holds" in text
@@ -137,25 +142,55 @@ def test_every_claim_of_the_ledger_has_its_mark() -> None:
         trivial_wins_contiguity={"verdict": HOLDS, "value": 2.0, "low": 2.0, "high": 2.0}
     )
     found = verdicts_by_figure(table, lambda claim: "" if claim.figure == "3" else "x.html#y")
-    assert list(found) == list(dict.fromkeys(table["figure"]))
+    assert list(found) == list(by_claim(table)["figure"].unique())
     assert sum(map(len, found.values())) == len(claims(STUDY))
     counted = counts_of(table)
     study = StudyReport(STUDY, [page()], verdicts=counted, claims=found)
     html = index_html(Report([page()], studies=[study]), NAVIGATION)
     text = " ".join(read_page(html).text.split())
     assert f"holds 1 of {len(claims(STUDY))} claims" in text
-    assert f"this profile {len(claims(STUDY)) - 1} of {len(claims(STUDY))} claims" in text
+    assert f"not testable {len(claims(STUDY)) - 1} of {len(claims(STUDY))} claims" in text
     assert html.count('class="open" href="x.html#y"') == sum(
         claim.figure != "3" for claim in claims(STUDY)
     ) - 1  # fmt: skip
     assert html.count('class="holds" href="x.html#y"') == 1
     for claim in claims(STUDY):
         assert claim.statement in text, claim.id
-    assert found["9"][-2].measured == "2.00" and found["3"][0].verdict == OPEN
+    trivial = next(one for one in found["9"] if "TRIVIAL" in one.statement)
+    assert trivial.cells[-1].measured == "2.00" and found["3"][0].verdict == OPEN
+
+
+def test_the_front_page_says_what_holds_where() -> None:
+    claim = claims(STUDY)[0]
+    rows = pd.DataFrame(
+        [{"paper": STUDY.key, "id": claim.id, "regime": regime, "engine": "columnar",
+          "predicates": "", "basis": basis, "value": value, "low": value - 0.5, "high": value + 0.5,
+          "verdict": verdict, "lack": "", "overall": PARTLY}
+         for regime, value, verdict in (("sparse", 1.0, FAILS), ("dense", 3.0, HOLDS))
+         for basis in ("partial matches", "throughput")]
+    )  # fmt: skip
+    numbers = pd.DataFrame(
+        [{"id": name, "regime": regime, "engine": "columnar", "predicates": "", "basis": "",
+          "value": value}
+         for name in ("partial-matches-per-event", "dp-ld-saves", "dp-ld-over-efreq", "dp-b-saves")
+         for regime, value in (("sparse", 1.1), ("dense", 15.0))]
+    )  # fmt: skip
+    gain = numbers[numbers["id"] == "dp-b-saves"].assign(id="dp-b-over-zstream", basis="throughput")
+    lines = regime_lines(STUDY, rows, pd.concat([numbers, gain]))
+    assert [regime for regime, _ in lines] == ["sparse", "dense"]
+    assert lines[0][1].startswith("Of 1 claims, 1 does not hold. EFREQ's plans create 1.10 partial")
+    assert lines[1][1].startswith("Of 1 claims, 1 holds. EFREQ's plans create 15.00 partial")
+    assert regime_lines(STUDY, rows, numbers) == []  # a number is missing
+    (headline,) = headlines(rows, lambda claim: "")
+    study = StudyReport(STUDY, [page()], lines=lines, headlines=[headline])
+    text = text_of(Report([], studies=[study]))
+    assert "Sparse. Of 1 claims, 1 does not hold." in text
+    assert "✗ sparse: 1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50" in text
+    assert "✓ dense: 3.00 times" in text and "½ holds in part" in text
 
 
 def test_a_claim_that_the_ledger_no_longer_has_is_left_out() -> None:
-    table = judged().iloc[:2].replace({"id": {"join-orders-faster": "forgotten"}})
+    table = by_claim(judged()).iloc[:2].replace({"id": {"join-orders-faster": "forgotten"}})
     assert sum(map(len, verdicts_by_figure(table, lambda claim: "").values())) == 1
 
 

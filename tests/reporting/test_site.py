@@ -21,14 +21,16 @@ from cepbench.commands.app import app
 from cepbench.errors import ReportError
 from cepbench.figures.matplotlib_panels import save_figure
 from cepbench.figures.recording import RECORD_MIME
+from cepbench.reporting.claims import claims
 from cepbench.reporting.contents import with_contents
 from cepbench.reporting.downloads import MOST_CELLS, without_outputs
-from cepbench.reporting.ledger import claims, ledger, ledger_for_readers
+from cepbench.reporting.ledger import ledger_for_readers
 from cepbench.reporting.navigation import Navigation, group_of, groups
 from cepbench.reporting.requests import report_stems, requests_for
 from cepbench.reporting.side_by_side import USES
 from cepbench.reporting.site import publish_report
 from cepbench.reporting.titles import summary_of, title_of, with_words
+from cepbench.reporting.verdicts import ledger, numbers
 from cepbench.studies.kolchinsky2018 import STUDY
 from tests.figures.test_figures import OURS
 from tests.reporting.browser import Browser, browser
@@ -103,7 +105,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pd.DataFrame(runs).to_parquet(folder / "kolchinsky2018/figure_9" / "results.parquet")
     large = pd.DataFrame({"x": range(MOST_CELLS + 1)})
     large.to_parquet(folder / "kolchinsky2018/figure_9" / "large.parquet")
-    verdicts["verdict"] = "holds"
+    verdicts["verdict"] = verdicts["overall"] = "holds"
+    verdicts["lack"] = ""
     verdicts[["value", "low", "high"]] = 1.0, 0.5, 1.5
     write_executed(
         folder,
@@ -113,6 +116,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         title="The ledger: all claims",
     )
     verdicts.to_parquet(folder / "kolchinsky2018/ledger/ledger.parquet")
+    numbers("kolchinsky2018", {}).to_parquet(folder / "kolchinsky2018/ledger/numbers.parquet")
     write_executed(
         folder, "my_idea", new_markdown_cell("# My *idea*\n\nThe `rarest` first. And more.")
     )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.analysis.common_patterns import only_finite
-from cepbench.analysis.summary import per_pattern
+from cepbench.analysis.summary import RUN, groups_of, in_order_of, per_pattern
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import OK
 
@@ -21,7 +21,10 @@ NATIVE = {"order": "EFREQ", "tree": "ZSTREAM"}
 #: Plans of each kind in Figure 6.
 PLANS = 60
 
-_POINT_METRICS = ["events_per_second", "peak_bytes", "peak_partial_matches"]
+_POINT_METRICS = [
+    "events_per_second", "seconds", "peak_bytes", "peak_partial_matches", "mean_partial_matches",
+    "partial_matches_per_event",
+]  # fmt: skip
 
 
 def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> pd.DataFrame:
@@ -36,17 +39,18 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
         As :func:`cepbench.sweeps.store.read_results` returns it; runs under other strategies
         than any-match, and of plans that weigh latency, are left out.
     plans : int
-        Number of plans of each kind; fewer if there are fewer.
+        Number of plans of each kind for each evaluator in each regime; fewer if there are fewer.
     seed : int
         Of the choice.
 
     Returns
     -------
     DataFrame
-        One row a plan: ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind`` (order
+        One row a plan: ``regime``, ``pattern_set``, ``size``, ``pattern_id``, ``generator``, ``plan_kind`` (order
         or tree), ``evaluator``, ``plan``, ``log_cost``, ``cost``, medians over repetitions of
-        ``events_per_second``, ``peak_bytes`` and ``peak_partial_matches``, and ``missing``: on how
-        many patterns the generator's runs did not end well, which are no points.
+        ``events_per_second``, ``seconds``, ``peak_bytes``, ``peak_partial_matches``,
+        ``mean_partial_matches`` and ``partial_matches_per_event``, and ``missing``: on how many
+        patterns the generator's runs did not end well, which are no points.
 
     Raises
     ------
@@ -58,10 +62,10 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     Source: [kolchinsky2018]_, section 6.3, Figure 6.
     """
     usual = results[(results["strategy"] == "any") & (results["alpha"] == 0)]
-    medians = per_pattern(usual, [*_POINT_METRICS, "plan_log_cost"])
+    medians = per_pattern(usual, [*_POINT_METRICS, "plan_log_cost"], [*RUN, "regime"])
     medians = medians.rename(columns={"plan_log_cost": "log_cost"})
     ended_well = medians["events_per_second"].notna()
-    runs = ["generator", "evaluator"]
+    runs = ["regime", "generator", "evaluator"]
     medians["missing"] = (~ended_well).groupby([medians[name] for name in runs]).transform("sum")
     medians = medians[ended_well]
     if medians.empty:
@@ -74,12 +78,15 @@ def cost_points(results: pd.DataFrame, plans: int = PLANS, *, seed: int = 0) -> 
     found = found.iloc[rng.permutation(len(found))]
     found = found.drop_duplicates(["pattern_id", "evaluator", "plan"])
     # The first of every stratum, then the second of every one, …
-    strata = ["plan_kind", "pattern_set", "size"]
+    kinds = ["regime", "plan_kind", "evaluator"]
+    strata = [*kinds, "pattern_set", "size"]
     found = found.assign(turn=found.groupby(strata).cumcount()).sort_values("turn", kind="stable")
-    chosen = found.groupby("plan_kind", sort=False).head(plans)
-    columns = ["pattern_set", "size", "pattern_id", "generator", "plan_kind", "evaluator", "plan",
+    chosen = found.groupby(kinds, sort=False).head(plans)
+    chosen = chosen.sort_values([*strata, "pattern_id", "generator"])
+    chosen = in_order_of(results["regime"].unique(), chosen, "regime")
+    columns = ["regime", "pattern_set", "size", "pattern_id", "generator", "plan_kind", "evaluator", "plan",
                "log_cost", "cost", *_POINT_METRICS, "missing"]  # fmt: skip
-    return chosen.sort_values([*strata, "pattern_id", "generator"])[columns].reset_index(drop=True)
+    return chosen[columns].reset_index(drop=True)
 
 
 def latency_points(
@@ -87,7 +94,7 @@ def latency_points(
 ) -> pd.DataFrame:
     """Throughput and measured latency of each generator at each weight of latency.
 
-    All generators and weights are averaged over the same patterns, see
+    All generators and weights of a regime are averaged over the same patterns, see
     :func:`cepbench.analysis.common_patterns.common_rows`: of throughput those on which all runs
     ended well, of latency, which only a match has, those of them that have matches.
 
@@ -102,7 +109,7 @@ def latency_points(
     Returns
     -------
     DataFrame
-        One row a generator, weight and statistic: ``generator``, ``plan_kind``, ``evaluator``,
+        One row a regime, generator, weight and statistic: ``regime``, ``generator``, ``plan_kind``, ``evaluator``,
         ``alpha``, ``statistic`` (mean, as in the paper; geometric mean; median), ``throughput``
         (events per second) and ``latency`` (seconds, of a pattern's mean), each with ``…_low``
         and ``…_high`` (95 % percentile bootstrap over patterns) and ``…_patterns``; and, of
@@ -114,10 +121,11 @@ def latency_points(
     Source: [kolchinsky2018]_, section 6.3, Figure 8.
     """
     metrics = {"throughput": "events_per_second", "latency": "latency_mean"}
-    observed = only_finite(per_pattern(results, [*metrics.values()]), metrics.values())
+    observed = per_pattern(results, [*metrics.values()], [*RUN, "regime"])
+    observed = only_finite(observed, metrics.values())
     run = ["generator", "plan_kind", "evaluator", "alpha"]
     wanted = dict.fromkeys(metrics.values(), _AVERAGES)
-    long = averages([({}, observed)], run, wanted, seed=seed, resamples=resamples)
+    long = averages(groups_of(observed, ["regime"]), run, wanted, seed=seed, resamples=resamples)
     throughput, latency = (
         long[long["metric"] == metric]
         .drop(columns="metric")
@@ -126,11 +134,52 @@ def latency_points(
         for name, metric in metrics.items()
     )
     found = throughput.merge(
-        latency.drop(columns=["left_out", "missing"]), on=[*run, "statistic"], how="left"
+        latency.drop(columns=["left_out", "missing"]), on=["regime", *run, "statistic"], how="left"
     )
     columns = [f"{name}{end}" for name in metrics for end in ("", "_low", "_high", "_patterns")]
     found = found.assign(patterns=found["throughput_patterns"])
-    return found[[*run, "statistic", *columns, "patterns", "left_out", "missing"]]
+    return found[["regime", *run, "statistic", *columns, "patterns", "left_out", "missing"]]
 
 
 _AVERAGES = {"mean": MEAN, "geometric mean": GEOMETRIC_MEAN, "median": MEDIAN}
+
+
+def with_load(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """A table whose regimes are named with the work of their plans, for headings of panels.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With the columns ``regime`` and ``evaluator``; one without regimes is returned as it is.
+    results : DataFrame
+        What it was made from.
+
+    Returns
+    -------
+    DataFrame
+        ``regime`` is such as ``dense, 12 partial matches per event``: the median over patterns of
+        the median of all plans, the bounds of runs at the limit included. The engines that take
+        one event after the other have names of their own.
+    """
+    if "regime" not in table:
+        return table
+    metric = "partial_matches_per_event"
+    plans = per_pattern(results, [metric], [*RUN, "regime"], bounds=True)
+    plans = plans.assign(engine=_engines(plans))
+    of_patterns = plans.groupby(["regime", "engine", "pattern_id"], sort=False)[metric].median()
+    medians = of_patterns.groupby(["regime", "engine"], sort=False).median().reset_index()
+    names = {
+        (regime, engine): ", ".join(filter(None, (regime, engine, f"{load:.2g} {_PER_EVENT}")))
+        for regime, engine, load in medians.to_numpy()
+    }
+    keys = zip(table["regime"], _engines(table), strict=True)
+    return table.assign(regime=[names[key] for key in keys])
+
+
+_PER_EVENT = "partial matches per event"
+
+
+def _engines(table: pd.DataFrame) -> list[str]:
+    """What tells the engines of one kind of plan apart; nothing for the default ones."""
+    by_event = table["evaluator"].str.endswith("-instances")
+    return ["event by event" if each else "" for each in by_event]

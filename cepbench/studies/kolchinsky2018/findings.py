@@ -10,6 +10,75 @@ from typing import Any
 import pandas as pd
 
 
+def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
+    """By how much plans of dynamic programming are cheaper than those of heuristics.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
+    """
+    compared = ratios[ratios["cheaper"].isin(["DP-LD", "DP-B"])]
+    if compared.empty:
+        return ""
+    pairs = compared.groupby(["cheaper", "than"], sort=False)["ratio_of_means"]
+    named = [
+        f"by {row.cheaper} are up to {row.ratio_of_means:.3g} times cheaper than {row.than}'s "
+        f"({row.regime}, {row.predicates} predicates, {row.at_size} events)"
+        for row in compared.loc[pairs.idxmax()].itertuples()
+    ]
+    means = compared["geometric_mean"]
+    return (
+        "On one cost scale, in arithmetic means of normalized costs as the paper has them, plans "
+        f"{', '.join(named)}; in geometric means over the patterns of a workload "
+        f"{means.min():.3g} to {means.max():.3g} times."
+    )
+
+
+def growth_of_costs(growth: pd.DataFrame, generator: str = "DP-B") -> str:
+    """By which factors plans of a generator get dearer with each further event.
+
+    Parameters
+    ----------
+    growth : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_growth` returns it.
+    generator : str
+    """
+    own = growth[growth["generator"] == generator]
+    if own.empty:
+        return ""
+    named = [f"{row.factor:.3g} ({row.regime}, {row.predicates})" for row in own.itertuples()]
+    return f"With each further event the cost of {generator}'s plans grows by {', '.join(named)}."
+
+
+def greedy_against_zstream(ratios: pd.DataFrame) -> str:
+    """In which workloads GREEDY's plans are significantly cheaper or dearer than ZSTREAM's.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        As :func:`cepbench.studies.kolchinsky2018.plan_quality.cost_ratios` returns it.
+    """
+    own = ratios[(ratios["cheaper"] == "GREEDY") & (ratios["than"] == "ZSTREAM")]
+    if own.empty:
+        return ""
+    sides = {
+        "cheaper": own[own["low"] > 1],
+        "dearer": own[own["high"] < 1],
+        "not significantly different": own[(own["low"] <= 1) & (own["high"] >= 1)],
+    }
+    named = [
+        f"{side}: "
+        + ", ".join(
+            f"{row.regime}, {row.predicates} ({row.geometric_mean:.3g} times)"
+            for row in part.itertuples()
+        )
+        for side, part in sides.items()
+        if len(part)
+    ]
+    return f"GREEDY's plans beside ZSTREAM's, geometric means: {'; '.join(named)}."
+
+
 def closest_generators(table: pd.DataFrame) -> str:
     """Of the generators that planned the largest patterns the closest one of each kind.
 
@@ -83,6 +152,36 @@ def errors_of_estimates(table: pd.DataFrame) -> str:
         f"{paper['p95']:.3g}; with the order in time exact and conditions measured "
         f"together by {best['median']:.3g} and {best['p95']:.3g}."
     )
+
+
+def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
+    """By how much throughput falls from the smallest to the largest patterns, in each regime.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.analysis.summary.summarize` returns it.
+    pattern_set : str
+    """
+    medians = summary[
+        (summary["metric"] == "events_per_second")
+        & (summary["statistic"] == "median")
+        & (summary["pattern_set"] == pattern_set)
+        & summary["size"].notna()
+    ]
+    if "regime" not in medians or medians["size"].nunique() < 2:
+        return ""
+    small, large = medians["size"].min(), medians["size"].max()
+    sentences = []
+    for regime, rows in medians.groupby("regime", sort=False):
+        by_run = rows.pivot_table(index=["generator", "evaluator"], columns="size", values="value")
+        falls = (by_run[small] / by_run[large]).dropna()
+        if len(falls):
+            sentences.append(
+                f"In the {regime} regime the median throughput at size {large} is that at size "
+                f"{small} divided by {falls.min():.2g} to {falls.max():.2g}."
+            )
+    return " ".join(sentences)
 
 
 def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> str:

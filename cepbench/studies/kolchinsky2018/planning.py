@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,19 @@ import pandas as pd
 from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.analysis.common_patterns import only_finite
 from cepbench.analysis.summary import PATTERN
+from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.budget import Budget
 from cepbench.planners.generate import plan_problem
 from cepbench.planners.registry import PlanGenerator, default_generators, find_generator
-from cepbench.plans.model import Plan
+from cepbench.plans.model import OrderPlan, Plan, TreePlan
+from cepbench.plans.tree import left_deep
 from cepbench.seeds import rng_for
 from cepbench.statistics.model import Statistics
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.sweeps.measure import load_kernels
-from cepbench.sweeps.workload import PatternSpec, draw_workload
+from cepbench.sweeps.workload import PREDICATES, PatternSpec, draw_workload
 
 #: Status of a generator whose plans of this size would have taken too long.
 TIME_BUDGET = "time_budget"
@@ -41,17 +43,36 @@ BASELINE = "EFREQ"
 
 SIZES = tuple(range(3, 23))
 
-_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "plan_cost",
-            "plan_log_cost", "plan_seconds", "search_seconds", "complete", "status", "reason",
-            "log_normalized", "normalized")  # fmt: skip
+#: Range of the selectivities of predicates, section 6.2.
+SELECTIVITIES = (0.002, 0.88)
+
+#: Minimum expected events per window of an identifier in the dense regime, as in the sweep.
+DENSE = 8.0
+
+#: Range of the expected events per window in the frequent regime.
+FREQUENT = (10.0, 1_350.0)
+
+_COLUMNS = ("regime", "predicates", "pattern_set", "size", "pattern_id", "pattern", "generator",
+            "plan_kind", "plan_cost", "plan_log_cost", "tree_log_cost", "plan_seconds",
+            "search_seconds", "complete", "status", "reason", "log_normalized",
+            "normalized")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningCase:
-    """A pattern and the statistics that its plans are made from."""
+    """A pattern and the statistics that its plans are made from.
+
+    Attributes
+    ----------
+    spec : PatternSpec
+    statistics : Statistics
+    predicates : str
+        How many a pattern of n events has, one of :data:`cepbench.sweeps.workload.PREDICATES`.
+    """
 
     spec: PatternSpec
     statistics: Statistics
+    predicates: str = "n/2"
 
 
 def pattern_columns(spec: PatternSpec) -> dict[str, Any]:
@@ -60,20 +81,24 @@ def pattern_columns(spec: PatternSpec) -> dict[str, Any]:
     return {**columns, "pattern": spec.text}
 
 
-def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarray]:
+def measured_statistics(
+    folder: str | Path, regime: str = ""
+) -> tuple[dict[str, float], np.ndarray]:
     """Arrivals and selectivities that a sweep measured before it planned.
 
     Parameters
     ----------
     folder : path
         The folder of the sweep.
+    regime : str
+        Of the sweep, whose patterns are read; empty for those of all.
 
     Returns
     -------
     cardinalities : dict of str to float
         Expected events of each identifier per window.
     selectivities : ndarray of float64, shape (k,)
-        Of the predicates over two variables in all its patterns.
+        Of the predicates over two variables in these patterns.
 
     Raises
     ------
@@ -85,7 +110,8 @@ def measured_statistics(folder: str | Path) -> tuple[dict[str, float], np.ndarra
     )
     pool = [
         value
-        for found in statistics.values()
+        for pattern_id, found in statistics.items()
+        if not regime or pattern_id.startswith(f"{regime}-")
         for pair, value in Statistics.from_dict(found).selectivities.items()
         if len(set(pair)) == 2
     ]
@@ -109,6 +135,92 @@ def read_measured(folder: str | Path, name: str) -> dict[str, Any]:
     return found
 
 
+def rate_regimes(
+    cardinalities: Mapping[str, float], *, seed: int = 0
+) -> dict[str, dict[str, float]]:
+    """Expected events of identifiers per window in each regime of Figure 7.
+
+    ``sparse``: all identifiers, at their rates. ``dense``: those of at least :data:`DENSE` events.
+    ``frequent``: all identifiers at rates that do not depend on the data, log-uniform in
+    :data:`FREQUENT`.
+
+    Parameters
+    ----------
+    cardinalities : mapping of str to float
+        Expected events of each identifier per window, as measured.
+    seed : int
+        Of the drawn rates.
+    """
+    low, high = np.log(FREQUENT)
+    drawn = rng_for(seed, "frequent").uniform(low, high, len(cardinalities))
+    return {
+        "sparse": dict(cardinalities),
+        "dense": {name: events for name, events in cardinalities.items() if events >= DENSE},
+        "frequent": dict(zip(sorted(cardinalities), np.exp(drawn).tolist(), strict=True)),
+    }
+
+
+def workloads(
+    cardinalities: Mapping[str, float],
+    *,
+    patterns: int | Mapping[int, int] = 10,
+    sizes: Sequence[int] = SIZES,
+    seed: int = 0,
+    window: str = "20 minutes",
+) -> dict[tuple[str, str], list[PlanningCase]]:
+    """The sequences of Figure 7: each regime of :func:`rate_regimes`, with n/2 and n predicates.
+
+    Selectivities are log-uniform in :data:`SELECTIVITIES`. A regime has no patterns of more events
+    than it has identifiers.
+
+    Parameters
+    ----------
+    cardinalities : mapping of str to float
+        Expected events of each identifier per window, as measured.
+    patterns : int or mapping of int to int
+        Patterns of each size; or by size: those of each size up to a key, in ascending order.
+    sizes : sequence of int
+    seed : int
+    window : str
+
+    Returns
+    -------
+    dict
+        Regime and predicates → patterns with statistics; without workloads that have none.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, sections 6.2 and 6.3, Figure 7. Differs from the paper: the rates and
+    the numbers of predicates vary, and selectivities are drawn, not measured.
+    """
+    selectivities = np.geomspace(*SELECTIVITIES, 1_001)
+    numbers = patterns if isinstance(patterns, Mapping) else {max(sizes): patterns}
+    found = {}
+    for regime, events in rate_regimes(cardinalities, seed=seed).items():
+        possible = {
+            size: next((number for most, number in numbers.items() if size <= most), 0)
+            for size in sizes
+            if size <= len(events)
+        }
+        for predicates in PREDICATES:
+            found[regime, predicates] = [
+                case
+                for size, number in possible.items()
+                if number
+                for case in large_patterns(
+                    events,
+                    selectivities,
+                    sizes=[size],
+                    patterns=number,
+                    seed=seed,
+                    window=window,
+                    predicates=predicates,
+                    regime=regime,
+                )
+            ]
+    return {workload: cases for workload, cases in found.items() if cases}
+
+
 def large_patterns(
     cardinalities: Mapping[str, float],
     selectivities: Sequence[float] | np.ndarray,
@@ -117,23 +229,29 @@ def large_patterns(
     patterns: int = 10,
     seed: int = 0,
     window: str = "20 minutes",
+    predicates: str = "n/2",
+    regime: str = "",
 ) -> list[PlanningCase]:
     """Sequences as :func:`cepbench.sweeps.workload.draw_workload` draws them, with statistics.
 
-    Differs from the paper: the selectivity of a predicate is drawn from those measured on other
-    predicates of the same form, whichever the identifiers.
+    Differs from the paper: the selectivity of a predicate is drawn from the given ones, such as
+    those measured on other predicates of the same form, whichever the identifiers.
 
     Parameters
     ----------
     cardinalities : mapping of str to float
-        Expected events of each identifier per window, as measured.
+        Expected events of each identifier per window.
     selectivities : sequence of float
-        As measured, see :func:`measured_statistics`.
+        To draw from; see :func:`measured_statistics`.
     sizes : sequence of int
     patterns : int
         Patterns of each size; the paper has 200 in all, 10 of each of 20 sizes.
     seed : int
     window : str
+    predicates : str
+        One of :data:`cepbench.sweeps.workload.PREDICATES`.
+    regime : str
+        Which the patterns' names begin with; empty for none.
 
     Raises
     ------
@@ -146,7 +264,7 @@ def large_patterns(
     """
     pool = np.asarray(selectivities, dtype=np.float64)
     if not pool.size:
-        raise ExperimentError("there are no measured selectivities to draw from")
+        raise ExperimentError("there are no selectivities to draw from")
     specs = draw_workload(
         cardinalities,
         pattern_sets=["sequence"],
@@ -154,9 +272,13 @@ def large_patterns(
         patterns=patterns,
         seed=seed,
         window=window,
+        predicates=predicates,
+        regime=regime,
     )
     cases = []
     for spec in specs:
+        if predicates != "n/2":
+            spec = replace(spec, pattern_id=f"{spec.pattern_id}-{predicates}")
         pattern = spec.pattern
         rng = rng_for(seed, spec.pattern_id)
         drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
@@ -167,7 +289,7 @@ def large_patterns(
                 for clause, value in zip(pattern.conditions, drawn, strict=True)
             },
         )
-        cases.append(PlanningCase(spec, statistics))
+        cases.append(PlanningCase(spec, statistics, predicates))
     return cases
 
 
@@ -202,13 +324,15 @@ def plan_costs(
     Returns
     -------
     DataFrame
-        One row a case and generator: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``,
-        ``generator``, ``plan_kind``, ``plan_cost``, ``plan_log_cost``, ``plan_seconds``,
-        ``search_seconds`` (without setting up the problem, which is the same for all),
-        ``complete`` (false for a search that its budget ended), ``status`` (``ok``, ``refused``,
-        ``time_budget``, ``error``), ``reason``, ``log_normalized``
-        (ln of the cost of EFREQ's plan over that of this plan) and ``normalized``.
-        ``attrs["budget_seconds"]`` is the budget.
+        One row a case and generator: ``regime``, ``predicates``, ``pattern_set``, ``size``,
+        ``pattern_id``, ``pattern``, ``generator``, ``plan_kind``, ``plan_cost`` and
+        ``plan_log_cost`` (Cost_ord of an order, Cost_tree of a tree), ``tree_log_cost`` (Cost_tree,
+        of an order as its left-deep tree: one scale for both kinds, as Cost_tree counts leaves and
+        Cost_ord does not; missing for other kinds of plan), ``plan_seconds``, ``search_seconds``
+        (without setting up the problem, which is the same for all), ``complete`` (false for a
+        search that its budget ended), ``status`` (``ok``, ``refused``, ``time_budget``, ``error``),
+        ``reason``, ``log_normalized`` (ln of Cost_tree of EFREQ's plan over Cost_tree of this
+        plan) and ``normalized``. ``attrs["budget_seconds"]`` is the budget.
 
     Notes
     -----
@@ -229,10 +353,12 @@ def plan_costs(
         for case in some:
             pattern = case.spec.pattern
             began = time.perf_counter()
-            problem = PlanningProblem.from_pattern(pattern, case.statistics)
+            problem = CostedProblem.from_pattern(pattern, case.statistics)
             setup = time.perf_counter() - began
             for name, generator in entries.items():
                 row: dict[str, Any] = {
+                    "regime": case.spec.regime,
+                    "predicates": case.predicates,
                     **pattern_columns(case.spec),
                     "generator": name,
                     "plan_kind": generator.kind,
@@ -252,9 +378,9 @@ def plan_costs(
         done += len(some)
         on_progress(done, len(cases))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["plan_log_cost"]
+    baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["tree_log_cost"]
     against = table["pattern_id"].map(baseline).astype(float)
-    table["log_normalized"] = against - table["plan_log_cost"].astype(float)
+    table["log_normalized"] = against - table["tree_log_cost"].astype(float)
     table["normalized"] = np.exp(table["log_normalized"])
     table = table[table["generator"].isin([find_generator(name).name for name in names])]
     table = table.reset_index(drop=True)
@@ -263,31 +389,51 @@ def plan_costs(
 
 
 def planning_summary(
-    costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES
+    costs: pd.DataFrame,
+    by: Sequence[str] = (),
+    metrics: Sequence[str] = ("normalized", "plan_seconds"),
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
     """Averages of :func:`plan_costs` over the patterns of each size.
 
     All generators are averaged over the same patterns; see
     :func:`cepbench.analysis.common_patterns.common_rows`.
 
+    Parameters
+    ----------
+    costs : DataFrame
+    by : sequence of str
+        Columns that are averaged apart, such as ``regime`` and ``predicates``.
+    metrics : sequence of str
+        Columns that are averaged.
+    seed : int
+        Of the resampling.
+    resamples : int
+
     Returns
     -------
     DataFrame
-        Columns ``size``, ``generator``, ``plan_kind``, ``metric`` (``normalized`` or
-        ``plan_seconds``), ``statistic`` (mean, as in the paper; median; geometric mean),
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns), ``patterns``,
-        ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
+        Columns ``by``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic`` (mean, as
+        in the paper; median; geometric mean), ``value``, ``low``, ``high`` (95 % percentile
+        bootstrap over patterns), ``patterns``, ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
         failed at or had no time for, and another planned). Sizes without any plan have rows
         without values.
     """
-    planned = only_finite(costs, _SUMMARISED)
-    for name in _SUMMARISED:
+    planned = only_finite(costs, metrics)
+    for name in metrics:
         planned[name] = planned[name].where(planned["status"] == OK)
+    columns = [*by, "size"]
+    found: Any = planned.groupby(columns, sort=False)
     # Sizes as numbers of NumPy: the text of a group's name seeds its intervals.
-    sizes = planned["size"].to_numpy(np.int64)
-    groups = (({"size": size}, planned[sizes == size]) for size in pd.unique(sizes))
+    groups = (
+        ({**dict(zip(columns, key, strict=True)), "size": np.int64(key[-1])}, part)
+        for key, part in found
+    )
     run = ["generator", "plan_kind"]
-    return averages(groups, run, _SUMMARISED, seed=seed, resamples=resamples)
+    wanted = dict.fromkeys(metrics, _AVERAGES)
+    return averages(groups, run, wanted, seed=seed, resamples=resamples)
 
 
 def left_out_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -329,7 +475,6 @@ def _in_ranges(sizes: pd.Series, known: Sequence[int]) -> str:
 
 
 _AVERAGES = {"mean": MEAN, "median": MEDIAN, "geometric mean": GEOMETRIC_MEAN}
-_SUMMARISED = {"normalized": _AVERAGES, "plan_seconds": _AVERAGES}
 
 
 class _Budget:
@@ -367,7 +512,7 @@ def try_to_plan(
 
 
 def _planned(
-    problem: PlanningProblem, generator: PlanGenerator, seed: int, budget: Budget
+    problem: CostedProblem, generator: PlanGenerator, seed: int, budget: Budget
 ) -> dict[str, Any]:
     began = time.perf_counter()
     found, status, reason = try_to_plan(problem, generator, seed, budget)
@@ -378,5 +523,20 @@ def _planned(
             "complete": found.complete,
             "plan_cost": found.cost,
             "plan_log_cost": found.log_cost,
+            "tree_log_cost": tree_log_cost(problem, found),
         }
     return row
+
+
+def tree_log_cost(problem: CostedProblem, plan: Plan) -> float:
+    """ln Cost_tree of a plan, of an order as its left-deep tree; NaN for other kinds of plan.
+
+    The sizes of the inner nodes of a left-deep tree are those of the order's prefixes. Its cost
+    counts the leaves besides, which Cost_ord does not.
+    """
+    if isinstance(plan, OrderPlan):
+        place = {name: index for index, name in enumerate(problem.names)}
+        return problem.log_tree_cost(left_deep([place[name] for name in plan.order]))
+    if isinstance(plan, TreePlan) and plan.log_cost is not None:
+        return plan.log_cost
+    return math.nan

@@ -14,10 +14,10 @@ from cepbench.studies.kolchinsky2018.distances import SIZES
 
 #: Notebook -> profile -> parameters.
 _PARAMETERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    # Patterns of each size, and seconds of each generator in all.
+    # Patterns of each size up to a largest one, and seconds of each generator, for a workload.
     "figure_7": {
-        "quick": {"patterns": 10, "budget_seconds": 20.0},
-        "full": {"patterns": 10, "budget_seconds": 3 * 3600.0},
+        "quick": {"patterns": {16: 6, 22: 2}, "budget_seconds": 6.0},
+        "full": {"patterns": {22: 10}, "budget_seconds": 3600.0},
     },
     # Sizes, patterns of each size and shape, seconds of each generator for a shape, and seconds of
     # each plan of a search that continues beyond that.

@@ -47,14 +47,17 @@ _COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_k
             "reason")  # fmt: skip
 
 
-def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[PlanningCase]:
+def cases_of_sweep(
+    folder: str | Path, pattern_set: str = "sequence", regime: str = ""
+) -> list[PlanningCase]:
     """The patterns of a finished sweep with the statistics that it measured.
 
     Parameters
     ----------
     folder : path
         The folder of the sweep.
-    pattern_set : str
+    pattern_set, regime : str
+        An empty regime is that of a sweep without regimes.
 
     Returns
     -------
@@ -63,15 +66,19 @@ def cases_of_sweep(folder: str | Path, pattern_set: str = "sequence") -> list[Pl
     Raises
     ------
     ExperimentError
-        If the sweep has not finished, or has no such pattern set.
+        If the sweep has not finished, or has no such pattern set in the regime.
     """
     statistics = read_measured(folder, "statistics")
     results = read_results(folder)
+    results = results[results["regime"] == regime]
     columns = ["pattern_id", "pattern_set", "size", "pattern", "seed"]
     found = results[results["pattern_set"] == pattern_set][columns].drop_duplicates("pattern_id")
     if found.empty:
         known = ", ".join(results["pattern_set"].unique())
-        raise ExperimentError(f"the sweep has no pattern set {pattern_set!r}; there are {known}")
+        where = f" in regime {regime!r}" if regime else ""
+        raise ExperimentError(
+            f"the sweep has no pattern set {pattern_set!r}{where}; there are {known or 'none'}"
+        )
     return [
         PlanningCase(
             PatternSpec(row["pattern_id"], row["pattern_set"], int(row["size"]), row["pattern"],

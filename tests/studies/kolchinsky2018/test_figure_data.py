@@ -12,14 +12,18 @@ from scipy import stats
 
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
-from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points
+from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points, with_load
+from cepbench.studies.kolchinsky2018.findings import fall_with_size
+from cepbench.studies.kolchinsky2018.paper_averages import paper_averages
 from cepbench.sweeps.cells import LIMIT, OK, results_frame
 
 ORDERS = ("TRIVIAL", "GREEDY", "DP-LD")
 TREES = ("ZSTREAM", "DP-B")
 
 
-def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> pd.DataFrame:
+def made_up_results(
+    noise: float = 0.0, alphas: tuple[float, ...] = (0.0,), regime: str = ""
+) -> pd.DataFrame:
     """Throughput 1e6/cost², memory 10·cost; GREEDY always finds DP-LD's plan."""
     rng = np.random.default_rng(4)
     rows = []
@@ -36,7 +40,8 @@ def made_up_results(noise: float = 0.0, alphas: tuple[float, ...] = (0.0,)) -> p
                                 {
                                     "pattern_set": pattern_set,
                                     "size": size,
-                                    "pattern_id": f"{pattern_set}-{size}-{number}",
+                                    "pattern_id": f"{regime}{pattern_set}-{size}-{number}",
+                                    "regime": regime,
                                     "generator": generator,
                                     "plan_kind": "order" if generator in ORDERS else "tree",
                                     "evaluator": "lazy-nfa" if generator in ORDERS else "tree",
@@ -157,3 +162,68 @@ def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
             ]
             assert row[name] == pytest.approx(average(medians))
             assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+
+
+def in_regimes() -> pd.DataFrame:
+    """Sparse ones, and dense ones of ten times the partial matches; 4 events each."""
+    parts = [made_up_results(regime=name) for name in ("sparse", "dense")]
+    for part, created in zip(parts, (8, 80), strict=True):
+        part["partial_matches_created"], part["events"] = created, 4
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_points_and_averages_are_taken_in_each_regime() -> None:
+    results = in_regimes()
+    points = cost_points(results, plans=30)
+    counts = points.groupby(["regime", "plan_kind"], sort=False).size()
+    assert [*counts] == [30] * 4 and [*points["regime"].unique()] == ["sparse", "dense"]
+    assert set(points["partial_matches_per_event"]) == {2.0, 20.0}
+    fits = cost_fit(points, by=["regime", "plan_kind"], resamples=9)
+    np.testing.assert_allclose(fits["exponent"], -2.0, rtol=1e-6)
+    assert set(latency_points(results, resamples=9)["regime"]) == {"sparse", "dense"}
+
+
+def test_regimes_and_engines_are_named_with_their_load() -> None:
+    results = in_regimes()
+    by_event = results["evaluator"] + "-instances"
+    both = pd.concat([results, results.assign(evaluator=by_event)])
+    named = with_load(both, both)["regime"].unique()
+    assert [*named] == [
+        "sparse, 2 partial matches per event",
+        "dense, 20 partial matches per event",
+        "sparse, event by event, 2 partial matches per event",
+        "dense, event by event, 20 partial matches per event",
+    ]
+    assert with_load(both.drop(columns="regime"), both).equals(both.drop(columns="regime"))
+
+
+def test_three_averages_beside_the_paper_s() -> None:
+    rows = []
+    for number, (native, join) in enumerate([(1.0, 2.0), (1.0, 4.0), (100.0, 800.0)]):
+        for generator, value in (("EFREQ", native), ("DP-LD", join)):
+            rows.append(
+                {
+                    "regime": "dense", "pattern_set": "kleene", "size": 3, "plan_kind": "order",
+                    "pattern_id": f"{number}", "generator": generator, "evaluator": "lazy-nfa",
+                    "strategy": "any", "alpha": 0.0, "repetition": 0, "events_per_second": value,
+                    "status": LIMIT if (number, generator) == (2, "EFREQ") else OK,
+                }
+            )  # fmt: skip
+    found = paper_averages(results_frame(rows), "events_per_second").iloc[0]
+    assert found["ratio of means"] == pytest.approx(806 / 102)
+    assert found["geometric mean of ratios"] == pytest.approx(4.0)
+    assert found["median of ratios"] == pytest.approx(4.0)
+    assert (found["paper"], found["patterns"], found["bounds"]) == ("1.7", 3, 1)
+
+
+def test_the_fall_of_throughput_is_stated_for_each_regime() -> None:
+    rows = [
+        {"metric": "events_per_second", "statistic": "median", "pattern_set": "sequence",
+         "regime": regime, "generator": name, "evaluator": "tree", "size": size, "value": value}
+        for regime, factor in (("sparse", 1.0), ("dense", 10.0))
+        for name, more in (("DP-B", 1.0), ("ZSTREAM", 3.0))
+        for size, value in ((3, 60.0), (7, 60.0 / factor / more))
+    ]  # fmt: skip
+    text = fall_with_size(pd.DataFrame(rows), "sequence")
+    assert "sparse regime" in text and "divided by 1 to 3." in text
+    assert "dense regime" in text and "divided by 10 to 30." in text

@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cepbench.errors import ExperimentError
+from cepbench.planners.generate import plan
 from cepbench.planners.registry import default_generators, plan_generator
 from cepbench.statistics.model import Statistics
 from cepbench.studies.kolchinsky2018.planning import (
+    DENSE,
+    FREQUENT,
     TIME_BUDGET,
     large_patterns,
     measured_statistics,
     plan_costs,
     planning_summary,
+    rate_regimes,
+    workloads,
 )
 from cepbench.sweeps.cells import ERROR, OK, REFUSED
 
@@ -45,8 +51,73 @@ def test_large_patterns_have_the_statistics_of_the_data() -> None:
     assert large_patterns(CARDINALITIES, SELECTIVITIES, sizes=[12], patterns=2, seed=2) == [
         *cases[20:22]
     ]
-    with pytest.raises(ExperimentError, match="no measured selectivities"):
+    with pytest.raises(ExperimentError, match="no selectivities"):
         large_patterns(CARDINALITIES, [])
+
+
+def test_regimes_differ_in_rates() -> None:
+    regimes = rate_regimes(CARDINALITIES, seed=1)
+    assert regimes["sparse"] == CARDINALITIES
+    assert regimes["dense"] == {k: v for k, v in CARDINALITIES.items() if v >= DENSE}
+    frequent = regimes["frequent"]
+    assert set(frequent) == set(CARDINALITIES) and len(set(frequent.values())) == 40
+    assert FREQUENT[0] <= min(frequent.values()) and max(frequent.values()) <= FREQUENT[1]
+    assert rate_regimes(CARDINALITIES, seed=1) == regimes != rate_regimes(CARDINALITIES, seed=2)
+
+
+def test_a_workload_has_its_rates_predicates_and_selectivities() -> None:
+    found = workloads(CARDINALITIES, patterns={4: 3, 30: 1}, sizes=[3, 4, 9, 25, 31], seed=5)
+    assert list(found) == [
+        (regime, predicates)
+        for regime in ("sparse", "dense", "frequent")
+        for predicates in ("n/2", "n")
+    ]
+    every = [case for cases in found.values() for case in cases]
+    assert len({case.spec.pattern_id for case in every}) == len(every)
+    regimes = rate_regimes(CARDINALITIES, seed=5)
+    drawn = []
+    for (regime, predicates), cases in found.items():
+        # Too few identifiers have the rates of the dense regime; none is asked for 31 events.
+        largest = [25] if len(regimes[regime]) >= 25 else []
+        assert [case.spec.size for case in cases] == [3] * 3 + [4] * 3 + [9, *largest]
+        for case in cases:
+            assert (case.spec.regime, case.predicates) == (regime, predicates)
+            conditions = case.spec.pattern.conditions
+            n = case.spec.size
+            assert len(conditions) == (n if predicates == "n" else n // 2)
+            for variable in case.spec.pattern.variables:
+                events = case.statistics.cardinality(variable.name, 1200.0)
+                assert events == regimes[regime][variable.type]
+            drawn += [case.statistics.selectivity(*clause.variables) for clause in conditions]
+    assert 0.002 <= min(drawn) < 0.01 and 0.5 < max(drawn) <= 0.88
+    assert np.median(drawn) == pytest.approx(math.sqrt(0.002 * 0.88), rel=0.5)
+    # A regime without enough identifiers has no workload.
+    few = {"A": 1.0, "B": 2.0, "C": 20.0}
+    assert {regime for regime, _ in workloads(few, patterns=1, sizes=[3])} == {"sparse", "frequent"}
+
+
+def test_orders_and_trees_are_costed_on_one_scale() -> None:
+    (case,) = large_patterns(
+        CARDINALITIES, SELECTIVITIES, sizes=[5], patterns=1, predicates="n", regime="dense"
+    )
+    costs = plan_costs([case]).set_index("generator")
+    assert costs["regime"].unique().tolist() == ["dense"]
+    assert costs["predicates"].unique().tolist() == ["n"]
+    names = [variable.name for variable in case.spec.pattern.variables]
+    events = [CARDINALITIES[variable.type] for variable in case.spec.pattern.variables]
+    for name, row in costs.iterrows():
+        if row["plan_kind"] == "tree":
+            assert row["tree_log_cost"] == row["plan_log_cost"]
+            continue
+        # Inner nodes of a left-deep tree are the prefixes of the order, its first leaf the first.
+        order = plan(case.spec.pattern, case.statistics, str(name)).order
+        leaves = sum(events[names.index(one)] for one in order[1:])
+        expected = math.log(math.exp(row["plan_log_cost"]) + leaves)
+        assert row["tree_log_cost"] == pytest.approx(expected)
+    difference = costs.loc["EFREQ", "tree_log_cost"] - costs["tree_log_cost"]
+    np.testing.assert_allclose(costs["log_normalized"], difference.astype(float))
+    # A left-deep tree is one of the trees.
+    assert costs.loc["DP-B", "tree_log_cost"] <= costs["tree_log_cost"].min() + 1e-9
 
 
 def test_statistics_come_from_the_folder_of_a_sweep(tmp_path: Path) -> None:
@@ -65,6 +136,10 @@ def test_statistics_come_from_the_folder_of_a_sweep(tmp_path: Path) -> None:
     cardinalities, pool = measured_statistics(tmp_path)
     assert cardinalities == CARDINALITIES
     assert sorted(pool) == [0.25, 0.5]
+    assert not len(measured_statistics(tmp_path, "dense")[1])
+    in_regimes = {f"dense-{name}": each.to_dict() for name, each in found.items() if name == "one"}
+    (tmp_path / "statistics.json").write_text(json.dumps(in_regimes | {"two": {}}))
+    assert [*measured_statistics(tmp_path, "dense")[1]] == [0.25]
 
 
 def test_costs_are_relative_to_the_baseline() -> None:
@@ -150,6 +225,13 @@ def test_averages_over_the_patterns_of_a_size() -> None:
     costs = plan_costs(cases, ["GREEDY", "DP-B"])
     summary = planning_summary(costs)
     assert len(summary) == 2 * 2 * 2 * 3
+    apart = planning_summary(costs, ["regime", "predicates"], ["normalized"])
+    assert len(apart) == 2 * 2 * 3
+    pd.testing.assert_series_equal(
+        apart["value"],
+        summary.loc[summary["metric"] == "normalized", "value"],
+        check_index=False,
+    )
     for row in summary.to_dict("records"):
         part = costs[(costs["generator"] == row["generator"]) & (costs["size"] == row["size"])]
         values = part[row["metric"]].to_numpy(float)

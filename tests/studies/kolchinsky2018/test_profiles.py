@@ -34,7 +34,7 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
     assert (types.sizes, types.patterns, types.window) == ((3, 4, 5, 6, 7), 100, "20 minutes")
     assert types.max_partial_matches is None and types.strategies == ("any",)
     latency = config_of("full", "latency", "data")
-    assert latency.alphas == (0, 0.5, 1) and latency.latency
+    assert latency.alphas == (0, 0.5, 1, 10, 100) and latency.latency
     assert latency.generators is not None and set(latency.generators) < set(PLAN_GENERATORS)
     assert latency.generators == (
         "GREEDY", "II-RANDOM", "II-GREEDY", "DP-LD", "ZSTREAM-ORD", "DP-B",
@@ -47,7 +47,7 @@ def test_the_full_profile_is_the_setup_of_the_paper() -> None:
     for config in (latency, strategies):
         assert config.pattern_sets == ("sequence",)
         assert len(config.sizes) * config.patterns == 500
-    assert parameters_of("figure_7", "full")["patterns"] * 20 == 200
+    assert parameters_of("figure_7", "full")["patterns"] == {22: 10}  # 200 of 20 sizes
     assert parameters_of("cost_models", "full")["patterns"] == types.patterns
     assert parameters_of("cost_models", "full")["identifiers"] == 2100
 
@@ -58,6 +58,24 @@ def test_the_quick_profile_is_less_of_the_same(experiment: str) -> None:
     assert quick.patterns < full.patterns and quick.max_partial_matches is not None
     for name in ("pattern_sets", "sizes", "strategies", "alphas", "latency", "generators"):
         assert getattr(quick, name) == getattr(full, name)
+    assert [*quick.workloads] == [*full.workloads] and quick.workloads["sparse"].least_rate is None
+    for name, part in quick.workloads.items():
+        assert (part.least_rate, part.sizes) == (
+            full.workloads[name].least_rate, full.workloads[name].sizes,
+        )  # fmt: skip
+
+
+def test_the_full_regimes_are_of_the_size_of_the_paper() -> None:
+    for experiment in SWEEPS:
+        workloads = config_of("full", experiment, "data").workloads
+        for regime in ("sparse", "dense"):
+            assert workloads[regime].patterns == 100 and workloads[regime].sizes == (3, 4, 5, 6, 7)
+
+
+def test_a_change_holds_in_every_regime() -> None:
+    few = config_of("quick", "types", patterns=1, least_rate=2.0, sizes=[3])
+    assert {(p.patterns, p.least_rate, p.sizes) for p in few.workloads.values()} == {(1, 2.0, (3,))}
+    assert few.workloads["dense"].duration == "1 days"
 
 
 def test_one_folder_wherever_the_data_is_named_from() -> None:
@@ -83,7 +101,10 @@ def test_one_folder_wherever_the_data_is_named_from() -> None:
 def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None:
     """What was measured before is found again: these names were given by the first version."""
     data = data_folder("data", stream_of("quick"), 0)
-    config = config_of("quick", experiment, data, seed=0)
+    first: dict[str, object] = {"regimes": {}, "seed": 0}
+    if experiment == "latency":
+        first["alphas"] = [0.0, 0.5, 1.0]
+    config = config_of("quick", experiment, data, **first)
     assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
 
 

@@ -357,6 +357,8 @@ def test_cases_are_those_of_a_finished_sweep(tmp_path: Path, stream: EventStream
     assert cases_of_sweep(tmp_path) == [CASE]
     with pytest.raises(ExperimentError, match="no pattern set 'kleene'; there are sequence"):
         cases_of_sweep(tmp_path, "kleene")
+    with pytest.raises(ExperimentError, match="'sequence' in regime 'dense'; there are none"):
+        cases_of_sweep(tmp_path, regime="dense")
 
 
 def test_a_sample_is_spread_over_all_sizes() -> None:

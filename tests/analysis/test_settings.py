@@ -1,0 +1,36 @@
+"""A results table is split into the settings whose runs can be compared."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cepbench.analysis.settings import Setting, by_setting
+
+
+def test_rows_are_split_by_regime_engine_and_predicates() -> None:
+    table = pd.DataFrame(
+        [
+            {"regime": regime, "evaluator": name}
+            for regime in ("sparse", "dense")
+            for name in ("lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances", "mine")
+        ]
+    )
+    found = dict(by_setting(table))
+    assert list(found) == [
+        Setting(regime, engine)
+        for regime in ("sparse", "dense")
+        for engine in ("columnar", "instances", "mine")
+    ]
+    assert list(found[Setting("dense", "instances")]["evaluator"]) == [
+        "lazy-nfa-instances", "tree-instances",
+    ]  # fmt: skip
+    costs = pd.DataFrame({"predicates": ["n", "n/2", "n"], "size": [3, 3, 4]})
+    assert {each: len(rows) for each, rows in by_setting(costs)} == {
+        Setting(predicates="n"): 2, Setting(predicates="n/2"): 1,
+    }  # fmt: skip
+
+
+def test_a_table_that_varies_none_of_them_is_one_setting() -> None:
+    table = pd.DataFrame({"size": [3, 4], "regime": [None, ""]}, index=[7, 7])
+    ((setting, rows),) = by_setting(table)
+    assert setting == Setting() and list(rows["size"]) == [3, 4]
