@@ -54,7 +54,7 @@ BOUNDS = (1.0, 10.0, 100.0)
 #: Evaluators of one engine, for orders and for trees.
 ENGINES: Mapping[str, Sequence[str]] = {
     "columnar joins": ("lazy-nfa", "tree"),
-    "instance by instance": ("lazy-nfa-instances", "tree-instances"),
+    "event by event": ("lazy-nfa-instances", "tree-instances"),
 }
 
 _PATTERN = ["regime", "pattern_set", "size", "pattern_id"]
@@ -173,8 +173,8 @@ def _pairs(
     """Comparison, metric, and a row a pattern with its gain and the plan compared with."""
     runs = results[["generator", "evaluator"]].drop_duplicates()
     # Evaluators of trees run orders, too; those of orders come first.
-    ran_in = pd.concat([runs[runs["evaluator"] == name] for name in evaluators])
-    ran_in = ran_in.drop_duplicates("generator").set_index("generator")["evaluator"]
+    ranked = pd.concat([runs[runs["evaluator"] == name] for name in evaluators])
+    ran_in = ranked.drop_duplicates("generator").set_index("generator")["evaluator"]
     own = results[results["evaluator"].isin(evaluators)]
     for metric, more in GAINS.items():
         sign = 1.0 if more else -1.0
