@@ -76,7 +76,10 @@ def created_per_event(
     branches = pattern.branches()
     check_parts(plan, [branch.positive_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity)
-    log_arriving = math.log(_arriving(branches, statistics))
+    arriving = _arriving(branches, statistics)
+    if not arriving:
+        return Created(0.0, 0.0)
+    log_arriving = math.log(arriving)
     inner, roots = [-math.inf], []
     for part, problem in zip(plan.parts, problems, strict=True):
         sizes = problem.log_node_sizes("tree", relabel(part.tree, problem.names.index))

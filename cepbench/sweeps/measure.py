@@ -325,7 +325,7 @@ def _run(
             "reason": _reason(error),
             "seconds": seconds,
             "events": len(stream),
-            "events_per_second": len(stream) / seconds,
+            "events_per_second": len(stream) / seconds if seconds else None,
             "partial_matches_created": limit,
             "peak_partial_matches": limit,
         }

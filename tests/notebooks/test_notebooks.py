@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import signal
 from pathlib import Path
 
 import nbformat
@@ -50,13 +51,15 @@ def test_a_kernel_that_shuts_down_is_not_interrupted(
 ) -> None:
     """It would log the interrupt as an error now and then."""
     sent: list[int] = []
+    send = LocalProvisioner.send_signal
 
     async def send_signal(self: LocalProvisioner, signum: int) -> None:
         sent.append(signum)
+        await send(self, signum)
 
     monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
     run_notebook(write_notebook(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
-    assert sent == []
+    assert signal.SIGINT not in sent  # on a busy machine it may have to be terminated
 
 
 def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:

@@ -37,12 +37,17 @@ def printed(tmp_path: Path) -> Path:
 def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> None:
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
-    assert {*content, *profiles["rates"]} == set(KEYS)
+    named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
+    assert set(content).union(*named) == set(KEYS)
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
         assert sweep.cells() and sweep.config("x").user_patterns
-    assert [*read_sweep(printed, profile="rates").generated] == ["steady", "drifting"]
+    assert [*read_sweep(printed, profile="rates").generated] == [
+        "steady",
+        "drifting",
+        "bursty",
+    ]
     assert read_sweep(printed).profile == "quick"
     assert read_sweep(printed, profile="full").config("x").patterns == 100
     for name in (*PATTERN_SETS, *STRATEGIES):
