@@ -41,7 +41,7 @@ class TimeModel:
     rows : int
         Runs that it was fitted to.
     error : float
-        Median of |predicted − measured| / measured over these.
+        Median of the absolute value of predicted − measured / measured over these.
     """
 
     evaluator: str
