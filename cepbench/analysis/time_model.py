@@ -41,7 +41,7 @@ class TimeModel:
     rows : int
         Runs that it was fitted to.
     error : float
-        Median of the absolute value of predicted − measured / measured over these.
+        Median of the unsigned relative error of the prediction over these.
     """
 
     evaluator: str
