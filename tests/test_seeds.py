@@ -62,6 +62,7 @@ def results(seed: int = 0) -> pd.DataFrame:
             "plan_kind": plans,
             "evaluator": "tree",
             "strategy": "any",
+            "regime": "",
             "alpha": 0.0,
             "repetition": 0,
             "status": "ok",

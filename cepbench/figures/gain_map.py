@@ -169,10 +169,10 @@ def map_notes(points: pd.DataFrame) -> list[str]:
     notes = ["Lines: geometric means of classes, with 95 % bootstrap intervals over patterns."]
     if points["bound"].any():
         notes.append(
-            f"{int(points['bound'].sum())} gains are lower bounds (circled): the worse plan ended "
+            f"{np.count_nonzero(points['bound'])} gains are lower bounds (circled): the worse plan ended "
             "at the limit of partial matches."
         )
-    below = int((points["expected"] < LEAST).sum())
+    below = np.count_nonzero(points["expected"] < LEAST)
     if below:
         notes.append(f"{below} points with fewer than {LEAST:g} expected are drawn there.")
     return notes

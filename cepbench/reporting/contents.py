@@ -13,7 +13,7 @@ from cepbench.reporting.shell import render
 _FEWEST = 4
 
 #: Level, id and inside of a heading; nbconvert puts a sign that links to it behind its text.
-_HEADING = re.compile(r"""<(h[23])\b[^>]*\sid=["']([^"']+)["'][^>]*>(.*?)</\1>""", re.DOTALL)
+_HEADING = re.compile(r"""<(h[23])\b[^>]*\sid=(["'])(.+?)\2[^>]*>(.*?)</\1>""", re.DOTALL)
 _SIGN = re.compile(r"""<a\b[^>]*\sclass=["']anchor-link["'].*?</a>""", re.DOTALL)
 
 
@@ -30,7 +30,7 @@ def with_contents(page: str) -> str:
     if len(headings) < _FEWEST or not end:
         return page
     chapters: list[dict[str, Any]] = []
-    for level, anchor, inside in headings:
+    for level, _, anchor, inside in headings:
         heading = {"anchor": Markup(anchor), "text": Markup(_SIGN.sub("", inside)).striptags()}
         if level == "h2" or not chapters:
             chapters.append({**heading, "parts": []})
