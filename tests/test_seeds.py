@@ -73,7 +73,7 @@ def results(seed: int = 0) -> pd.DataFrame:
             **{
                 metric: rng.lognormal()
                 for metric in (
-                    "events_per_second", "peak_bytes", "peak_partial_matches", "latency_mean",
+                    "events_per_second", "seconds", "events", "partial_matches_created", "peak_bytes", "peak_partial_matches", "mean_partial_matches", "latency_mean",
                     "normalized", "search_seconds", "distance", "plan_seconds",
                 )
             },
