@@ -17,6 +17,7 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
@@ -135,6 +136,10 @@ class Result:
         Counts at the nodes of the plan, shown by :attr:`nodes`; None if nothing was counted.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
+    events : EventStream or None
+        The stream, if the pattern returns values of its events.
+    places : ndarray of int64 or None
+        The positions to show for positions in the stream, see :meth:`in_whole_stream`.
     """
 
     pattern: Pattern
@@ -143,6 +148,8 @@ class Result:
     metrics: Metrics
     node_table: NodeTable | None = field(repr=False)
     found: tuple[BranchMatches, ...] | None = field(repr=False)
+    events: EventStream | None = field(default=None, repr=False)
+    places: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def latency(self) -> Latency | None:
@@ -167,6 +174,26 @@ class Result:
 
     @cached_property
     def matches(self) -> pd.DataFrame:
+        """One row a match: :attr:`positions`, or the columns of the pattern's RETURN clause.
+
+        RETURN gives a variable as in :attr:`positions`; an attribute with its type in the stream,
+        of a Kleene variable tuples; aggregates and other expressions as numbers. Missing values
+        are NaN, None or pd.NA, depending on the type. The order is that of :attr:`positions`.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        if not self.pattern.returns:
+            return self.positions
+        parts = [part.taken(part.in_order()) for part in self._found()]
+        last = np.concatenate([part.last_positions() for part in parts])
+        table = arrow_table(self.pattern, parts).take(pa.array(np.argsort(last, kind="stable")))
+        return frame_of(self._returned(table))
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
         """One row a match, one column a positive variable with its event's position.
 
         A Kleene variable's column holds tuples of positions. Ordered by the position of a match's
@@ -180,7 +207,7 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        sorted_parts = [part.taken(part.in_order()) for part in self._found()]
+        sorted_parts = [part.taken(part.in_order()) for part in self._shown()]
         if len(sorted_parts) == 1:
             return sorted_parts[0].frame()
         table = branches_frame(self.pattern.positive_names, sorted_parts)
@@ -190,17 +217,20 @@ class Result:
 
     @cached_property
     def arrow(self) -> pa.Table:
-        """The same as an Arrow table of positions, in the order in which matches were found.
+        """The same as :attr:`matches` in Arrow, in the order in which matches were found.
 
-        Matches are neither copied nor sorted, which for millions takes longer than finding them.
-        A Kleene variable's column holds lists; the branches of an OR come one after the other.
+        Positions are neither copied nor sorted, which for millions takes longer than finding them.
+        A Kleene variable's column holds lists, and missing values are null; the branches of an OR
+        come one after the other.
 
         Raises
         ------
         EvaluationError
             If matches were only counted.
         """
-        return arrow_table(self.pattern, self._found())
+        if self.pattern.returns:
+            return self._returned(arrow_table(self.pattern, self._found()))
+        return arrow_table(self.pattern, self._shown())
 
     def in_whole_stream(self, stream: EventStream) -> Result:
         """The same with positions in the whole stream that ``stream`` was taken from.
@@ -215,10 +245,17 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        if self.found is None:
-            return self
-        places = stream.whole_positions()
-        return replace(self, found=tuple(part.moved(places) for part in self.found))
+        return self if self.found is None else replace(self, places=stream.whole_positions())
+
+    def _returned(self, positions: pa.Table) -> pa.Table:
+        assert self.events is not None
+        return returned_table(positions, self.pattern, self.events, places=self.places)
+
+    def _shown(self) -> tuple[BranchMatches, ...]:
+        """The matches with the positions to show."""
+        places = self.places
+        found = self._found()
+        return found if places is None else tuple(part.moved(places) for part in found)
 
     def _found(self) -> tuple[BranchMatches, ...]:
         if self.found is None:
