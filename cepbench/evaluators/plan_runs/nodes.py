@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.evaluators.joins.programs import Derived, derived_values
+from cepbench.evaluators.plan_runs.programs import Derived, derived_values
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 
 #: A plan's tree: a variable's name, or a pair of trees.
@@ -124,6 +124,7 @@ class PlannedNodes:
         Leaves of the positive variables in the order of the pattern, then of the negated ones; then
         the inner nodes, children before parents.
     leaf_of : dict of str to int
+    leaves : tuple of Variable
     """
 
     def __init__(self, pattern: Pattern, tree: Tree, *, positions: bool) -> None:
@@ -131,10 +132,10 @@ class PlannedNodes:
         self.before = pattern.structure.precedence()
         self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
-        names = (*pattern.positive_names, *(v.name for v in pattern.negated))
-        self.nodes = [Node((name,)) for name in names]
-        self.leaf_of = {name: number for number, name in enumerate(names)}
-        self.inner = len(names)
+        self.leaves = (*pattern.positive, *pattern.negated)
+        self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
+        self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
+        self.inner = len(self.leaves)
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)
@@ -153,6 +154,18 @@ class PlannedNodes:
         for node in reversed(self.nodes[self.inner :]):
             self._add_own_needs(node)
             self._pass_needs_down(node)
+
+    @property
+    def filters(self) -> tuple[tuple[Clause, ...], ...]:
+        """The conditions on each leaf alone."""
+        return tuple(
+            tuple(
+                clause
+                for clause in self.pattern.conditions
+                if set(clause.variables) == {leaf.name} and clause.is_elementwise
+            )
+            for leaf in self.leaves
+        )
 
     def _add(self, part: Tree) -> int:
         if isinstance(part, str):
