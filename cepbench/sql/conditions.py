@@ -125,8 +125,8 @@ def _kinds(pattern: Pattern) -> dict[str, bool]:
     def learn(name: str, is_text: bool) -> None:
         if known.setdefault(name, is_text) != is_text:
             raise UnsupportedPatternError(
-                f"attribute {name!r} is compared with texts and with numbers; an SQL column has "
-                "one type, so compare it with one of the two"
+                f"attribute {name!r} is used as a text and as a number; an SQL column has one type, so "
+                "use it as one of the two"
             )
 
     for clause in pattern.conditions:

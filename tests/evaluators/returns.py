@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
@@ -64,7 +65,9 @@ def plain(value: Any) -> Any:
     """A cell of a table of matches, None where it is missing."""
     if isinstance(value, tuple | list):
         return tuple(map(plain, value))
-    return None if pd.isna(value) else value
+    if pd.isna(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def rows_of(table: pd.DataFrame) -> list[tuple[Any, ...]]:
