@@ -40,7 +40,7 @@ STRATEGIES = ("any", "consuming", "strict_contiguity")
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {},
+    "duration": "", "regimes": {}, "orders_in_trees": True,
 }  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
@@ -273,6 +273,8 @@ class SweepConfig:
         Plan generators; all that are registered if None.
     evaluators : tuple of str or None
         See :class:`cepbench.sweeps.grid.Grid`.
+    orders_in_trees : bool
+        Whether evaluators of trees run orders, too, as left-deep trees.
     options : tuple of (str, tuple of str)
         Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
         evaluators to lists of options, or to a table of options in which a list stands for one
@@ -330,6 +332,7 @@ class SweepConfig:
     share_equal_plans: bool = _field(_flag, False)
     generators: tuple[str, ...] | None = _field(_names, None)
     evaluators: tuple[str, ...] | None = _field(_names, None)
+    orders_in_trees: bool = _field(_flag, True)
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)

@@ -19,9 +19,9 @@ def test_rows_are_split_by_regime_engine_and_predicates() -> None:
     assert list(found) == [
         Setting(regime, engine)
         for regime in ("sparse", "dense")
-        for engine in ("columnar", "instances", "mine")
+        for engine in ("columnar", "event by event", "mine")
     ]
-    assert list(found[Setting("dense", "instances")]["evaluator"]) == [
+    assert list(found[Setting("dense", "event by event")]["evaluator"]) == [
         "lazy-nfa-instances", "tree-instances",
     ]  # fmt: skip
     costs = pd.DataFrame({"predicates": ["n", "n/2", "n"], "size": [3, 3, 4]})

@@ -176,11 +176,11 @@ def test_engines_are_judged_apart() -> None:
     instances = in_regimes(dense=(2.5, 4.0)).assign(evaluator="lazy-nfa-instances")
     table = ledger(STUDY.key, {CLAIM.results: pd.concat([columnar, instances])})
     rows = table[table["id"] == CLAIM.id]
-    assert list(rows["engine"]) == ["columnar", "columnar", "instances", "instances"]
+    assert list(rows["engine"]) == ["columnar", "columnar", "event by event", "event by event"]
     assert list(rows["verdict"]) == [HOLDS, FAILS, HOLDS, HOLDS]
     assert "does not hold (columnar: throughput)" in rows["why"].iloc[0]
     counts = counts_by_setting(table)
-    assert counts.loc[("dense", "instances"), HOLDS] >= 1
+    assert counts.loc[("dense", "event by event"), HOLDS] >= 1
     assert list(counts.columns) == list(VERDICTS)
 
 

@@ -113,7 +113,7 @@ def test_classes_are_those_of_the_expected_number(rows: pd.DataFrame) -> None:
     assert own["bounds"].tolist() == [0, 1] and own["patterns"].tolist() == [6, 6]
     assert class_labels() == ["below 1", "1 to 10", "10 to 100", "100 and more"]
     by_regime = gains_by_regime(rows)
-    place = ("columnar joins", OF_RULE, "sequence", "12–45")
+    place = ("columnar", OF_RULE, "sequence", "12–45")
     assert by_regime.loc[place, "0.5"] == pytest.approx(8.0)
     read = tomllib.loads(stakes_file(table, {"cpu": "quick"}))
     assert read["cpu"] == "quick"
