@@ -229,3 +229,6 @@ def test_the_fall_of_throughput_is_stated_for_each_regime() -> None:
     text = fall_with_size(pd.DataFrame(rows), "sequence")
     assert "sparse regime" in text and "divided by 1 to 3." in text
     assert "dense regime" in text and "divided by 10 to 30." in text
+    slower = [{**row, "evaluator": "tree-instances"} for row in rows]
+    both = fall_with_size(pd.DataFrame([*rows, *slower]), "sequence")
+    assert both.count("divided by") == 4 and "dense regime, event by event, the median" in both

@@ -146,7 +146,8 @@ def test_both_charts_show_every_pattern(rows: pd.DataFrame) -> None:
     table = gains_by_class(rows)
     figure = static.gain_map(rows, table, "events_per_second")
     titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == ["DP-LD / EFREQ", OF_RULE, "DP-B / ZSTREAM", EXTREMES]
+    named = ["DP-LD / EFREQ", OF_RULE, "DP-B / ZSTREAM", EXTREMES]
+    assert titles == [f"{name} (columnar)" for name in named]
     drawn = [
         sum(
             len(line.get_xdata()) for line in axes.lines if str(line.get_label()).endswith("window")
@@ -159,6 +160,11 @@ def test_both_charts_show_every_pattern(rows: pd.DataFrame) -> None:
     assert len(shown) == 48 and max(row["gain"] for row in shown) == pytest.approx(8.0)
     points, _ = map_points(rows, table, "events_per_second")
     assert any("2 gains are lower bounds" in note for note in map_notes(points))
+    both = [pd.concat([its, its.assign(engine="event by event")]) for its in (rows, table)]
+    beside = interactive.gain_map(*both, "events_per_second").to_dict()
+    assert [[panel["title"] for panel in row["hconcat"]] for row in beside["vconcat"]] == [
+        [f"{name} (columnar)", f"{name} (event by event)"] for name in named
+    ]
     few = points.assign(expected=LEAST / 10)
     assert any("48 points with fewer" in note for note in map_notes(few))
     with pytest.raises(ExperimentError, match="no gain in 'latency'"):
