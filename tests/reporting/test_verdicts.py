@@ -184,6 +184,17 @@ def test_engines_are_judged_apart() -> None:
     assert list(counts.columns) == list(VERDICTS)
 
 
+def test_claims_about_plans_alone_are_judged_once_for_all_engines() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "heuristics-find-the-optimum")
+    columnar = table_measuring(claim.main, 1.0).assign(regime="dense", evaluator="lazy-nfa")
+    fewer = columnar[columnar["pattern_id"] == columnar["pattern_id"].iloc[0]]
+    both = pd.concat([columnar, fewer.assign(evaluator="lazy-nfa-instances")])
+    table = ledger(STUDY.key, {claim.results: both})
+    (row,) = table[table["id"] == claim.id].itertuples()
+    assert (row.regime, row.engine) == ("dense", "")
+    assert row.patterns == columnar["pattern_id"].nunique()
+
+
 def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:
     table = ledger(STUDY.key, {CLAIM.results: in_regimes(dense=(2.5, 4.0))})
     assert list(by_claim(table)["id"]) == [claim.id for claim in CLAIMS]
