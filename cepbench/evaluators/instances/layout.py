@@ -76,10 +76,17 @@ def instance_layout(
 
 
 class _Columns:
-    """Numbers the values that are stored of the events of each type."""
+    """Numbers the values that are stored of the events of each type.
 
-    def __init__(self) -> None:
-        self._of_type: dict[str, dict[object, int]] = {}
+    Parameters
+    ----------
+    overlap : bool
+        Whether an event may be of several variables' types, which then share all columns.
+    """
+
+    def __init__(self, *, overlap: bool) -> None:
+        self._overlap = overlap
+        self._of_type: dict[str | None, dict[object, int]] = {}
         self.of_leaf: dict[int, dict[int, Expression]] = {}
 
     def number(self, leaf: int, variable: Variable, expression: Expression) -> int:
@@ -88,7 +95,7 @@ class _Columns:
         if isinstance(expression, Attribute):
             # Stored once for all variables of a type.
             key = expression.name
-        columns = self._of_type.setdefault(variable.type, {})
+        columns = self._of_type.setdefault(None if self._overlap else variable.type, {})
         column = columns.setdefault(key, len(columns))
         self.of_leaf.setdefault(leaf, {})[column] = expression
         return column
@@ -111,7 +118,7 @@ class _Writer:
         self.planned = planned
         self.written = list(written)
         self.programs = ProgramWriter(code)
-        self.columns = _Columns()
+        self.columns = _Columns(overlap=any(part.pattern.types is None for part in planned))
         leaves = [part.inner for part in planned]
         inner = [len(part.nodes) - part.inner for part in planned]
         self.leaves = sum(leaves)

@@ -237,17 +237,18 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
             at += 1
 
 
-def rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
+def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
     """The rows of each of these types, empty for those that the batch does not know.
 
     Parameters
     ----------
     batch : EventStream
-    types : set of str
+    types : set of str or None
+        None for events of any type.
 
     Returns
     -------
-    dict of str to int64 array
+    dict of str or None to int64 array
         Ascending row numbers.
     """
     # Arrays that may and may not be written are different types to a kernel: it gets the latter.
@@ -260,6 +261,8 @@ def rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
     rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
     rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
     found = dict.fromkeys(types, np.empty(0, np.int64))
+    if None in types:
+        found[None] = np.arange(len(batch))
     for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
         if name in types:
             found[name] = rows[end - count : end]
