@@ -55,11 +55,8 @@ def advance(
         Written in place.
     scratch : Scratch
     batch : Batch
-    columns : int
-        Columns of a match; 0 to count matches only.
-    until : int
-        No event follows with an earlier timestamp: the batch's last one, of whatever type; or
-        ``NEVER`` if no event follows at all.
+    columns, until : int
+        See :mod:`cepbench.kernels.batches`.
 
     Returns
     -------
