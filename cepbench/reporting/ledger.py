@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,7 +17,6 @@ from cepbench.reporting.verdicts import (
     PARTLY,
     SUPERSEDED,
     by_claim,
-    ledger,
     place_of,
     shown_value,
     varied_in,
@@ -134,24 +133,6 @@ def _coloured(cell: object) -> str:
             )
         )
     return str(Markup("<br>").join(lines)) or "–"
-
-
-def display_claims(
-    study: str, tables: Mapping[str, pd.DataFrame], *, figures: Sequence[str], seed: int = 0
-) -> None:
-    """In a notebook: the verdicts on the claims about some figures, and the reasons behind them.
-
-    Parameters
-    ----------
-    study, tables, figures, seed
-        As :func:`cepbench.reporting.verdicts.ledger` takes them.
-    """
-    from IPython.display import display
-
-    verdicts = ledger(study, tables, figures=figures, seed=seed)
-    display(ledger_for_readers(verdicts))
-    if verdicts["reason"].any():
-        display(reasons_for_readers(verdicts))
 
 
 def anchor_of(claim: str) -> str:
