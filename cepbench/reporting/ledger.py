@@ -74,11 +74,11 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
                 for texts in zip(first["why"], first["title"], strict=True)
             ],
             "check": main["check"].to_numpy(),
-            "fails if": main["fails_if"].to_numpy(),
+            "fails if the interval is": _conditions(table),
         }
     )
     if short:
-        shown = shown.drop(columns=["check", "fails if"])
+        shown = shown.drop(columns=["check", "fails if the interval is"])
     styler = _left_aligned(shown).format(_coloured, subset=list(columns))
     if not short:
         anchors = dict(zip(first["statement"], first["id"], strict=True))
@@ -89,6 +89,14 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
 
         styler = styler.format(anchored, subset=["claim"])
     return styler.map(_verdict_look, subset=["verdict"])
+
+
+def _conditions(table: pd.DataFrame) -> list[str]:
+    """What fails the tests of each claim; named by what they are on where there are several."""
+    tests = table.drop_duplicates(["paper", "id", "basis"])
+    several = tests.groupby(["paper", "id"], sort=False)["basis"].transform("size") > 1
+    named = (tests["basis"] + ": ").where(several, "") + tests["fails_if"]
+    return list(named.groupby([tests["paper"], tests["id"]], sort=False).agg("; ".join))
 
 
 def _by_regime(table: pd.DataFrame, varied: Sequence[str]) -> dict[str, list[str]]:
