@@ -236,7 +236,11 @@ def _fetch(entry: Entry, variant: Variant) -> None:
     if (variant.path / UNFINISHED).exists() and variant.made == BY_SPARK:
         read_declaration(variant.path)  # raises if it is incomplete
     if variant.made == ON_FIRST_USE and entry.kind in GENERATED:
-        stream = stream_of(entry.kind, variant.parameters)
+        try:
+            stream = stream_of(entry.kind, variant.parameters)
+        except DatasetError as error:
+            place = f"{entry.folder / 'dataset.toml'}: variants.{variant.name}.parameters"
+            raise DatasetError(f"{place}: {error}") from error
         # Without the path: notebooks are published.
         line = f"cepbench: making the data set {entry.name}/{variant.name}, {size}, once ..."
         print(line, file=sys.stderr, flush=True)

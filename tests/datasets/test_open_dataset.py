@@ -89,6 +89,13 @@ def test_a_variant_is_made_on_first_use_and_only_then(
     assert {path.name for path in dataset.path.parent.iterdir()} <= {"quick", ".quick.lock"}
 
 
+def test_parameters_that_do_not_fit_say_where(catalogue: Path) -> None:
+    with_quick(catalogue, parameters="{ events = 500, sed = 3 }")
+    told = r"dataset\.toml: variants\.quick\.parameters: .*no parameter 'sed'; .*mean 'seed'"
+    with pytest.raises(DatasetError, match=told):
+        cep.open_dataset("ten-symbols/quick")
+
+
 def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
     with_quick(catalogue)
     folder = catalogue / "ten-symbols" / "data" / "quick"
