@@ -21,6 +21,8 @@ import cepbench as cep
 from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
 from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.web_log import WebLog
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
 FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspace(0, 1, 20)})
@@ -236,6 +238,12 @@ CALLS: dict[str, Call] = {
     "NasdaqStyle": Call(
         NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
     ),
+    "StockRates": Call(
+        StockRates,
+        {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
+         "selectivities": {"IBM > Sun": 0.5}, "segments": []},
+    ),
+    "WebLog": Call(WebLog, {"days": 1, "seed": 0}),
     "predicate_graph": Call(cep.predicate_graph, PLANNED),
     "plans_side_by_side": Call(
         cep.plans_side_by_side,
