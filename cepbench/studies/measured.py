@@ -95,7 +95,7 @@ class StudySweep:
 
     def _repr_markdown_(self) -> str:
         sentences = [
-            f"{self.describe()}.",
+            f"{self.sweep.title}: {self.describe()}.",
             *restrictions(self.config, self.own, read_draws(self.folder)),
         ]
         return "\n".join(f"- {sentence}" for sentence in sentences)
