@@ -150,7 +150,7 @@ def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> 
 
 def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
     """Which node each row of a branch is about."""
-    types = {variable.name: variable.type for variable in branch.variables}
+    types = {variable.name: variable.type_text for variable in branch.variables}
     return pd.DataFrame(
         {
             "branch": number,

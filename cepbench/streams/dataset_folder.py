@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
-from cepbench.files import whole_file
+from cepbench.files import write_json
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
@@ -131,7 +131,7 @@ def begin_dataset(
             if part.suffix == ".parquet" or _is_left(part):
                 part.unlink()
     path.mkdir(parents=True, exist_ok=True)
-    _write_json(path / UNFINISHED, wanted)
+    write_json(path / UNFINISHED, wanted)
     return None
 
 
@@ -139,7 +139,7 @@ def finish_dataset(path: str | Path, declaration: Declaration) -> None:
     """Declare a data set complete; from then on it can be read."""
     path = Path(path)
     shutil.rmtree(path / STAGING, ignore_errors=True)
-    _write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
+    write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
     (path / UNFINISHED).unlink(missing_ok=True)
 
 
@@ -178,8 +178,3 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DatasetError(f"{file} does not declare a data set")
     return content
-
-
-def _write_json(file: Path, content: Mapping[str, Any]) -> None:
-    with whole_file(file) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
