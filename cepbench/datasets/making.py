@@ -29,7 +29,7 @@ _SHORT_SECONDS = 2.0
 def make_nasdaq_style(
     path: str | Path, *, identifiers: int, days: int, seed: int = 0
 ) -> Declaration:
-    """The data set of :func:`cepbench.spark.generate.generate_nasdaq_style`, in a plain loop.
+    """The data set of :func:`cepbench.spark.generate.generate_nasdaq_style`, generated in a loop.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def make_nasdaq_style(
     Raises
     ------
     DatasetError
-        If a number is out of range, or the folder holds something else.
+        If a number is out of range, or the folder has other content.
     """
     style = NasdaqStyle(identifiers, days, seed)
     target = Path(path)
@@ -74,7 +74,7 @@ def make_ten_symbols(path: str | Path, *, events: int, seed: int = 0) -> Declara
     Raises
     ------
     DatasetError
-        If there are no events, or the folder holds something else.
+        If ``events`` or ``seed`` is out of range, or the folder has other content.
     """
     target = Path(path)
     parameters = {"events": events, "seed": seed}
@@ -102,10 +102,10 @@ def ten_symbols_table(events: int, seed: int) -> pa.Table:
     Raises
     ------
     DatasetError
-        If there are none, or the seed is negative.
+        If ``events`` is below 1, or ``seed`` negative.
     """
     if events < 1 or seed < 0:
-        raise DatasetError(f"{events} events of seed {seed}: give at least 1 and a seed from 0 on")
+        raise DatasetError(f"events = {events} and seed = {seed}: use at least 1 event and seed 0")
     frame = ten_symbols(events, seed)
     frame["ts"] = frame["ts"].to_numpy().astype("datetime64[ms]")
     return pa.Table.from_pandas(frame, preserve_index=False)
@@ -139,7 +139,7 @@ def make_in_one_step(kind: str, path: Path, parameters: Mapping[str, Any]) -> No
         with FileLock(path.with_name(f".{path.name}.lock")):
             if (path / DECLARATION).exists():
                 return
-            # Left by a killed process: the lock is ours.
+            # Left by a process that was killed, since this one has the lock.
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 maker(beside, **parameters)

@@ -22,7 +22,7 @@ def generate_nasdaq_style(
     progress: bool = True,
     **parameters: Any,
 ) -> Declaration:
-    """A stream in the style of NASDAQ prices, as Parquet by month.
+    """Generate a stream in the style of NASDAQ prices, as Parquet by month.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def generate_nasdaq_style(
     Raises
     ------
     DatasetError
-        If a parameter is out of range, or the folder holds something else.
+        If a parameter is out of range, or the folder has other content.
 
     Notes
     -----
