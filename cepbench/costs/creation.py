@@ -96,10 +96,11 @@ def _arriving(branches: Sequence[Pattern], statistics: Statistics) -> float:
 
     If variables of one type have different rates, in statistics given by hand, the largest counts.
     """
-    by_type: dict[str, float] = {}
+    by_type: dict[str | None, float] = {}
     for branch in branches:
         for variable in branch.variables:
             if variable.name in statistics.names:
                 rate = statistics.cardinality(variable.name, branch.window.seconds)
                 by_type[variable.type] = max(rate, by_type.get(variable.type, 0.0))
-    return sum(by_type.values())
+    # Events of any type are those of all types.
+    return by_type.get(None) or sum(by_type.values())

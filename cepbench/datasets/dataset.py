@@ -225,10 +225,10 @@ class Dataset:
         return [declared.get(name, ColumnDeclaration(name, kind)) for name, kind in plain.items()]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
+        if isinstance(types, Pattern):
+            types = types.types
         if types is None:
             return None
-        if isinstance(types, Pattern):
-            types = [variable.type for variable in types.variables]
         wanted = [types] if isinstance(types, str) else texts(types, "types", DatasetError)
         for name in wanted:
             if name not in self.counts.index:

@@ -90,6 +90,27 @@ def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.
     }
 
 
+def stored_array(
+    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
+) -> np.ndarray:
+    """A copy of an array of a snapshot.
+
+    Raises
+    ------
+    SnapshotError
+        If it is missing, not of the type of ``like``, or of another shape.
+    """
+    if name not in snapshot:
+        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
+    found = np.asarray(snapshot[name])
+    if found.dtype != like.dtype or found.shape != shape:
+        raise SnapshotError(
+            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
+            f"{found.shape}, where {like.dtype} and {shape} are due"
+        )
+    return found.copy()
+
+
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
     """Write a snapshot atomically.
 

@@ -147,7 +147,7 @@ def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> 
 
 def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
     """The columns that identify the node of each row of a branch."""
-    types = {variable.name: variable.type for variable in branch.variables}
+    types = {variable.name: variable.type_text for variable in branch.variables}
     return pd.DataFrame(
         {
             "branch": number,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepbench.evaluators.joins.nodes import PlannedNodes
+from cepbench.evaluators.plan_runs.nodes import PlannedNodes
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import leaves, post_order

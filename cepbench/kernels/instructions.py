@@ -29,6 +29,9 @@ BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # tests that integ
 # Functions of an aggregate. All but COUNT are missing if any member has no value.
 SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
 
+#: Numbers in an instruction, and in every other rule that kernels read.
+RULE_COLUMNS = 4
+
 #: Deepest stack that a program may need.
 STACK = 64
 

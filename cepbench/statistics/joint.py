@@ -94,14 +94,13 @@ def measure_joint(
     for clause in pattern.conditions:
         if clause.is_elementwise and plain.issuperset(clause.variables):
             groups.setdefault(frozenset(clause.variables), []).append(clause)
-    codes = {name: code for code, name in enumerate(stream.type_names)}
     rng = np.random.default_rng(seed)
     drawn: dict[str, np.ndarray] = {}
     for variable in pattern.variables:
-        rows = np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
+        rows = stream.rows_of(variable.type)
         if not len(rows):
             raise StatisticsError(
-                f"the stream has no event of type {variable.type!r} to draw for variable "
+                f"the stream has no event of type {variable.type_text} to draw for variable "
                 f"{variable.name!r}; measure on a stream that has"
             )
         drawn[variable.name] = rng.choice(rows, draws)

@@ -121,6 +121,14 @@ class EventStream:
             return self._with_rows(rows, self.positions.start + rows)
         return self._with_rows(rows, None if self.positions is None else self.positions[rows])
 
+    def rows_of(self, type: str | None) -> np.ndarray:
+        """Ascending row numbers of the events of a type, none if it is unknown; None: of all."""
+        if type is None:
+            return np.arange(len(self))
+        if type not in self.type_names:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self.type_codes == self.type_names.index(type))
+
     def whole_positions(self) -> np.ndarray:
         """``positions`` as an array of int64, shape (n,).
 

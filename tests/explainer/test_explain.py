@@ -320,7 +320,8 @@ def arrived(case: Case, branch: Pattern, variable: Variable) -> int:
     """Events that a variable may be bound to, whatever the others are bound to."""
     alone = [c for c in branch.conditions if {*c.variables} == {variable.name}]
     return sum(
-        row["type"] == variable.type and all(clause_true(c, {variable.name: row}) for c in alone)
+        variable.type in (None, row["type"])
+        and all(clause_true(c, {variable.name: row}) for c in alone)
         for row in case.events.to_dict("records")
     )
 

@@ -97,7 +97,9 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
 def _ways(part: Variable | Structure, rows: list[Event]) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, whatever their order in time."""
     if isinstance(part, Variable):
-        fitting = [position for position, row in enumerate(rows) if row["type"] == part.type]
+        fitting = [
+            position for position, row in enumerate(rows) if part.type in (None, row["type"])
+        ]
         if part.kind is Kind.NEGATED:
             yield Found((), part, {})
         elif part.kind is Kind.KLEENE:
@@ -130,7 +132,7 @@ def _is_match(
         return False
     for negated in _negated(part):
         for position, row in enumerate(rows):
-            if row["type"] != negated.type or position in positions:
+            if negated.type not in (None, row["type"]) or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):

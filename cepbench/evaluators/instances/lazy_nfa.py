@@ -13,8 +13,8 @@ that it cannot follow in time, whatever the instance.
 from __future__ import annotations
 
 from cepbench.evaluators.instances.engine import InstanceEngine
-from cepbench.evaluators.joins.lazy_nfa import chain
-from cepbench.evaluators.joins.run import PlanRun
+from cepbench.evaluators.plan_runs.chain import chain
+from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 
 

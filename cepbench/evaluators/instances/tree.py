@@ -13,7 +13,7 @@ later in time, whatever events they hold.
 from __future__ import annotations
 
 from cepbench.evaluators.instances.engine import InstanceEngine
-from cepbench.evaluators.joins.run import PlanRun
+from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 
 

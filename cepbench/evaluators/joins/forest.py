@@ -64,7 +64,7 @@ def forest_layout(layouts: Sequence[JoinLayout], written: Sequence[str]) -> Join
     places = places_of(layouts)
     total = sum(map(len, places))
     nodes = np.empty((total, tables.NODE_COLUMNS), np.int64)
-    rules: list[np.ndarray] = [np.empty((0, tables.RULE_COLUMNS), np.int64)] * (
+    rules: list[np.ndarray] = [np.empty((0, instructions.RULE_COLUMNS), np.int64)] * (
         total * tables.RULE_KINDS
     )
     names: list[tuple[str, ...]] = [()] * total

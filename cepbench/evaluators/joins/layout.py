@@ -3,7 +3,7 @@
 Every node of the plan gets just those columns that a join above it will look at: timestamps where
 an order of events is still to be checked, positions where events must differ or are reported, and
 the values that later conditions compare. What each node needs is found in
-:mod:`cepbench.evaluators.joins.nodes`.
+:mod:`cepbench.evaluators.plan_runs.nodes`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.evaluators.joins.nodes import Check, Key, Node, PlannedNodes, Tree
-from cepbench.evaluators.joins.programs import (
+from cepbench.evaluators.plan_runs.engine import Layout
+from cepbench.evaluators.plan_runs.nodes import Check, Key, Node, PlannedNodes, Tree
+from cepbench.evaluators.plan_runs.programs import (
     Derived,
     ProgramWriter,
     RowPrograms,
@@ -22,39 +23,28 @@ from cepbench.evaluators.joins.programs import (
     SetPlace,
     contiguous_ranks,
     distinct_events,
+    rule_tables,
 )
 from cepbench.kernels.joins import tables
-from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+from cepbench.patterns.model import Kind, Pattern
 
 
-@dataclass(frozen=True)
-class JoinLayout:
-    """A pattern and a plan, ready to run.
+@dataclass(frozen=True, kw_only=True)
+class JoinLayout(Layout):
+    """A pattern and a plan, ready to run; of a check, ``nodes`` has the variables of the rows it tests.
 
     Attributes
     ----------
     plan : cepbench.kernels.joins.tables.Plan
-    leaves : tuple of Variable
-        Positive ones in the order of the pattern, then negated ones; leaf ``i`` is node ``i``.
-    filters : tuple of tuple of Clause
-        Conditions on each leaf alone.
-    values : tuple of tuple of Expression
+    values : tuple of tuple of Derived
         What each leaf's float columns hold.
-    nodes : tuple of tuple of str
-        The variables of each node; of a check those of the rows that it tests.
     ranks : bool
         Whether events have a rank within a partition, beside timestamp and position.
-    columns : int
-        Columns of a match: the position of an event; where a set starts and its size.
     """
 
     plan: tables.Plan
-    leaves: tuple[Variable, ...]
-    filters: tuple[tuple[Clause, ...], ...]
     values: tuple[tuple[Derived, ...], ...]
-    nodes: tuple[tuple[str, ...], ...]
     ranks: bool
-    columns: int
 
     @property
     def integer_columns(self) -> int:
@@ -135,25 +125,19 @@ class _Writer:
         for number, node in enumerate(self.nodes):
             self._number_columns(number, node)
         self._fill_nodes()
-        rules: list[Rule] = []
-        total = len(self.table)
-        spans = np.zeros((total, tables.RULE_KINDS + 1), np.int64)
         first_inner = inner + len(self.checks)
-        for number in range(total):
-            if number < inner:
-                written = self._leaf_rules(number)
-            elif number < first_inner:
-                written = self._check_rules(*self.checks[number - inner])
-            else:
-                written = self._rules(number - len(self.checks))
-            spans[number, 0] = len(rules)
-            for kind in range(tables.RULE_KINDS):
-                rules += written.get(kind, [])
-                spans[number, kind + 1] = len(rules)
+        spans, rules = rule_tables(
+            [
+                *map(self._leaf_rules, range(inner)),
+                *(self._check_rules(node, check) for node, check in self.checks),
+                *map(self._rules, range(inner, len(self.nodes))),
+            ],
+            tables.RULE_KINDS,
+        )
         plan = tables.Plan(
             nodes=self.table,
             spans=spans,
-            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
+            rules=rules,
             constants=np.array(self.programs.constants, np.float64),
             window=self.window,
             inner=first_inner,
@@ -163,20 +147,17 @@ class _Writer:
             late_last=first_inner,
             consuming=self.consuming,
         )
-        by_name = {variable.name: variable for variable in self.pattern.variables}
-        leaves = tuple(by_name[self.nodes[number].variables[0]] for number in range(inner))
-        alone = tuple(
-            tuple(
-                clause
-                for clause in self.pattern.conditions
-                if set(clause.variables) == {leaf.name} and clause.is_elementwise
-            )
-            for leaf in leaves
-        )
         names = [node.variables for node in self.nodes]
         names[inner:inner] = [node.variables for node, _ in self.checks]
-        values = tuple(tuple(self.floats[number]) for number in range(inner))
-        return JoinLayout(plan, leaves, alone, values, tuple(names), self.partitioned, self.columns)
+        return JoinLayout(
+            plan=plan,
+            leaves=self.planned.leaves,
+            filters=self.planned.filters,
+            values=tuple(tuple(self.floats[number]) for number in range(inner)),
+            nodes=tuple(names),
+            ranks=self.partitioned,
+            columns=self.columns,
+        )
 
     def _number_columns(self, number: int, node: Node) -> None:
         ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)

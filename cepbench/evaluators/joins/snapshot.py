@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import empty_state, place_columns
 
@@ -31,27 +32,6 @@ def pack(nodes: np.ndarray, state: tables.NodeState) -> dict[str, np.ndarray]:
         "floats": stored(state.floats, tables.FLOAT_OFFSET, tables.FLOATS),
         "members": state.members[:, : state.used[0]].copy(),
     }
-
-
-def stored_array(
-    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
-    """A copy of an array of a snapshot.
-
-    Raises
-    ------
-    SnapshotError
-        If it is missing, not of the type of ``like``, or of another shape.
-    """
-    if name not in snapshot:
-        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
-    found = np.asarray(snapshot[name])
-    if found.dtype != like.dtype or found.shape != shape:
-        raise SnapshotError(
-            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
-            f"{found.shape}, where {like.dtype} and {shape} are due"
-        )
-    return found.copy()
 
 
 def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> tables.NodeState:

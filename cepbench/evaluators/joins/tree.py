@@ -10,14 +10,15 @@ columns. Matches are the same.
 
 from __future__ import annotations
 
-from cepbench.evaluators.joins.run import PlanRun
+from cepbench.evaluators.joins.engine import JoinEngine
+from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 
 
 def open_tree(task: Task) -> PlanRun:
     """Run the trees of the plan as they are; an order plan is a left-deep one."""
     assert task.plan is not None
-    return PlanRun(task, [part.tree for part in task.plan.parts])
+    return PlanRun(task, [part.tree for part in task.plan.parts], JoinEngine)
 
 
 TREE = Evaluator(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK, NEVER
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
 from cepbench.kernels.jit import njit_in_place
@@ -15,7 +16,7 @@ from cepbench.kernels.joins.output import emit
 from cepbench.kernels.joins.pool import compacted
 from cepbench.kernels.joins.rows import spans_of_fresh
 from cepbench.kernels.joins.sets import join_sets
-from cepbench.kernels.joins.steps import NEVER, copy_counts, finish_step, lay_out_step, take_back
+from cepbench.kernels.joins.steps import copy_counts, finish_step, lay_out_step, take_back
 
 _LONG_AGO = np.iinfo(np.int64).min
 
@@ -26,9 +27,6 @@ _MOMENTS = 2  # how many moments the step has
 _ARRIVED = 3  # when the step began, by the system's clock
 _REPORTED = 4  # how many matches are in the present chunk
 _MOST = 5  # how many moments the step may have
-
-# Matches in the first chunk of a batch, and in the largest ones.
-_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
 
 
 def advance(
@@ -77,7 +75,7 @@ def advance(
     """
     root = len(plan.nodes) - 1
     taken = batch.starts.copy()
-    matches = np.empty((columns, _FIRST_CHUNK if columns else 0), np.int64)
+    matches = np.empty((columns, FIRST_CHUNK if columns else 0), np.int64)
     chunks: list[np.ndarray] = []
     found = 0
     at = scratch.progress
@@ -91,13 +89,12 @@ def advance(
             known = [*chunks, matches[:, : at[_REPORTED]]]
             state = compacted(more, plan, state, known)
         elif outcome == tables.NO_ROOM and (node > root or (node == root and not plan.stored)):
-            # Chunks are never copied: a large result would be moved again and again.
             chunks.append(matches[:, : at[_REPORTED]])
             found += int(at[_REPORTED])
             at[_REPORTED] = 0
             if not plan.stored:
                 state.rows[root, tables.END] = 0
-            size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
+            size = max(more, min(2 * matches.shape[1], LARGEST_CHUNK))
             matches = np.empty((columns, size), np.int64)
         elif outcome == tables.NO_ROOM:
             state = make_room(node, more, plan, state)

@@ -11,14 +11,10 @@ events are evicted before the next ones are joined with them.
 
 from __future__ import annotations
 
-import numpy as np
-
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import expire
-
-#: A timestamp after all others.
-NEVER = np.iinfo(np.int64).max
 
 
 @njit_in_place

@@ -182,7 +182,6 @@ OUTPUT = 11  # (own column, column of the matches, -, -), of a root that is stor
 POSITIONS = 12  # (column, 0) of positions, (start column, 1) of sets: what is consumed, at a root
 # in the order in which matches compare; (column, 2) of the events of which sets are made
 RULE_KINDS = 13
-RULE_COLUMNS = 4
 
 LOWER = 0
 UPPER = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.evaluators.joins.programs import Derived, derived_values
+from cepbench.evaluators.plan_runs.programs import Derived, derived_values
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 
 #: A plan's tree: a variable's name, or a pair of trees.
@@ -31,7 +31,7 @@ class Check:
     within : tuple of bool
         Whether the window bounds it from below, and from above.
     distinct : tuple of str
-        Variables of the same type whose events it must not be.
+        Variables of overlapping types whose events it must not be.
     clauses : list of Clause
         Those that tie it to the row.
     is_late : bool
@@ -124,17 +124,18 @@ class PlannedNodes:
         Leaves of the positive variables in the order of the pattern, then of the negated ones; then
         the inner nodes, children before parents.
     leaf_of : dict of str to int
+    leaves : tuple of Variable
     """
 
     def __init__(self, pattern: Pattern, tree: Tree, *, positions: bool) -> None:
         self.pattern = pattern
         self.before = pattern.structure.precedence()
-        self.types = {variable.name: variable.type for variable in pattern.variables}
+        self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
-        names = (*pattern.positive_names, *(v.name for v in pattern.negated))
-        self.nodes = [Node((name,)) for name in names]
-        self.leaf_of = {name: number for number, name in enumerate(names)}
-        self.inner = len(names)
+        self.leaves = (*pattern.positive, *pattern.negated)
+        self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
+        self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
+        self.inner = len(self.leaves)
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)
@@ -153,6 +154,18 @@ class PlannedNodes:
         for node in reversed(self.nodes[self.inner :]):
             self._add_own_needs(node)
             self._pass_needs_down(node)
+
+    @property
+    def filters(self) -> tuple[tuple[Clause, ...], ...]:
+        """The conditions on each leaf alone."""
+        return tuple(
+            tuple(
+                clause
+                for clause in self.pattern.conditions
+                if set(clause.variables) == {leaf.name} and clause.is_elementwise
+            )
+            for leaf in self.leaves
+        )
 
     def _add(self, part: Tree) -> int:
         if isinstance(part, str):
@@ -203,7 +216,7 @@ class PlannedNodes:
         ]
         for x in (name for name in node.variables if name in left):
             for y in (name for name in node.variables if name in right):
-                if self.types[x] == self.types[y] and not {(x, y), (y, x)} & before:
+                if self._overlap(x, y) and not {(x, y), (y, x)} & before:
                     # A set that is being made is tested event by event.
                     far = x in self.kleene or (y in self.kleene and y != node.makes)
                     (node.far_distinct if far else node.distinct).append((x, y))
@@ -257,9 +270,7 @@ class PlannedNodes:
             before=tuple(sorted(y for y in later if not any((z, y) in before for z in later))),
             # Between two of its events, a match leaves no room outside of its window.
             within=(not earlier, not later),
-            distinct=tuple(
-                sorted(x for x in positive - earlier - later if self.types[x] == self.types[name])
-            ),
+            distinct=tuple(sorted(x for x in positive - earlier - later if self._overlap(x, name))),
             clauses=[
                 clause
                 for clause in self.pattern.conditions
@@ -267,6 +278,10 @@ class PlannedNodes:
             ],
             is_late=not later,
         )
+
+    def _overlap(self, x: str, y: str) -> bool:
+        """Whether one event can be of both variables' types."""
+        return self.variables[x].overlaps(self.variables[y])
 
     def _find_ranks(self) -> None:
         """How far apart events may be if they must be neighbours in the stream or partition."""

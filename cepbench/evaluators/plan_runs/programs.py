@@ -1,14 +1,16 @@
-"""Conditions as rules: the rows of small integer arrays that the join kernels read.
+"""Conditions as rules: the rows of small integer arrays that the kernels read.
 
 A comparison of two columns is a rule of its own. Every other clause is a program of a stack
-machine: over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
-variables, over single rows, see :mod:`cepbench.kernels.joins.clauses`.
+machine: over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets
+of Kleene variables, over single rows, see :mod:`cepbench.kernels.clauses`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import instructions
@@ -25,7 +27,7 @@ from cepbench.patterns.model import (
 
 #: A float column of a leaf: an expression over one variable, calculated when its event arrives.
 Derived = tuple[str, Expression]
-#: Four numbers that a kernel reads, see :mod:`cepbench.kernels.joins.tables`.
+#: Four numbers that a kernel reads; an engine has its own kinds of rules beside the programs.
 Rule = tuple[int, int, int, int]
 #: Of a set: the number of its leaf, and the column of its start; -1 for the set under construction.
 SetPlace = tuple[int, int]
@@ -59,6 +61,34 @@ _MEMBERS = {
     "last": instructions.LOAD_LAST,
 }
 _END: Rule = (instructions.KEEP_IF_TRUE, 0, 0, 0)
+
+
+def rule_tables(
+    written: Sequence[Mapping[int, Sequence[Rule]]], kinds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """All rules as one table.
+
+    Parameters
+    ----------
+    written : sequence of mapping of int to sequence of Rule
+        The rules of each owner, by their kind.
+    kinds : int
+        How many kinds there are.
+
+    Returns
+    -------
+    spans : ndarray of int64, shape (owners, kinds + 1)
+        Those of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``.
+    rules : ndarray of int64, shape (rules, RULE_COLUMNS)
+    """
+    rules: list[Rule] = []
+    spans = np.zeros((len(written), kinds + 1), np.int64)
+    for owner, its in enumerate(written):
+        spans[owner, 0] = len(rules)
+        for kind in range(kinds):
+            rules += its.get(kind, ())
+            spans[owner, kind + 1] = len(rules)
+    return spans, np.array(rules, np.int64).reshape(-1, instructions.RULE_COLUMNS)
 
 
 def variables_of(expression: Expression) -> set[str]:
