@@ -46,8 +46,8 @@ def created_per_event(
     """Expected number of partial matches that a plan creates per event.
 
     At any time PM combinations of k events coexist within the window. Events that arrive
-    independently are together within it for a k-th of its length on average, so the combinations are
-    replaced k times per window: a node creates k·PM partial matches while Σ W·r events of the
+    independently are together within it for a k-th of its length on average, so the combinations
+    are replaced k times per window: a node creates k·PM partial matches while Σ W·r events of the
     pattern's types arrive.
 
     Parameters

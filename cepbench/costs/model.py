@@ -1,7 +1,7 @@
 """Cost models, the objectives of searches.
 
-There are three forms of cost models, from the fastest to search to the most general. A cost model of
-one form can be used in the forms below it too:
+There are three forms of cost models, from the fastest to search to the most general. A cost model
+of one form can be used in the forms below it too:
 
 - ``sets``: a sum of sizes of sets of variables, as arrays for the compiled searches;
 - ``joins``: a sum over leaves and joins, each a function of the sets of variables joined;

@@ -1,8 +1,8 @@
 """The planning problem: a pattern and its statistics as numbers for plan generators.
 
 All numbers are natural logarithms, because the ``2^(r·W)`` sets of a Kleene variable can exceed the
-range of a float, and infinities cannot be compared. For the same reason a rate or selectivity of zero
-is replaced by :data:`SMALLEST`.
+range of a float, and infinities cannot be compared. For the same reason a rate or selectivity of
+zero is replaced by :data:`SMALLEST`.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ class PlanningProblem:
         return plain("cardinality", float(self.log_cardinality[i]))
 
     def selectivity(self, i: int, j: int) -> float:
-        """Selectivity between two variables, temporal order included; that of the filter if i = j."""
+        """Selectivity between two variables, with temporal order; of the filter if i = j."""
         return math.exp(self.log_selectivity[i, j])
 
     def partial_matches(self, subset: Iterable[int]) -> float:

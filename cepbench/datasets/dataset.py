@@ -88,8 +88,8 @@ class Dataset:
         attributes : iterable of str, optional
             Columns to read; by default all.
         first : int, optional
-            Only the first ``first`` events. The others are read, too; select types or days of a large
-            data set.
+            Only the first ``first`` events. The others are read, too; select types or days of a
+            large data set.
         days : int, optional
             Only the first ``days`` days on which there are events of any type.
         start, end : datetime, optional

@@ -83,9 +83,10 @@ def explain(
     Notes
     -----
     Source: [kolchinsky2018]_, sections 3 and 5, for the estimates: partial matches that coexist
-    within the window. The estimate of a node is compared with their number averaged over active time
-    (see :func:`cepbench.statistics.measure.measure_statistics`), that of the root with the number of
-    rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a remark says so.
+    within the window. The estimate of a node is compared with their number averaged over active
+    time (see :func:`cepbench.statistics.measure.measure_statistics`), that of the root with the
+    number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
+    remark says so.
     """
     pattern, plan = pattern_from(pattern), plan_from(plan)
     statistics = statistics_from(statistics)

@@ -63,7 +63,8 @@ def measure(
 def _measured(
     branch: Pattern, node: ExplainedNode, rows: pd.DataFrame, span: float, active: float
 ) -> dict[str, float]:
-    # Several rows if sets of a Kleene variable are materialized alone, or the plan is a single leaf.
+    # Several rows if sets of a Kleene variable are materialized alone, or the plan is a single
+    # leaf.
     own = rows[rows["variables"] == ", ".join(sorted(node.variables, key=branch.names.index))]
     last = own.iloc[-1]
     is_root = node.parent < 0

@@ -1,7 +1,7 @@
 """The nodes of an explanation.
 
-They are the nodes of the plan's tree (left-deep for an order), and the negated variables, as children
-of the nodes that check them.
+They are the nodes of the plan's tree (left-deep for an order), and the negated variables, as
+children of the nodes that check them.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def tree_picture(
     small : bool
         Whether it is one of many pictures side by side.
     largest : float, optional
-        ln of the partial matches of the thickest line; by default the maximum of this tree. The lines
-        of trees with equal ``largest`` are comparable.
+        ln of the partial matches of the thickest line; by default the maximum of this tree. The
+        lines of trees with equal ``largest`` are comparable.
     colour : str
         Of the lines.
     """

@@ -72,7 +72,7 @@ def cache_folder(package: str) -> Path | None:
 
 
 def digest_of(package: str) -> str:
-    """The digest of all sources that a package's kernels may include, and of the compiler's version."""
+    """The digest of all sources that a package's kernels may include, and of the compiler."""
     # Numba would overwrite the cache of another version.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
     for path in sorted({*_KERNELS.glob("*.py"), *(_KERNELS / package).glob("*.py")}):

@@ -1,8 +1,8 @@
 """Whether choosing a plan matters: expected partial matches of the best and the written order.
 
 Gains were measured by classes of expected partial matches per event, see
-:mod:`cepbench.studies.kolchinsky2018.gain_map`; ``stakes.toml`` has the numbers and the command that
-computes them.
+:mod:`cepbench.studies.kolchinsky2018.gain_map`; ``stakes.toml`` has the numbers and the command
+that computes them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from cepbench.planners.generate import plan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
-#: The generator of the best order, and the one for patterns of more than :data:`MOST_EXACT` variables,
-#: for which an exact search takes too long.
+#: The generator of the best order, and the one for patterns of more than :data:`MOST_EXACT`
+#: variables, for which an exact search takes too long.
 EXACT, LARGE = "DP-LD", "GREEDY"
 MOST_EXACT = 12
 
@@ -95,7 +95,7 @@ class Stakes:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether the best order saves a factor of :data:`ALIKE` and one partial match per event."""
+        """Whether it saves a factor of :data:`ALIKE` and one partial match per event."""
         saved = self.written.partial_matches - self.best.partial_matches
         return self.ratio >= ALIKE and saved >= 1.0
 

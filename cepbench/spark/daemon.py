@@ -3,9 +3,9 @@
 Importing Numba costs a worker about three CPU seconds and 150 MB. Spark starts new workers after a
 cancelled job, a failed task or a minute without work; forked from here, they share the import.
 
-Threads do not survive a fork, so modules that start threads, such as pandas and pyarrow, must not be
-imported here. Modules of cepbench are not imported either, so that all workers import the current
-version if they are edited during a session.
+Threads do not survive a fork, so modules that start threads, such as pandas and pyarrow, must not
+be imported here. Modules of cepbench are not imported either, so that all workers import the
+current version if they are edited during a session.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def attribute_quantiles(
     attribute : str
         A numeric column; missing values are ignored.
     quantiles : int
-        Number of quantiles, at ``(k + 1/2) / quantiles``, so that each represents equally many events.
+        Number of quantiles, at ``(k + 1/2) / quantiles``, so that each represents equally many
+        events.
 
     Returns
     -------

@@ -142,8 +142,8 @@ def measure_statistics(
     Two variables whose order in time differs between branches of OR are measured in any order.
 
     Under partition contiguity, equality of the partition is among the conditions over any two
-    variables; ``partitions`` is the number of equal partitions in which an event shares its partition
-    with as many others on average as in the stream.
+    variables; ``partitions`` is the number of equal partitions in which an event shares its
+    partition with as many others on average as in the stream.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     if not len(stream):

@@ -66,7 +66,7 @@ class Statistics:
     def __post_init__(self) -> None:
         if (self.cardinalities is None) == (self.rates is None):
             raise StatisticsError(
-                "give exactly one of cardinalities= (events per window) and rates= (events per second)"
+                "give exactly one of cardinalities= (events per window), rates= (events per second)"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
         for key in (kind, "selectivities", "standard_errors"):
@@ -251,8 +251,8 @@ def _number(where: str, key: object, value: Any) -> float:
 def _known(where: str, name: str, names: Mapping[str, float]) -> None:
     if name not in names:
         raise StatisticsError(
-            f"{where} mentions {shown(name)}, which has no rate or cardinality; variables with one: "
-            f"{', '.join(names) or 'none'}{did_you_mean(name, names)}"
+            f"{where} mentions {shown(name)}, which has no rate or cardinality; there is one for "
+            f"{', '.join(names) or 'no variable'}{did_you_mean(name, names)}"
         )
 
 

@@ -13,9 +13,9 @@ events, 2100 identifiers and one year, which cannot all hold: 80.5 million event
 each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
 minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
 
-Beyond the paper, the rates can have other bounds, drift, be higher at the opening and the close than
-at noon, and come in bursts; and shocks shared by identifiers can be more frequent, which correlates
-the predicates of a pattern. Uniform data understates the gain of plans.
+Beyond the paper, the rates can have other bounds, drift, be higher at the opening and the close
+than at noon, and come in bursts; and shocks shared by identifiers can be more frequent, which
+correlates the predicates of a pattern. Uniform data understates the gain of plans.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from cepbench.errors import DatasetError
 RATES_PER_WINDOW = (1.0, 45.0)
 MEAN_RATE_PER_WINDOW = 7.8
 
-#: Version of the arithmetic below; to be incremented with every change, which invalidates stored data.
+#: Version of the arithmetic below; to be incremented with every change, which invalidates stored
+#: data.
 ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
@@ -118,8 +119,8 @@ class NasdaqStyle:
         constant rate.
     bursts : float
         Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
-        by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and follow
-        a Markov chain with a step per minute.
+        by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
+        follow a Markov chain with a step per minute.
     shocks : float
         Factor on the frequency of the shocks of the market and the sectors, which correlate the
         price changes of different identifiers.

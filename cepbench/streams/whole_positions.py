@@ -88,8 +88,8 @@ def arrival_order(table: pa.Table, keys: Sequence[str]) -> np.ndarray:
     -------
     ndarray of int64, shape (n,)
     """
-    # Files are sorted runs, which a stable sort merges quickly. The slower sort by two keys is needed
-    # only if equal times are out of sequence.
+    # Files are sorted runs, which a stable sort merges quickly. The slower sort by two keys is
+    # needed only if equal times are out of sequence.
     moments = table.column(keys[0]).cast(pa.int64()).to_numpy()
     order = np.argsort(moments, kind="stable")
     for key in keys[1:]:

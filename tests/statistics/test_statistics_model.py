@@ -68,7 +68,7 @@ def test_what_is_given_is_copied() -> None:
         ({"rates": {"a": 1}, "selectivities": {("a",): 0.1}}, "pairs of names"),
         ({"rates": {"a": 1}, "selectivities": {("a", 1): 0.1}}, "pairs of names"),
         ({"rates": {"a": 1}, "selectivities": {("a", "z"): 0.1}}, "mentions 'z', .* are a"),
-        ({"rates": {}, "selectivities": {("a", "z"): 0.1}}, "variables with one: none"),
+        ({"rates": {}, "selectivities": {("a", "z"): 0.1}}, "there is one for no variable"),
         ({"rates": {"a": 1}, "selectivities": {("a", "a"): 1.5}}, "a probability is at most 1"),
         ({"rates": {"a": 1}, "selectivities": {("a", "a"): -0.5}}, "at least 0"),
         (

@@ -1,9 +1,10 @@
 """DP-B: dynamic programming over all bushy trees, bounded by the cost of a known tree.
 
-All trees have the same leaves and root, so only the cost of the other inner nodes is compared. A set
-of variables can be a node of a tree better than the known one only if the inner nodes below it, the
-set itself and a lower bound of the nodes outside it together cost less than the inner nodes of the
-known tree. All other sets are pruned: no split of them is tried, and they are half of no other split.
+All trees have the same leaves and root, so only the cost of the other inner nodes is compared. A
+set of variables can be a node of a tree better than the known one only if the inner nodes below it,
+the set itself and a lower bound of the nodes outside it together cost less than the inner nodes of
+the known tree. All other sets are pruned: no split of them is tried, and they are half of no other
+split.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def cheapest_tree(
     most_splits: int,
     deadline: int,
 ) -> tuple[np.ndarray, float, int]:
-    """The tree of least Cost_tree, with an additional cost of the siblings on the path from ``last``.
+    """The tree of least Cost_tree, with additional costs of siblings on the path from ``last``.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def cheapest_tree(
     limit *= _SLACK
     best = np.empty(1 << n)
     bound = _budgets(plain, limit, best, np.empty(1 << n))
-    # half[S]: the cost of S as one of two halves of a set with `last`. One of the halves has it, the
-    # other one is its sibling.
+    # half[S]: the cost of S as one of two halves of a set with `last`. One of the halves has it,
+    # the other one is its sibling.
     half = np.empty(1 << n) if last >= 0 else best
     if last >= 0:
         for i in range(n):
@@ -269,7 +270,7 @@ def cheapest_tree_in_logs(
     most_splits: int,
     deadline: int,
 ) -> tuple[np.ndarray, int]:
-    """As :func:`cheapest_tree` in log space, for any range; sets are pruned by their own size only."""
+    """As :func:`cheapest_tree` in log space, for any range; sets are pruned only by their size."""
     full = (1 << n) - 1
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)

@@ -55,7 +55,7 @@ def cheapest_order(
 def _fill(
     best: np.ndarray, costs: np.ndarray, delay: np.ndarray, last: int, begin: int, in_logs: bool
 ) -> None:
-    """The least cost of an order of each set, from set ``begin`` to the next reading of the clock."""
+    """The least cost of an order of each set, from ``begin`` to the next reading of the clock."""
     n = len(delay)
     for mask in range(begin, min(begin + _SETS_PER_LOOK, 1 << n)):
         least = np.inf

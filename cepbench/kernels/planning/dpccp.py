@@ -1,7 +1,7 @@
-"""DPccp: dynamic programming over the connected subsets of a graph and the pairs that can be joined.
+"""DPccp: dynamic programming over the connected sets of a graph and the pairs that can be joined.
 
-A set is a bit mask. Connected sets are enumerated from their first member: a set is extended by each
-nonempty subset (group) of its neighbours, first by all groups without further extension, then
+A set is a bit mask. Connected sets are enumerated from their first member: a set is extended by
+each nonempty subset (group) of its neighbours, first by all groups without further extension, then
 recursively from each extended set. Each set is visited once, after all connected subsets with the
 same first member.
 
@@ -30,8 +30,8 @@ _SPREAD = 0x1E3779B97F4A7C15
 #: Up to this number of variables, each set has its own slot.
 _MOST_PLAIN = 24
 
-#: If the logarithms of all numbers are within this range, the numbers themselves are added, scaled to
-#: the middle of the range: no under- or overflow, and a pair takes half the time.
+#: If the logarithms of all numbers are within this range, the numbers themselves are added, scaled
+#: to the middle of the range: no under- or overflow, and a pair takes half the time.
 _RANGE = 1300.0
 
 #: Pairs between two readings of the clock.
@@ -288,7 +288,7 @@ def _beside(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> tuple[int,
 def _begin(
     frames: np.ndarray, start: int, barred: int, adjacent: np.ndarray, index_of: np.ndarray
 ) -> int:
-    """Begin the enumeration of connected sets with ``start`` and without other ``barred`` variables."""
+    """Begin the enumeration of connected sets with ``start``, without ``barred`` variables."""
     frames[_REACHED, 0] = start
     frames[_BARRED, 0] = barred
     frames[_BESIDE, 0] = _neighbours(start, adjacent, index_of) & ~barred
@@ -323,7 +323,7 @@ def _advance(frames: np.ndarray, depth: int, adjacent: np.ndarray, index_of: np.
 
 @njit
 def _scaled(sizes: np.ndarray, log_alpha: float, last: int) -> tuple[np.ndarray, float, bool]:
-    """Sizes and α as scaled numbers (True), or if their range is too large, as logarithms (False)."""
+    """Sizes and α as scaled numbers (True), or as logarithms if the range is too large (False)."""
     lowest, highest = np.inf, -np.inf
     for place in range(len(sizes)):
         lowest = min(lowest, sizes[place])
@@ -347,7 +347,7 @@ def _sum(a: float, b: float, plain: bool) -> float:
 
 @njit
 def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
-    """A hash table from each set to its position, with multiplier and shift of the hash function."""
+    """A hash table from sets to their positions, and multiplier and shift of its hash function."""
     bits = n
     spread = 1
     shift = 0

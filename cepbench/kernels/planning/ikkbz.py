@@ -78,8 +78,8 @@ def _join_all(
 ) -> float:
     """ln of the cost of the best order that begins with the root; ``following`` gets the order.
 
-    A sequence is identified by its first variable. The one of least rank is appended to the sequence
-    of its predecessor, until one sequence is left.
+    A sequence is identified by its first variable. The one of least rank is appended to the
+    sequence of its predecessor, until one sequence is left.
     """
     n = len(log_factor)
     product = np.empty(n)

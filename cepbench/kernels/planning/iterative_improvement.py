@@ -25,9 +25,9 @@ def descend(
 ) -> tuple[int, bool]:
     """Improve ``order`` in place until none of ``moves`` lowers its cost.
 
-    The first move that lowers the cost is made, and the search continues after it, cyclically, until
-    every move was tried once without success. Trying a move takes O(n), mostly O(1); making it
-    O(n²), mostly O(n).
+    The first move that lowers the cost is made, and the search continues after it, cyclically,
+    until every move was tried once without success. Trying a move takes O(n), mostly O(1); making
+    it O(n²), mostly O(n).
 
     Parameters
     ----------

@@ -258,8 +258,8 @@ def first_taken(
         As for :func:`make_move`.
     begin, end_at : int
     log_total : float
-        ln of the current cost, of which a move may add a fraction; or minus infinity, if a move must
-        lower the sum of the prefixes and delays that it changes by :data:`LEAST_GAIN`.
+        ln of the current cost, of which a move may add a fraction; or minus infinity, if a move
+        must lower the sum of the prefixes and delays that it changes by :data:`LEAST_GAIN`.
     log_allowances : ndarray of float64, shape (m,)
         ln of that fraction for each move.
     """
@@ -274,8 +274,8 @@ def first_taken(
         if log_slack > -math.inf:
             roof += _above(log_slack - whole)
         if not state.is_bounded:
-            # Most moves are rejected here, by the last prefix that they change: it gets the variable
-            # after it in exchange for the one that leaves it.
+            # Most moves are rejected here, by the last prefix that they change: it gets the
+            # variable after it in exchange for the one that leaves it.
             leaves = order[_left(i, j, k)]
             change = state.products[end] - state.products[end - 1]
             change -= state.growth[leaves, end] + state.conditions[order[end], leaves]
@@ -359,8 +359,8 @@ def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_r
         near = _decided(state, first, end)
         if near != 0:
             return near > 0
-    # Relative to the largest old prefix or delay, without the unchanged rest of the cost: no overflow,
-    # and no loss of the difference by rounding.
+    # Relative to the largest old prefix or delay, without the unchanged rest of the cost: no
+    # overflow, and no loss of the difference by rounding.
     before = 0.0
     for p in range(first, end):
         if sizes[p] - largest > _NOTHING:

@@ -24,10 +24,10 @@ def best_random_tree(
 ) -> tuple[np.ndarray, int]:
     """The tree of least Cost_tree among random ones, in O((n + edges) log n) each.
 
-    A tree is built by drawing edges in random order; an edge between two trees joins them. Trees that
-    remain without edges between them are joined in random order. Of two trees the one with fewer
-    variables is scanned for the edges between them and relabelled, so each variable is scanned at
-    most log₂ n times.
+    A tree is built by drawing edges in random order; an edge between two trees joins them. Trees
+    that remain without edges between them are joined in random order. Of two trees the one with
+    fewer variables is scanned for the edges between them and relabelled, so each variable is
+    scanned at most log₂ n times.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def best_random_tree(
     for v in range(n):
         leaves = log_add(log_factor[v] + log_bound[v] + log_order_factor[1], leaves)
     first_edge, neighbours = adjacency(edges, n)
-    # A tree is identified by one of its variables, its root in the union-find structure. At the index
-    # of the root: its earliest written variable, its size without bound and temporal order, its
-    # smallest bound and its number of members.
+    # A tree is identified by one of its variables, its root in the union-find structure. At the
+    # index of the root: its earliest written variable, its size without bound and temporal order,
+    # its smallest bound and its number of members.
     earliest = np.empty(n, dtype=np.int64)
     products = np.empty(n)
     least = np.empty(n)

@@ -19,8 +19,8 @@ def log_subset_sizes(terms: CostTerms) -> np.ndarray:
     ndarray of float64, shape (2^n,)
         By bit mask; element 0 is ``log_order_factor[0]``.
     """
-    # Every step doubles an array: the sets with variable i are the sets without it, plus i. These are
-    # few calls on long arrays, for which NumPy is faster than compiled loops.
+    # Every step doubles an array: the sets with variable i are the sets without it, plus i. These
+    # are few calls on long arrays, for which NumPy is faster than compiled loops.
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
     n = len(log_factor)

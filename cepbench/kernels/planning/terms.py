@@ -14,15 +14,15 @@ class CostTerms(NamedTuple):
 
         PM(S) = ∏ factor · min bound · ∏ selectivity · order_factor[|S|],
 
-    which is its cost as a prefix of an order or a node of a tree. Latency adds to the cost of an order
-    the delay of each variable after ``last``, and to that of a tree ``weight`` times the size of each
-    sibling on the path from ``last`` to the root.
+    which is its cost as a prefix of an order or a node of a tree. Latency adds to the cost of an
+    order the delay of each variable after ``last``, and to that of a tree ``weight`` times the size
+    of each sibling on the path from ``last`` to the root.
 
     Attributes
     ----------
     log_factor, log_bound : ndarray of float64, shape (n,)
-        Factor of each variable on the size of a set, and bounds whose minimum over the set multiplies
-        its size too; all zeros for no bounds.
+        Factor of each variable on the size of a set, and bounds whose minimum over the set
+        multiplies its size too; all zeros for no bounds.
     log_selectivity : ndarray of float64, shape (n, n)
         Symmetric; the diagonal is not read.
     log_order_factor : ndarray of float64, shape (n + 1,)
@@ -31,8 +31,8 @@ class CostTerms(NamedTuple):
     log_weight : float
         Weight of latency.
     last : int
-        Index of the variable whose event arrives last; negative for no latency, in which case delays
-        and weight are not read.
+        Index of the variable whose event arrives last; negative for no latency, in which case
+        delays and weight are not read.
     """
 
     log_factor: np.ndarray
