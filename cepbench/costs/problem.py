@@ -1,8 +1,8 @@
 """The planning problem: a pattern and its statistics as numbers for plan generators.
 
-All numbers are natural logarithms: a Kleene variable has ``2^(r·W)`` sets, which exceeds the range
-of a float, and comparing infinities would be meaningless. For the same reason a zero rate or
-selectivity counts as :data:`SMALLEST`.
+All numbers are natural logarithms, because the ``2^(r·W)`` sets of a Kleene variable can exceed the
+range of a float, and infinities cannot be compared. For the same reason a rate or selectivity of
+zero is replaced by :data:`SMALLEST`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 class PlanningProblem:
     """Cardinalities and selectivities of the variables 0 … n−1, in written order.
 
-    These are the positive variables of a pattern without OR; plans have no negated ones. Made by
-    :meth:`from_pattern`, or from arrays, which are copied and read-only.
+    These are the positive variables of a pattern without OR; plans do not include negated ones.
+    Constructed by :meth:`from_pattern`, or from arrays, of which read-only copies are stored.
 
     Attributes
     ----------
@@ -291,7 +291,7 @@ class PlanningProblem:
         factor, bound = self.log_factor.tolist(), self.log_bound.tolist()
         order_factor = self.log_order_factor.tolist()
         index = np.array(leaves(tree), dtype=np.intp)
-        # Over the sequence of leaves a node is an interval, and the conditions of its join a block.
+        # In the sequence of leaves a node is an interval, and the conditions of its join a block.
         selectivity = self.log_selectivity[np.ix_(index, index)]
         sizes: list[float] = []
         # Nodes without a parent yet: begin, end, size, least bound.
@@ -307,7 +307,7 @@ class PlanningProblem:
             else:
                 first, end, size, least = met, met + 1, factor[node], bound[node]
                 met += 1
-            # Not part of `size`: these two are not products over the children.
+            # Not included in `size`, because they are not products over the children.
             sizes.append(size + least + order_factor[end - first])
             waiting.append((first, end, size, least))
         return np.array(sizes)
@@ -328,7 +328,7 @@ class PlanningProblem:
         return plain("cardinality", float(self.log_cardinality[i]))
 
     def selectivity(self, i: int, j: int) -> float:
-        """Selectivity between two variables, the order of neighbours included; the filter if i = j."""
+        """Selectivity between two variables, with temporal order; of the filter if i = j."""
         return math.exp(self.log_selectivity[i, j])
 
     def partial_matches(self, subset: Iterable[int]) -> float:
@@ -392,9 +392,13 @@ def _last(order: TemporalOrder, wanted: str | None) -> int | None:
     if wanted is None:
         return order.names.index(possible[0]) if len(possible) == 1 else None
     if wanted not in possible:
-        why = "the pattern puts another one after it" if wanted in order.names else "no such one"
+        why = (
+            "another event always follows it"
+            if wanted in order.names
+            else "there is no such variable"
+        )
         raise StatisticsError(
-            f"last = {wanted!r}, but {why}; the last event may be of {', '.join(possible)}"
+            f"last = {wanted!r}, but {why}; the last event can be that of {', '.join(possible)}"
         )
     return order.names.index(wanted)
 

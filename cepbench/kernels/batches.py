@@ -12,6 +12,6 @@ import numpy as np
 #: A timestamp after all others.
 NEVER = np.iinfo(np.int64).max
 
-# Matches in the first chunk of a batch, and in the largest ones. Chunks are never copied: a large
-# result would be moved again and again.
+# Matches in the first chunk of a batch, and in the largest ones. Chunks are not enlarged by
+# copying, which would move a large result repeatedly.
 FIRST_CHUNK, LARGEST_CHUNK = 1 << 10, 1 << 20

@@ -162,7 +162,7 @@ def test_costs_that_are_none() -> None:
         cep.plan(PATTERN, STATISTICS, cost="troughput")
     with pytest.raises(StatisticsError, match="comparisons takes no such weight"):
         cep.plan(PATTERN, STATISTICS, cost="comparisons", alpha=1)
-    with pytest.raises(PlanGeneratorError, match="taken by cepbench"):
+    with pytest.raises(PlanGeneratorError, match="built-in cost model"):
         cep.cost_model("Throughput")(len)
     for wrong in ({"of": "leaf"}, {"in_logs": 1}):
         with pytest.raises(PlanGeneratorError):
@@ -172,7 +172,7 @@ def test_costs_that_are_none() -> None:
     with pytest.raises(PlanGeneratorError, match="a cost is a function"):
         cep.cost_model("MINE")(3)
     cep.cost_model("MINE")(lambda problem, tree: -1.0)
-    with pytest.raises(PlanGeneratorError, match="what the cost MINE returns"):
+    with pytest.raises(PlanGeneratorError, match="the value of the cost MINE"):
         cep.plan(PATTERN, STATISTICS, "SA", cost="mine")
     with pytest.raises(PlanningRefusedError, match="GOO does not minimize the cost comparisons"):
         cep.plan(PATTERN, STATISTICS, "GOO", cost="comparisons")
