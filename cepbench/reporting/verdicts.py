@@ -102,13 +102,7 @@ def combined(verdicts: Iterable[tuple[str, str]]) -> str:
     return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
 
 
-def ledger(
-    study: str,
-    tables: Mapping[str, pd.DataFrame],
-    *,
-    figures: Sequence[str] = (),
-    seed: int = 0,
-) -> pd.DataFrame:
+def ledger(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
     """Every claim of a study, measured and judged in every setting.
 
     Parameters
@@ -118,8 +112,6 @@ def ledger(
     tables : mapping of str to DataFrame
         Notebook → its results; a claim about a notebook that is not there is not testable. Only
         rows of the study's generators count: the claims are about those.
-    figures : sequence of str
-        Claims about these figures only; all if there are none.
     seed : int
         Of the bootstrap.
 
@@ -144,7 +136,6 @@ def ledger(
             **row,
         }
         for claim in file.claims
-        if not figures or claim.figure in figures
         for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
     ]
     found = pd.DataFrame(rows)
@@ -259,9 +250,9 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     if overall == OPEN:
         causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
-    if overall != PARTLY:
-        return ""
     tested = part[~part["lack"].isin([NO_DATA, NO_CASE])]
+    if tested["verdict"].nunique() == 1:
+        return ""
     texts = []
     for verdict in VERDICTS:
         its = tested[tested["verdict"] == verdict]

@@ -22,7 +22,7 @@ from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_fold
 
 @dataclass(frozen=True)
 class StudySweep:
-    """A sweep of a study, with its results.
+    """A sweep with its results, measured where they are missing.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from tests.reporting.offline import Page, read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 STEMS = (
-    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "quickstart", "tutorial", "explore", "user_defined_generator", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
     "ledger",
 )  # fmt: skip
@@ -250,7 +250,7 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
 
 def test_heads_of_tables_are_words(files: dict[str, Path]) -> None:
     """But on pages that teach, whose readers need the names of the columns."""
-    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "own_generator"}:
+    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "user_defined_generator"}:
         html = files[stem].read_text(encoding="utf-8")
         heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)
         assert not [head for head in heads if "_" in re.sub(r"<[^>]*>", "", head)], stem

@@ -171,6 +171,20 @@ def test_every_regime_is_judged_on_partial_matches_and_then_on_the_clock() -> No
     assert set(judged(sparse=(1.0, 1.0), dense=(1.0, 1.0))["overall"]) == {FAILS}
 
 
+def test_a_claim_that_fails_says_where_it_is_undecided() -> None:
+    made = in_regimes(sparse=(1.0, 1.0), dense=(1.0, 1.0))
+    noise = np.where(made["pattern_id"].str.endswith(("1", "3", "5")), 9.0, 1.0)
+    wide = (made["regime"] == "dense") & (made["generator"] == "DP-LD")
+    made.loc[wide, "events_per_second"] *= noise[wide]
+    table = ledger(STUDY.key, {CLAIM.results: made})
+    row = table[table["id"] == CLAIM.id].iloc[0]
+    assert row["overall"] == FAILS
+    assert row["why"] == (
+        "does not hold (sparse: partial matches, throughput; dense: partial matches); "
+        "undecided (dense: throughput)"
+    )
+
+
 def test_engines_are_judged_apart() -> None:
     columnar = in_regimes(dense=(1.0, 4.0))
     instances = in_regimes(dense=(2.5, 4.0)).assign(evaluator="lazy-nfa-instances")
