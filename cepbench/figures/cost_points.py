@@ -171,7 +171,7 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     for panel in lacking["panel"].unique():
         its = lacking.loc[lacking["panel"] == panel, ["series", "missing"]].to_numpy()
         counts = ", ".join(f"{series} {count:,}" for series, count in its)
-        texts.append(f"{counts} ({panel})" if panel else counts)
+        texts.append(f"{counts} ({panel!s})" if panel else counts)
     return [f"Patterns without a point, as a run did not end well: {'; '.join(texts)}."] * bool(
         texts
     )
