@@ -71,7 +71,9 @@ def test_a_cell_that_says_what_to_return(shell) -> None:
         "PATTERN SEQ(s0 a, s1 b) WITHIN 1 seconds RETURN a, a.difference AS p",
     )
     whole = cep.open_dataset("ten-symbols/sample").stream()
-    assert found.matches["p"].tolist() == whole.attributes["difference"][found.matches["a"]].tolist()
+    assert (
+        found.matches["p"].tolist() == whole.attributes["difference"][found.matches["a"]].tolist()
+    )
     assert (whole.type_codes[found.matches["a"]] == whole.type_names.index("s0")).all()
 
 
