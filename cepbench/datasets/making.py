@@ -105,7 +105,9 @@ def ten_symbols_table(events: int, seed: int) -> pa.Table:
         If ``events`` is below 1, or ``seed`` negative.
     """
     if events < 1 or seed < 0:
-        raise DatasetError(f"events = {events} and seed = {seed}: use at least 1 event and seed 0")
+        raise DatasetError(
+            f"events must be at least 1 and seed at least 0, not {events} and {seed}"
+        )
     frame = ten_symbols(events, seed)
     frame["ts"] = frame["ts"].to_numpy().astype("datetime64[ms]")
     return pa.Table.from_pandas(frame, preserve_index=False)

@@ -44,7 +44,7 @@ def test_what_is_given_is_copied() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "either cardinalities= .* or rates="),
+        ({}, "exactly one of cardinalities= .* rates="),
         ({"rates": {"a": 1}, "cardinalities": {"a": 1}}, "exactly one"),
         ({"rates": [("a", 1)]}, "rates is a mapping"),
         ({"cardinalities": "a"}, "cardinalities is a mapping"),
