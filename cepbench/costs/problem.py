@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -230,7 +231,7 @@ class PlanningProblem:
     def log_partial_matches(self, subset: Iterable[int]) -> float:
         """ln of the expected number of partial matches over a set of variables."""
         index = np.fromiter(subset, dtype=np.intp)
-        pairs = np.tril(self.log_selectivity[np.ix_(index, index)]).sum()
+        pairs = self._conditions_before(index).sum()
         counts = self.log_cardinality[index]
         count = counts.min() if self.consuming and len(index) else counts.sum()
         return float(count + pairs + self.log_order_factor[len(index)])
@@ -272,15 +273,19 @@ class PlanningProblem:
 
     def _prefix_sizes(self, order: Sequence[int]) -> np.ndarray:
         index = np.asarray(order, dtype=np.intp)
-        # Row k of the lower triangle: the k-th variable's filter and its conditions with those
-        # before it.
-        conditions = np.tril(self.log_selectivity[np.ix_(index, index)]).sum(axis=1)
+        conditions = self._conditions_before(index).sum(axis=1)
         if self.consuming:
             sizes: np.ndarray = np.cumsum(conditions)
             sizes += np.minimum.accumulate(self.log_cardinality[index])
         else:
             sizes = np.cumsum(self.log_cardinality[index] + conditions)
         return sizes + self.log_order_factor[1:]
+
+    def _conditions_before(self, index: np.ndarray) -> np.ndarray:
+        """Row k: the filter of the k-th of these variables and its conditions with those before."""
+        # As np.tril and np.ix_, which take three times as long; searches call this for each plan.
+        chosen = self.log_selectivity[index[:, np.newaxis], index]
+        return np.where(_lower(self.n)[: len(index), : len(index)], chosen, 0.0)
 
     def _tree_sizes(self, tree: Tree[int]) -> np.ndarray:
         factor, bound = self.log_factor.tolist(), self.log_bound.tolist()
@@ -339,6 +344,12 @@ def _log_cardinality(variable: Variable, statistics: Statistics, window: float) 
 
 def _log_arrivals(variable: Variable, statistics: Statistics, window: float) -> float:
     return math.log(max(statistics.cardinality(variable.name, window), SMALLEST))
+
+
+@lru_cache
+def _lower(n: int) -> np.ndarray:
+    """True on and below the diagonal, shape (n, n)."""
+    return np.tri(n, dtype=bool)
 
 
 def _log_selectivities(

@@ -33,9 +33,10 @@ from cepbench.datasets.declaration import (
     nearest,
     quoted,
 )
-from cepbench.datasets.making import MAKERS, make_in_one_step
+from cepbench.datasets.making import make_in_one_step
 from cepbench.errors import DatasetError, suggest
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED, read_declaration
+from cepbench.streams.generated import GENERATED, stream_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,11 +235,16 @@ def _fetch(entry: Entry, variant: Variant) -> None:
     size = f"{variant.events:,} events" if variant.events else variant.about
     if (variant.path / UNFINISHED).exists() and variant.made == BY_SPARK:
         read_declaration(variant.path)  # raises if it is incomplete
-    if variant.made == ON_FIRST_USE and entry.kind in MAKERS:
+    if variant.made == ON_FIRST_USE and entry.kind in GENERATED:
+        try:
+            stream = stream_of(entry.kind, variant.parameters)
+        except DatasetError as error:
+            place = f"{entry.folder / 'dataset.toml'}: variants.{variant.name}.parameters"
+            raise DatasetError(f"{place}: {error}") from error
         # Without the path: notebooks are published.
         line = f"cepbench: making the data set {entry.name}/{variant.name}, {size}, once ..."
         print(line, file=sys.stderr, flush=True)
-        make_in_one_step(entry.kind, variant.path, variant.parameters)
+        make_in_one_step(variant.path, stream)
         return
     if variant.made == BY_SPARK:
         raise DatasetError(

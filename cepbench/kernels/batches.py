@@ -1,4 +1,9 @@
-"""Constants shared by the kernels of all engines for batches of events."""
+"""What the kernels of all engines agree on when they process a batch of events.
+
+``columns`` are the columns of a match, 0 to count matches only. No event follows with an earlier
+timestamp than ``until``: the batch's last one, of whatever type, or ``NEVER`` if no event follows at
+all.
+"""
 
 from __future__ import annotations
 

@@ -20,17 +20,19 @@ correlates the predicates of a pattern. Uniform data understates the gain of pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import number, shown, whole
 from cepbench.errors import DatasetError
+from cepbench.streams.dataset_folder import MONTH
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
@@ -83,6 +85,12 @@ _FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT, _FOR_BURSTS = r
 #: Share of the time in bursts, and mean length of a burst in minutes.
 _BURSTING, _BURST_MINUTES = 0.1, 5.0
 
+#: Events per file: few files, yet readers can skip most.
+_FILE_EVENTS = 400_000
+#: Minimum number of files, so that several cores can write a short stream.
+_SMALL_FILE_EVENTS = 20_000
+_LEAST_FILES = 8
+
 #: Parameters that shape arrivals and prices -> (default, minimum, maximum).
 SHAPES: Mapping[str, tuple[float, float, float]] = {
     "drift": (1.0, 1.0, 100.0),
@@ -131,6 +139,9 @@ class NasdaqStyle:
         If a number is out of range.
     """
 
+    kind: ClassVar[str] = "nasdaq-style"
+    required: ClassVar[tuple[str, ...]] = ("identifiers", "days")
+
     identifiers: int = 2100
     days: int = 252
     seed: int = 0
@@ -167,6 +178,60 @@ class NasdaqStyle:
         names = ("least_rate", "most_rate", "segment_minutes", *SHAPES)
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
+    @property
+    def name(self) -> str:
+        """Of a folder beside those of other streams."""
+        unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in self.unusual.items())
+        first = "" if self.first_day == NasdaqStyle.first_day else f"-{self.first_day}"
+        return f"{self.kind}-{self.identifiers}-{self.days}-{self.seed}{first}{unusual}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters in the data set's declaration; bounds and drift only if not the defaults."""
+        return {
+            "identifiers": self.identifiers,
+            "days": self.days,
+            "seed": self.seed,
+            "first_day": self.first_day.isoformat(),
+            "arithmetic": ARITHMETIC,
+            **self.unusual,
+        }
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The arrival rates, for the data set's declaration."""
+        usual = {"least_rate", "most_rate"}.isdisjoint(self.unusual)
+        mean = MEAN_RATE_PER_WINDOW if usual else self.rates.mean()
+        return {
+            "arrival rates": (
+                f"{self.least_rate:g} to {self.most_rate:g} events per identifier and 20 "
+                f"minutes, about {mean:.1f} on average (the paper prints per second, which does "
+                "not fit its number of events)"
+            )
+        }
+
+    @property
+    def expected(self) -> float:
+        """The expected number of events of the whole stream."""
+        return self.expected_events(days=self.days)
+
+    def files(self) -> dict[str, tuple[np.ndarray, int, int]]:
+        """By month and alphabetically by symbol: file -> identifiers, first day, day after the last."""
+        alphabetical = np.argsort(np.array(self.symbols), kind="stable")
+        months = self.dates.astype("datetime64[M]")
+        found = {}
+        for month in np.unique(months):
+            first, last = np.searchsorted(months, [month, month + 1]).tolist()
+            expected = self.expected_events(days=last - first)
+            files = max(
+                math.ceil(expected / _FILE_EVENTS),
+                min(_LEAST_FILES, math.ceil(expected / _SMALL_FILE_EVENTS)),
+            )
+            parts = np.array_split(alphabetical, min(files, self.identifiers))
+            for place, some in enumerate(parts):
+                found[f"{MONTH}={month}/part-{place:05d}.parquet"] = some, first, last
+        return found
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:

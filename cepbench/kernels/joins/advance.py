@@ -55,11 +55,8 @@ def advance(
         Written in place.
     scratch : Scratch
     batch : Batch
-    columns : int
-        Columns of a match; 0 to count matches only.
-    until : int
-        No later event has an earlier timestamp: that of the batch's last event of any type, or
-        ``NEVER`` if no event follows.
+    columns, until : int
+        See :mod:`cepbench.kernels.batches`.
 
     Returns
     -------
