@@ -285,6 +285,11 @@ def measure(
     return kind.measure(check, logs, resampling)
 
 
+def is_of_runs(check: ClaimCheck) -> bool:
+    """Whether a check reads what runs of plans measured, rather than plans alone."""
+    return not METRICS.keys().isdisjoint(_read(check.metric))
+
+
 def _columns_of(check: ClaimCheck, table: pd.DataFrame) -> tuple[str, ...]:
     own = _read(check.metric)
     if CHECK_KINDS[check.kind].of_plans:
@@ -321,7 +326,7 @@ def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
     if "status" in table:
         status = table["status"].loc[plain.index]
         plain["log"] = plain["log"].where(status.isin([OK, LIMIT]))
-        if not METRICS.keys().isdisjoint(_read(check.metric)):  # a plan's cost is known anyway
+        if is_of_runs(check):  # a plan's cost is known anyway
             plain["bound"] = status == LIMIT
     if check.under is None:  # beside no other run a bound says nothing
         plain["log"] = plain["log"].mask(plain["bound"])

@@ -264,7 +264,7 @@ def test_a_table_with_words_for_names() -> None:
 
 
 def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
-    for stem in ("own_generator", "pair_first"):
+    for stem in ("user_defined_generator", "pair_first"):
         write_executed(tmp_path, stem, title="A plan generator of your own")
     publish_report(tmp_path, on_progress=lambda *line: pytest.fail(": ".join(line)))
     text = " ".join(read_page((tmp_path / "index.html").read_text("utf-8")).text.split())

@@ -190,12 +190,23 @@ def test_engines_are_judged_apart() -> None:
     instances = in_regimes(dense=(2.5, 4.0)).assign(evaluator="lazy-nfa-instances")
     table = ledger(STUDY.key, {CLAIM.results: pd.concat([columnar, instances])})
     rows = table[table["id"] == CLAIM.id]
-    assert list(rows["engine"]) == ["columnar", "columnar", "instances", "instances"]
+    assert list(rows["engine"]) == ["columnar", "columnar", "event by event", "event by event"]
     assert list(rows["verdict"]) == [HOLDS, FAILS, HOLDS, HOLDS]
     assert "does not hold (columnar: throughput)" in rows["why"].iloc[0]
     counts = counts_by_setting(table)
-    assert counts.loc[("dense", "instances"), HOLDS] >= 1
+    assert counts.loc[("dense", "event by event"), HOLDS] >= 1
     assert list(counts.columns) == list(VERDICTS)
+
+
+def test_claims_about_plans_alone_are_judged_once_for_all_engines() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "heuristics-find-the-optimum")
+    columnar = table_measuring(claim.main, 1.0).assign(regime="dense", evaluator="lazy-nfa")
+    fewer = columnar[columnar["pattern_id"] == columnar["pattern_id"].iloc[0]]
+    both = pd.concat([columnar, fewer.assign(evaluator="lazy-nfa-instances")])
+    table = ledger(STUDY.key, {claim.results: both})
+    (row,) = table[table["id"] == claim.id].itertuples()
+    assert (row.regime, row.engine) == ("dense", "")
+    assert row.patterns == columnar["pattern_id"].nunique()
 
 
 def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:

@@ -112,7 +112,7 @@ def run_sweep(
     """Measure a workload, or resume an earlier, killed run of the same sweep.
 
     Draws the patterns, measures their statistics, then measures all plan generators on each
-    pattern. Every finished row is on the disk at once: a killed sweep loses no row and repeats
+    pattern. Every finished row is written at once: a killed sweep loses no row and repeats
     none. Refusals of generators and runs at the partial-match limit are rows.
 
     Parameters
@@ -153,7 +153,7 @@ def run_sweep(
         user_defined = user_defined_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
     for name in user_defined:
-        part = replace(config, generators=(name,))
+        part = replace(config, generators=(name,), plans=())
         _measured(spark, part, user_folder(path, name), beside=Path(path), progress=progress)
     return finished_results(config, path, user_defined)
 
