@@ -248,7 +248,7 @@ def test_streams_of_other_kinds(tmp_path: Path) -> None:
         ('kind = "stock-rates", ev', 'kind = "stock", ev', "line 4: stream 'all': kind is one of"),
         ("IBM > Sun", "IBM > Snu", "line 4: stream 'all': selectivities: .* did you mean 'Sun'"),
         ("stream_defaults =", "stream_default =", "line 1: .* did you mean 'stream_defaults'"),
-        ("events = 500", "events = 0", "line 4: stream 'all': events must be positive"),
+        ("events = 500", "events = 0", "line 4: stream 'all': events must be at least 1"),
         (TICKS, 'data = "x"\nstream_defaults = 3', "line 2: stream_defaults must be a table"),
     ],
 )
