@@ -1,4 +1,4 @@
-"""One random generator for each thing that is drawn, whatever else is drawn beside it."""
+"""Seeded random generators, one per purpose and independent of each other."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 
 def rng_for(seed: int, *names: str | int) -> np.random.Generator:
-    """A generator that is seeded by what it draws for.
+    """A random generator for one purpose.
 
-    So the draw of one pattern, group or pair does not change when another one is added.
+    The draws for one pattern, group or pair do not change when another one is added.
 
     Parameters
     ----------
     seed : int
         At least 0.
     names : str or int
-        What is drawn for; a text counts by its CRC-32, which is the same on every machine and in
-        every process, as ``hash`` is not.
+        The purpose. Of a text the CRC-32 is used, which unlike ``hash`` is the same on every
+        machine and in every process.
     """
     numbers = (zlib.crc32(name.encode()) if isinstance(name, str) else name for name in names)
     return np.random.default_rng([seed, *numbers])

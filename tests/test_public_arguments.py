@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -179,11 +180,19 @@ CALLS: dict[str, Call] = {
     ),
     "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
     "compare": Call(
-        cep.compare,
+        partial(cep.compare, seconds=0.0),
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
-         "evaluators": None, "repetitions": 1, "seconds": 0.0, "seed": 0,
+         "evaluators": None, "repetitions": 1, "seed": 0,
          "time_selectivity": "adjacent", "partial_match_limit": 10, "output": "count",
          "options": {}, "on_progress": None},
+    ),
+    # At its limit a run is not repeated, however many seconds are asked for.
+    "compare, at the limit": Call(
+        lambda seconds: cep.compare(
+            cep.parse("PATTERN AND(A a, B b, A c) WITHIN 20 units"), STREAM,
+            generators=["GREEDY"], partial_match_limit=1, seconds=seconds,
+        ),
+        {"seconds": 0.0},
     ),
     "explain": Call(
         cep.explain,

@@ -31,7 +31,7 @@ def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
     Raises
     ------
     DatasetError
-        If the folder holds something else.
+        If the folder has other content.
     """
     target = Path(path)
     found = begin_dataset(target, kind=stream.kind, parameters=stream.parameters)
@@ -59,7 +59,7 @@ def make_in_one_step(path: Path, stream: GeneratedStream) -> None:
         with FileLock(path.with_name(f".{path.name}.lock")):
             if (path / DECLARATION).exists():
                 return
-            # Left by a killed process: the lock is ours.
+            # Left by a process that was killed, since this one has the lock.
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 make_stream(beside, stream)

@@ -141,7 +141,7 @@ def _near(name: str) -> list[str]:
         return variants[name]
     if near := suggest(name, known):
         return [near]
-    # The last part may be right although the data set is not.
+    # The name of the variant may be right although that of the data set is not.
     last = suggest(name.rpartition("/")[2], variants)
     return variants[last] if last else []
 
@@ -192,7 +192,7 @@ def open_path(path: Path) -> Dataset:
 
 
 def verify(dataset: Dataset) -> None:
-    """Verify a data set against the catalogue: number of events, and checksum if declared.
+    """Verify number and checksum of a data set's events, if declared in the catalogue.
 
     Raises
     ------
@@ -224,8 +224,8 @@ def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == ON_FIRST_USE:
         return (
             f"{again}. If that does not help, NumPy {np.__version__} draws other random numbers "
-            "than the version in constraints.txt: install that, or open the folder by its path, which "
-            "checks nothing"
+            "than the version in constraints.txt: install that, or open the folder by its path, "
+            "without verification"
         )
     return f"{again} by the command that made it"
 

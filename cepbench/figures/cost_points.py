@@ -166,12 +166,13 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
         As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     """
     own = with_series(points, APART).drop_duplicates(["panel", "series"])
-    texts = [
-        f"{series}{f' ({panel})' if panel else ''} {count:,}"
-        for panel, series, count in own[["panel", "series", "missing"]].to_numpy()
-        if count
-    ]
-    return [f"Patterns without a point, as a run did not end well: {', '.join(texts)}."] * bool(
+    texts = []
+    lacking = own[own["missing"] > 0]
+    for panel in lacking["panel"].unique():
+        its = lacking.loc[lacking["panel"] == panel, ["series", "missing"]].to_numpy()
+        counts = ", ".join(f"{series} {count:,}" for series, count in its)
+        texts.append(f"{counts} ({panel!s})" if panel else counts)
+    return [f"Patterns without a point, as a run did not end well: {'; '.join(texts)}."] * bool(
         texts
     )
 

@@ -1,13 +1,12 @@
 """Clauses over a single row, for conditions that cannot be tested on a block of candidates.
 
-A clause that reads a set of a Kleene variable, or a negated event beside one, is run as a
-program of its own for every row. Its rules are a header ``(CLAUSE, slots, -, rules)`` with
-the number of sets that it reads and of its rules; for each set
-``(SLOT, leaf, start column or -1, loop)``, where -1 is the set under construction; then
-instructions ``(opcode, argument, slot, more)`` of a stack machine. It holds if its program is true
-for all members, or pairs of members, that it ranges over.
+A clause that reads a set of a Kleene variable, or a negated event and a set, is a separate program,
+run for every row. Its rules are a header ``(CLAUSE, slots, -, rules)`` with the number of sets that
+it reads and of its rules; for each set ``(SLOT, leaf, start column or -1, loop)``, where -1 is the
+set under construction; then instructions ``(opcode, argument, slot, more)`` of a stack machine. It
+holds if its program is true for all members, or pairs of members, over which it ranges.
 
-Here is what does not depend on where an engine has its events.
+This module has the parts that do not depend on how an engine stores events.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from cepbench.kernels.jit import njit_in_place
 
 @njit_in_place
 def members_met(size, loops, newest):
-    """Which members of a set a clause ranges over.
+    """The members of a set over which a clause ranges.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def members_met(size, loops, newest):
     Returns
     -------
     first, last : int
-        The members ``first..last``; for ``ONCE`` one turn, of no member.
+        The members ``first..last``; for ``ONCE`` a single iteration without a member.
     """
     if loops == ONCE:
         return 0, 1
@@ -92,7 +91,7 @@ def operate(opcode, argument, constants, stack, top):
     stack : float64 array, shape (STACK,)
         Written in place.
     top : int
-        How many values are on the stack.
+        Number of values on the stack.
 
     Returns
     -------
@@ -120,7 +119,7 @@ def aggregated(function, size, total, least, greatest):
     function : int
         ``SUM`` … ``COUNT``.
     size : int
-        How many members there are.
+        Number of members.
     total, least, greatest : float
         Of their values; not read for ``COUNT``.
     """

@@ -43,7 +43,7 @@ def generate_stream(
     Raises
     ------
     DatasetError
-        If the folder holds something else.
+        If the folder has other content.
     """
     path = Path(path).resolve()
     found = begin_dataset(path, kind=stream.kind, parameters=stream.parameters)

@@ -135,19 +135,20 @@ def attribute_quantiles(
     spark, data_path
         See :func:`measure_statistics`.
     attribute : str
-        A column of numbers; missing values are left out.
+        A numeric column; missing values are ignored.
     quantiles : int
-        How many: of ``(k + 1/2) / quantiles``, so that each stands for the same number of events.
+        Number of quantiles, at ``(k + 1/2) / quantiles``, so that each represents equally many
+        events.
 
     Returns
     -------
     dict of str to list of float
-        By event type; without types that have no value.
+        By event type; types without a value are omitted.
 
     Raises
     ------
     DatasetError
-        If the data has no such column, or not one of numbers.
+        If the data has no such column, or it is not numeric.
     """
     path = Path(data_path).resolve()
     read_declaration(path)
@@ -155,7 +156,7 @@ def attribute_quantiles(
     columns = dict(data.dtypes)
     if attribute not in columns or columns[attribute] in ("string", "boolean", "timestamp"):
         raise DatasetError(
-            f"{path} has no column of numbers {attribute!r}{did_you_mean(attribute, columns)}"
+            f"{path} has no numeric column {attribute!r}{did_you_mean(attribute, columns)}"
         )
     value = functions.col(attribute).cast("double")
     shares = [(k + 0.5) / quantiles for k in range(quantiles)]

@@ -36,11 +36,11 @@ class JointConditions:
     held: np.ndarray
 
     def log_factor(self, names: Iterable[str]) -> float:
-        """The ln of the correction of the product of selectivities over some variables.
+        """ln of the correction of the product of selectivities over some variables.
 
         The correction is the frequency with which the conditions among ``names`` hold jointly,
-        divided by the product of their individual frequencies; its ln is 0 if no two of them share
-        a variable. Conditions that never held jointly count as half a draw.
+        divided by the product of their individual frequencies; it is 1 if no two of them share a
+        variable. Conditions that never held jointly count as half a draw.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ def measure_joint(
     Parameters
     ----------
     pattern : Pattern
-        Conditions on Kleene variables are left out, so they count as independent.
+        Conditions on Kleene variables are ignored, that is, assumed independent.
     stream : EventStream
     seed : int
     draws : int

@@ -14,7 +14,7 @@ from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: The elements of a Kleene set that can be measured, each with conditions on it alone.
+#: Combinations of elements of a Kleene set in one condition that can be measured.
 _MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
 
 
@@ -38,7 +38,7 @@ class PairSample:
 
 
 class Sampler:
-    """Draws candidates of each pair and evaluates the conditions on them.
+    """Samples candidates of each pair of variables and evaluates the conditions on them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Data sets on disk: Parquet by month, and a declaration that is written last.
+"""Data sets on disk: Parquet files by month, and a declaration that is written last.
 
 <path>/_dataset.json             kind, parameters and size; marks the data set as complete
 <path>/_unfinished.json          present while it is being written, and after a crash
@@ -25,7 +25,7 @@ UNFINISHED = "_unfinished.json"
 QUARANTINE = "_quarantine"
 STAGING = "_staging"
 
-#: The column that breaks ties of time, so that both order a whole data set.
+#: The column that breaks ties of time, so that time and sequence order the data set.
 SEQUENCE = "sequence"
 
 #: The partitioning column, present only in the names of folders.
@@ -43,7 +43,7 @@ class Declaration:
     kind : str
         Its origin, such as ``nasdaq-style``.
     parameters : mapping
-        What it was generated from; the same kind and parameters give the same events.
+        Parameters of its generation; equal kind and parameters give equal events.
     events : int
     counts : mapping of str to int
         Events of each type.
@@ -104,7 +104,7 @@ def begin_dataset(
     Raises
     ------
     DatasetError
-        If the folder holds another data set, or other files.
+        If the folder has another data set, or other files.
     """
     path = Path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
@@ -115,7 +115,7 @@ def begin_dataset(
         if have == wanted:
             return found
         raise DatasetError(
-            f"{path} holds a data set with other parameters ({_differences(have, wanted)}); "
+            f"{path} has a data set with other parameters ({_differences(have, wanted)}); "
             "choose another path, or delete that folder"
         )
     if path.exists():
@@ -144,7 +144,7 @@ def finish_dataset(path: str | Path, declaration: Declaration) -> None:
 
 
 def _is_left(file: Path) -> bool:
-    """Whether it is a file of an interrupted writer, hidden until it was complete."""
+    """Whether it is an incomplete file of an interrupted writer."""
     begun = (f".{UNFINISHED}.", f".{DECLARATION}.", ".part-", ".empty.parquet.")
     return file.name.startswith(begun) and file.is_file()
 

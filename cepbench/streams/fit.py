@@ -1,4 +1,4 @@
-"""Whether a stream has what a pattern needs: kind of time, attributes, types of values, types."""
+"""Checks that a pattern fits a stream: kind of time, event types, attributes and their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ten symbols of widely different rates: a stream for throughput comparisons."""
+"""A stream of ten symbols with widely different rates, for throughput comparisons."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ STRATEGIES = ("any", "consuming", "strict_contiguity")
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {}, "plans": {},
+    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True,
 }  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
@@ -311,6 +311,8 @@ class SweepConfig:
         tables. A pattern with other variables refuses the plan.
     evaluators : tuple of str or None
         See :class:`cepbench.sweeps.grid.Grid`.
+    orders_in_trees : bool
+        Whether evaluators of trees run orders, too, as left-deep trees.
     options : tuple of (str, tuple of str)
         Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
         evaluators to lists of options, or to a table of options in which a list stands for one
@@ -369,6 +371,7 @@ class SweepConfig:
     generators: tuple[str, ...] | None = _field(_names, None)
     plans: tuple[tuple[str, str], ...] = _field(_plans, ())
     evaluators: tuple[str, ...] | None = _field(_names, None)
+    orders_in_trees: bool = _field(_flag, True)
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)

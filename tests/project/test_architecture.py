@@ -100,16 +100,14 @@ def test_a_package_sees_only_what_the_table_says() -> None:
 
 
 def test_engines_share_a_package_and_do_not_see_each_other() -> None:
-    shared = {"evaluators": "plan_runs", "kernels": None}
     seen = set()
-    for part, neutral in shared.items():
-        for path in (PACKAGE / part).glob("*/*.py"):
-            own = path.parent.name
-            for name in imported_by(path):
-                of_part = re.match(rf"cepbench\.{part}\.(\w+)\.", name)
-                if of_part and (PACKAGE / part / of_part[1]).is_dir():
-                    assert of_part[1] in {own, neutral}, f"{path.relative_to(PACKAGE)}: {name}"
-                    seen.add((own, of_part[1]))
+    for path in (PACKAGE / "evaluators").glob("*/*.py"):
+        own = path.parent.name
+        for name in imported_by(path):
+            other = re.match(r"cepbench\.evaluators\.(\w+)\.", name)
+            if other and (PACKAGE / "evaluators" / other[1]).is_dir():
+                assert other[1] in {own, "plan_runs"}, f"{path.relative_to(PACKAGE)}: {name}"
+                seen.add((own, other[1]))
     assert {("joins", "plan_runs"), ("instances", "plan_runs")} <= seen
     assert ("plan_runs", "joins") not in seen
 

@@ -69,6 +69,7 @@ duration = "3 days"
 least_rate = 8
 
 [profile.many]
+orders_in_trees = false
 cost = "comparisons"
 windows = ["5 minutes", "1 hours"]
 stream_defaults = { days = 1 }

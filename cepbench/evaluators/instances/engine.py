@@ -21,7 +21,7 @@ from cepbench.streams.event_stream import EventStream
 
 
 class InstanceEngine(PlanEngine):
-    """The instance-based engine: one event after the other, from its leaves to the root."""
+    """The instance-based engine: event by event, each from its leaves to the root."""
 
     layout: InstanceLayout
 
@@ -81,7 +81,7 @@ class InstanceEngine(PlanEngine):
         return chunks, found
 
     def _taken(self, batch: EventStream, first_position: int) -> tables.Batch:
-        """The events that are bound to leaves, in order, as the kernels read them."""
+        """The events bound to leaves, in order, as arrays for the kernels."""
         chosen = self.leaf_rows(batch)
         leaves = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
         rows = np.concatenate(chosen)
@@ -126,7 +126,7 @@ def _scratch(layout: InstanceLayout, latencies: np.ndarray) -> tables.Scratch:
 
 @cache
 def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
     layout = instance_layout([warm_up_pattern()], [("a", "b")], ["a", "b"], float)
     advance(
         layout.plan,

@@ -1,4 +1,4 @@
-"""Patterns and plans as the tables that the kernels of the instance-based engines read.
+"""Compilation of patterns and plans to tables for the kernels of the instance-based engines.
 
 Conditions are assigned to nodes by :mod:`cepbench.evaluators.plan_runs.nodes`, as for the join engine.
 Here they read the events of an instance, which is a record of references to events.
@@ -28,15 +28,15 @@ from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceLayout(Layout):
-    """Patterns and plans, ready to run.
+    """Compiled patterns and plans.
 
     Attributes
     ----------
     plan : cepbench.kernels.instances.tables.Plan
     values : tuple of tuple of (int, Expression)
-        The columns of an event that each leaf fills, with their expressions.
+        The columns of an event filled by each leaf, with their expressions.
     width : int
-        How many columns an event has.
+        Number of columns of an event.
     branches : tuple of tuple of int
         The nodes of each branch, the root last.
     has_sets : bool
@@ -60,13 +60,13 @@ def instance_layout(
     Parameters
     ----------
     branches : sequence of Pattern
-        Without OR; several share consumed events.
+        Without OR; if there are several, they consume each other's events.
     trees : sequence of nested pairs of names
         Over exactly the positive variables of each branch.
     written : sequence of str
         All variables in the order of the pattern, in which positions of matches are compared.
     code : callable
-        Text → its code, for texts that conditions mention.
+        Text → its code, for texts in conditions.
     """
     planned = [
         PlannedNodes(branch, tree, positions=True)
@@ -76,12 +76,12 @@ def instance_layout(
 
 
 class _Columns:
-    """Numbers the values that are stored of the events of each type.
+    """Numbers the stored values of the events of each type.
 
     Parameters
     ----------
     overlap : bool
-        Whether an event may be of several variables' types, which then share all columns.
+        Whether an event can be bound to variables of different types, which then share all columns.
     """
 
     def __init__(self, *, overlap: bool) -> None:
@@ -102,7 +102,7 @@ class _Columns:
 
     @property
     def width(self) -> int:
-        """The most columns that events of any type have."""
+        """The maximum number of columns of events of any type."""
         return max(map(len, self._of_type.values()), default=0)
 
 
@@ -229,7 +229,7 @@ class _BranchWriter:
                 column += 2 if name in kleene else 1
         for name in names:
             slots.append((self.leaf_of[name], int(name in kleene), targets.get(name, -1), 0))
-        # Of the set that is made here the new member is tested.
+        # Of the set under construction the new member is tested.
         made = kleene - {node.makes}
         return {
             tables.SLOTS: slots,
@@ -270,7 +270,7 @@ class _BranchWriter:
         return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
 
     def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
-        """Comparisons of two values, and clauses for all other conditions on single events."""
+        """Comparisons of two values, and programs for all other conditions on single events."""
         compared: list[Rule] = []
         others: list[Clause] = []
         for clause in clauses:

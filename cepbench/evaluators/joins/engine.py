@@ -31,28 +31,29 @@ from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Moments in a window, at which extensible rows are counted; see `kernels.joins.steps`.
+#: Moments per window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
 
-#: The same under the consuming strategy: the sooner events are consumed, the less is joined.
+#: The same under the consuming strategy: the earlier events are consumed, the fewer rows are
+#: joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: Events in a step under the consuming strategy, however many share a timestamp.
+#: Events in a step under the consuming strategy, even if more share a timestamp.
 CONSUMING_EVENTS_PER_STEP = 16
 
-#: A step takes moments up to so many events, but no more than so many moments.
+#: A step takes moments up to this number of events, but at most this number of moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
 
-#: Events in a step if rows of an inner node are not created in the order of time: all of them are
-#: tested, so fewer are better.
+#: Events in a step if rows of an inner node are not created in time order: fewer, because all of
+#: them are scanned.
 UNSORTED_EVENTS_PER_STEP = 64
 
 
 class JoinEngine(PlanEngine):
-    """The join engine: a step of time after the other, node by node.
+    """The join engine: processes steps of time, node by node.
 
-    Events are processed one timestamp after the other if latencies are measured.
+    If latencies are measured, every timestamp is a step.
     """
 
     layout: JoinLayout
@@ -81,7 +82,7 @@ class JoinEngine(PlanEngine):
         for layout, place in zip(self._layouts, places_of(self._layouts), strict=True):
             leaves, inner = len(layout.leaves), layout.plan.inner
             counts = self.state.counts[place]
-            # Comparisons of a check count at the node whose rows it tests.
+            # Comparisons of a check are attributed to the node whose rows it tests.
             tested = layout.plan.nodes[leaves:inner, tables.LEFT]
             np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
             shown = np.r_[:leaves, inner : len(counts)]
@@ -147,7 +148,7 @@ class JoinEngine(PlanEngine):
         )
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
-        """Events that may be bound to each leaf, as the kernels take them."""
+        """The events that can be bound to each leaf, as arrays for the kernels."""
         ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
         chosen = self.leaf_rows(batch)
         columns = [
@@ -159,7 +160,7 @@ class JoinEngine(PlanEngine):
         widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
         all_rows = np.concatenate(chosen)
         integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
-        # All rows are there: nothing is clipped, but nothing is checked either.
+        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
         np.take(batch.timestamps, all_rows, out=integers[0], mode="clip")
         np.add(all_rows, first_position, out=integers[1])
         if ranks is not None:
@@ -180,7 +181,7 @@ def _layout(pattern: Pattern, tree: Tree, positions: bool, reader: NumericReader
 
 @lru_cache(maxsize=256)
 def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> JoinLayout | None:
-    """The layout of a pattern and a plan that may well be run again.
+    """The cached layout of a pattern and a plan.
 
     None if the pattern mentions texts, whose codes are those of a reader.
     """
@@ -239,7 +240,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
 
 @cache
 def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
     layout = join_layout(warm_up_pattern(), ("a", "b"), positions=True, code=float)
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),

@@ -1,4 +1,4 @@
-"""The kernels' state of a plan's nodes; packed as plain arrays for a snapshot, and back."""
+"""Conversion of the kernels' state to plain arrays for a snapshot, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cepbench.kernels.joins.buffers import empty_state, place_columns
 
 
 def pack(nodes: np.ndarray, state: tables.NodeState) -> dict[str, np.ndarray]:
-    """Stored rows as plain arrays, without the room between the rows."""
+    """Stored rows as plain arrays, without unused capacity."""
 
     def stored(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
         pieces = [np.empty(0, arena.dtype)]
@@ -40,7 +40,7 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> tables.Node
     Raises
     ------
     SnapshotError
-        If an array is missing, or is not of the kind and size that it must be.
+        If an array is missing, or has an invalid type or size.
     """
     nodes = plan.nodes
     empty = empty_state(plan)

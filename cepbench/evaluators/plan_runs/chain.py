@@ -8,17 +8,17 @@ from cepbench.plans.tree import Tree, leaves, left_deep
 
 
 def chain(plan: Plan) -> Tree[str]:
-    """The chain of states as a left-deep tree: each state on the left, a buffer on the right.
+    """The chain of states as a left-deep tree: states are left children, buffers right ones.
 
     Raises
     ------
     EvaluationError
-        If the plan joins two partial matches with each other, which no chain of states does.
+        If the plan joins two partial matches, which a chain of states cannot.
     """
     order: list[str] = []
     tree = plan.tree
     while isinstance(tree, tuple):
-        # Of two single events the left one comes first in the order.
+        # Of two single events the left one is first in the order.
         before, buffer = reversed(tree) if isinstance(tree[1], tuple) else tree
         if isinstance(buffer, tuple):
             raise EvaluationError(

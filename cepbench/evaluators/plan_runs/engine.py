@@ -1,4 +1,4 @@
-"""Engines that run plans: what they are given, and what does not depend on how they join."""
+"""Engines that run plans: their input, and the parts that do not depend on how they join."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: The matches of a batch as kernels write them: rows of columns by match, and positions in sets.
+#: The matches of a batch as written by kernels: columns by match, and positions in sets.
 Chunks = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class BranchTask:
-    """What one engine has to do in a run.
+    """The task of one engine in a run.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class BranchTask:
     reports : bool
         Whether matches are returned, or only counted.
     limit : int
-        How many partial matches may be stored.
+        Maximum number of stored partial matches.
     timed : bool
         Whether to measure latencies.
     watched : bool
@@ -63,19 +63,19 @@ class BranchTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Patterns and plans, ready to run; each engine adds the tables that its kernels read.
+    """Compiled patterns and plans; each engine adds the tables of its kernels.
 
     Attributes
     ----------
     leaves : tuple of Variable
-        Leaf ``i`` is node ``i``; of each branch the positive variables, then the negated ones.
+        Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
     filters : tuple of tuple of Clause
         Conditions on each leaf alone.
     nodes : tuple of tuple of str
         The variables of each node.
     columns : int
-        Columns of a match: for several branches the number of the branch, then for each variable
-        of a branch the position of its event, or where its set starts and the size of the set.
+        Number of columns of a match: the number of the branch if there are several, then for each
+        variable of a branch the position of its event, or start and size of its set.
     """
 
     leaves: tuple[Variable, ...]
@@ -96,9 +96,9 @@ class PlanEngine(ABC):
     layout : Layout
         Set by the subclass.
     latencies : ndarray of int64
-        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured.
+        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not measured.
     ranks : PartitionRanks or None
-        Of events within partitions, where contiguity asks for them.
+        Ranks of events within partitions, under partition contiguity.
     """
 
     layout: Layout
@@ -123,12 +123,12 @@ class PlanEngine(ABC):
 
     @abstractmethod
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
+        """Resume from the arrays of :meth:`packed`.
 
         Raises
         ------
         SnapshotError
-            If they are not those of such an engine.
+            If they are not a state of this engine.
         """
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
@@ -139,17 +139,17 @@ class PlanEngine(ABC):
         batch : EventStream or None
             None for no events, at the end.
         first_position : int
-            Of the batch's first event.
+            Position of the batch's first event.
         ended : bool
             Whether no events follow.
 
         Raises
         ------
         PartialMatchLimitError
-            If more would have to be stored, or a Kleene set has more subsets than can be counted.
+            If the limit is exceeded, or a Kleene variable has too many sets to count.
         """
         until = NEVER if batch is None or ended else int(batch.timestamps[-1])
-        # Divisions by zero are part of a condition's value, not a bug.
+        # Divisions by zero are valid values of conditions.
         with np.errstate(all="ignore"):
             chunks, found = self.advance(batch, first_position, until)
         return Found(found, self._matches(chunks))
@@ -165,18 +165,18 @@ class PlanEngine(ABC):
         batch : EventStream or None
         first_position : int
         until : int
-            No event follows with an earlier timestamp; ``NEVER`` if no event follows at all.
+            No later event has an earlier timestamp; ``NEVER`` if no event follows.
 
         Returns
         -------
         chunks : sequence of (int64 array of shape (columns, some), int64 array)
             Matches in the columns of the layout; the starts of sets refer to the second array.
         found : int
-            How many matches.
+            Number of matches.
         """
 
     def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
-        """The rows of the events that may be bound to each leaf."""
+        """The rows of the events that can be bound to each leaf."""
         of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
         chosen = []
         for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
@@ -196,7 +196,7 @@ class PlanEngine(ABC):
         return lambda attribute: self.task.reader.read(batch, attribute.name, rows)
 
     def too_many(self, names: Iterable[str]) -> PartialMatchLimitError:
-        """The error for too many partial matches, most of them over the variables ``names``."""
+        """The error for too many partial matches, most of them over ``names``."""
         return PartialMatchLimitError(
             f"more than {self.task.limit:,} partial matches have to be stored, most of "
             f"them over ({', '.join(names)}); try another plan generator, a shorter window or more "
@@ -222,7 +222,7 @@ class PlanEngine(ABC):
 
 
 def columns_of(branch: Pattern) -> int:
-    """How many columns the variables of a branch have in a match."""
+    """The number of columns of a branch's variables in a match."""
     return sum(2 if variable.kind is Kind.KLEENE else 1 for variable in branch.positive)
 
 
@@ -238,7 +238,7 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
 
 
 def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
-    """The rows of each of these types, empty for those that the batch does not know.
+    """The rows of each of these types; empty for types that the batch does not have.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     dict of str or None to int64 array
         Ascending row numbers.
     """
-    # Arrays that may and may not be written are different types to a kernel: it gets the latter.
+    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
     type_codes = np.ascontiguousarray(batch.type_codes).view()
     type_codes.flags.writeable = False
     counts = np.zeros(len(batch.type_names), np.int64)
@@ -270,7 +270,7 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
 
 
 def warm_up_pattern() -> Pattern:
-    """A pattern on which an engine warms up; the kernels of all engines are compiled or loaded."""
+    """A pattern to warm up an engine, so that its kernels are compiled or loaded."""
     events = pd.DataFrame({"type": ["A"], "time": [0]})
     rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")

@@ -1,4 +1,4 @@
-"""Runs along plans: one engine a branch, matches without duplicates, metrics, state."""
+"""Runs along plans: one engine per branch, union of matches, metrics, state."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _NO_TIMES = np.empty(0, np.int64)
 
 
 class PlanRun:
-    """An engine on one task, along a tree for each branch.
+    """A run of one task along a tree for each branch.
 
     Parameters
     ----------
     task : Task
     trees : sequence of nested pairs of names
-        One a branch of the pattern.
+        One per branch of the pattern.
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
 
     Raises
     ------
     UnsupportedPatternError
-        If branches that consume each other's events would have to wait for a negated one.
+        If branches that consume each other's events wait for a negated event after all others.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class PlanRun:
     def finish(self) -> Found:
         """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
         if self._task.whole and self._first is not None:
-            return Found(0, ())  # all was given with the only batch
+            return Found(0, ())  # all matches were returned for the only batch
         return self._run(None, ended=True)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
@@ -137,7 +137,7 @@ class PlanRun:
             ],
         }
         arrays = {
-            # As bytes, for NumPy's texts take four of them for each character.
+            # As bytes, because NumPy's texts take four bytes per character.
             "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
             "union": self._union.packed(),
         }

@@ -31,8 +31,15 @@ def advance(
 
     Parameters
     ----------
-    plan, limit, state, scratch, batch, columns, until
-        As of :func:`cepbench.kernels.joins.advance.advance`, with the tables of this engine.
+    plan : Plan
+    limit : int
+        How many instances may be stored.
+    state : State
+        Written in place.
+    scratch : Scratch
+    batch : Batch
+    columns, until : int
+        See :mod:`cepbench.kernels.batches`.
     has_sets : bool
         Whether matches have sets.
     watched : bool

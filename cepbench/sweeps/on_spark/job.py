@@ -112,7 +112,7 @@ def run_sweep(
     """Measure a workload, or resume an earlier, killed run of the same sweep.
 
     Draws the patterns, measures their statistics, then measures all plan generators on each
-    pattern. Every finished row is on the disk at once: a killed sweep loses no row and repeats
+    pattern. Every finished row is written at once: a killed sweep loses no row and repeats
     none. Refusals of generators and runs at the partial-match limit are rows.
 
     Parameters
