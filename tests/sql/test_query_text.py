@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "texts and numbers": (
         lambda: cep.to_sql(pattern("SEQ(A a, B b) WHERE a.s = 'p' AND a.t < 3 AND a.s = b.t")),
         UnsupportedPatternError,
-        "attribute '[st]' is compared with texts and with numbers",
+        "attribute '[st]' is used as a text and as a number",
     ),
     "ordered texts": (
         lambda: cep.to_sql(compared(Comparison("<", Attribute("a", "s"), Constant("p")))),
