@@ -12,6 +12,7 @@ from scipy import stats
 
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
+from cepbench.figures.cost_points import plans_left_out
 from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points, with_load
 from cepbench.studies.kolchinsky2018.findings import fall_with_size
 from cepbench.studies.kolchinsky2018.paper_averages import paper_averages
@@ -232,3 +233,16 @@ def test_the_fall_of_throughput_is_stated_for_each_regime() -> None:
     slower = [{**row, "evaluator": "tree-instances"} for row in rows]
     both = fall_with_size(pd.DataFrame([*rows, *slower]), "sequence")
     assert both.count("divided by") == 4 and "dense regime, event by event, the median" in both
+
+
+def test_plans_without_a_point_are_counted_by_panel() -> None:
+    points = pd.DataFrame(
+        {
+            "regime": ["sparse", "sparse", "dense"], "generator": ["EFREQ", "DP-LD", "EFREQ"],
+            "evaluator": "lazy-nfa", "missing": [2, 0, 1],
+        }
+    )  # fmt: skip
+    because = "Patterns without a point, as a run did not end well: "
+    assert plans_left_out(points) == [f"{because}EFREQ 2 (sparse); EFREQ 1 (dense)."]
+    assert plans_left_out(points[:2]) == [f"{because}EFREQ 2."]
+    assert plans_left_out(points[1:2]) == []
