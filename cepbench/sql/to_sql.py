@@ -92,7 +92,9 @@ def to_sql(
         if not isinstance(name, str):
             raise QueryError(f"names of tables and columns are texts, not {shown(name)}")
     if not all(columns) or not all(table.split(".")):
-        raise QueryError(f"an empty name: table {table!r}, columns {', '.join(columns)!r}")
+        raise QueryError(
+            f"a name is empty: table {table!r}, columns {', '.join(map(repr, columns))}"
+        )
     _check_pattern(pattern)
     branches = pattern.branches()
     joins: list[Any] = [branch.positive_names for branch in branches]

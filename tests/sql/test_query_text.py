@@ -246,8 +246,8 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
         QueryError,
         "one of matches, count, not 'rows'",
     ),
-    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "an empty name"),
-    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "an empty name"),
+    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "a name is empty"),
+    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "a name is empty"),
     "plan of others": (lambda: cep.to_sql(AB, cep.OrderPlan(["a"])), PlanError, "lacks variable"),
     "plan of branches": (
         lambda: cep.to_sql(AB, cep.UnionPlan([cep.OrderPlan(["a", "b"])] * 2)),

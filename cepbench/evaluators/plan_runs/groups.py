@@ -64,7 +64,8 @@ class GroupEngine:
     Raises
     ------
     UnsupportedPatternError
-        If latencies are to be measured, or branches consume each other's events.
+        If latencies are to be measured, branches consume each other's events, or the plan places
+        negated items.
     """
 
     def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
@@ -75,6 +76,11 @@ class GroupEngine:
         if task.timed:
             raise UnsupportedPatternError(
                 "the latency of matches with groups is not measured; leave out latency=True"
+            )
+        if any(task.placements):
+            raise UnsupportedPatternError(
+                "the negated items of a pattern with groups are checked at the root, where the groups "
+                "are known; leave out the placements"
             )
         (self._branch,) = task.branches
         self._task = task
