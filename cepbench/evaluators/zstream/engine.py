@@ -1,0 +1,368 @@
+"""Rounds over the batches of a stream [mei2009]_, section 4.3: the batch-iterator model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from cepbench.errors import PartialMatchLimitError
+from cepbench.evaluators.joins.engine import rows_of_types
+from cepbench.evaluators.joins.node_table import NodeCounts
+from cepbench.evaluators.joins.nodes import Tree
+from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.joins.snapshot import stored_array
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import BranchMatches, Found
+from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
+from cepbench.evaluators.zstream.buffers import Leaf
+from cepbench.evaluators.zstream.operators import Negation, Operators
+from cepbench.kernels import clock, counts
+from cepbench.kernels.zstream.bits import WORD
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.patterns.model import Attribute, Pattern
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
+MOST_RECORDS = 1 << 18
+#: but a round of so few events is never cut for that.
+FEWEST_EVENTS = 64
+
+
+class ZStreamEngine:
+    """Finds the matches of one branch of a pattern.
+
+    Parameters
+    ----------
+    branches : sequence of Pattern
+        One, without OR and KL.
+    trees : sequence of nested pairs of names
+        A plan for it.
+    written : sequence of str
+        The variables of all branches in the order of the pattern.
+    reader : NumericReader
+        Assigns codes to texts; may be shared.
+    reports : bool
+        Whether matches are returned, or only counted.
+    limit : int
+        How many partial matches may be stored.
+    timed : bool
+        Whether to measure latencies; a round is then one timestamp.
+    watched : bool
+        Whether to measure the time spent in each node.
+    batch_size : int
+        Events in a round, at most.
+    hashing : bool
+        Whether equalities are evaluated by hashing.
+    """
+
+    #: Ranks are for contiguity, which is not supported.
+    ranks: PartitionRanks | None = None
+
+    def __init__(
+        self,
+        branches: Sequence[Pattern],
+        trees: Sequence[Tree],
+        *,
+        written: Sequence[str],
+        reader: NumericReader,
+        reports: bool,
+        limit: int,
+        timed: bool,
+        watched: bool,
+        batch_size: int,
+        hashing: bool,
+    ) -> None:
+        (self.branch,), (tree,) = branches, trees
+        self.limit = limit
+        self._reader = reader
+        self._reports = reports
+        self._watched = watched
+        self._operators = Operators(self.branch, tree, hashing=hashing, reports=reports)
+        self._leaves = [Leaf.empty(len(columns)) for columns in self._operators.values]
+        self._records = [_no_records(len(join.columns)) for join in self._operators.joins]
+        #: Matches that wait for the end of their window.
+        self._pending = self._records[-1]
+        self._counts = np.zeros((len(self._operators.names), counts.COUNT_COLUMNS), np.int64)
+        self.peaks = np.zeros(counts.PEAKS, np.int64)
+        self.latencies = np.zeros(clock.BINS if timed else 0, np.int64)
+        #: Idle and assembly rounds.
+        self.rounds = np.zeros(2, np.int64)
+        self._now = np.iinfo(np.int64).min
+        self._batch_size = batch_size
+        self._size = batch_size
+
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts at the nodes of the plan."""
+        leaves = len(self._leaves)
+        return [NodeCounts(self._operators.names, leaves, self._operators.window, self._counts)]
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events, round by round.
+
+        Parameters
+        ----------
+        batch : EventStream or None
+            None for no events, at the end.
+        first_position : int
+            Of the batch's first event.
+        ended : bool
+            Whether no events follow.
+
+        Raises
+        ------
+        PartialMatchLimitError
+            If more would have to be stored.
+        """
+        found = 0
+        chunks: list[np.ndarray] = []
+        # Divisions by zero are part of a condition's value, not a bug.
+        with np.errstate(all="ignore"):
+            if batch is not None:
+                self._take(batch, first_position)
+                begin = 0
+                while begin < len(batch):
+                    stop = self._end_of_round(batch.timestamps, begin)
+                    now = int(batch.timestamps[stop - 1])
+                    try:
+                        found += self._round(first_position + stop, now, stop - begin, chunks)
+                    except TooManyRecords:
+                        self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
+                        continue
+                    begin = stop
+            if ended:
+                found += self._round(None, np.iinfo(np.int64).max, 0, chunks)
+        return Found(found, (self._matches(chunks) if self._reports else None,))
+
+    def _take(self, batch: EventStream, first_position: int) -> None:
+        """Add the events of a batch to the leaf buffers, behind where rounds have come."""
+        operators = self._operators
+        of_type = rows_of_types(batch, {variable.type for variable in operators.leaves})
+        dropped = []
+        for number, leaf in enumerate(self._leaves):
+            rows = of_type[operators.leaves[number].type]
+            for clause in operators.filters[number]:
+                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
+                rows = rows[np.broadcast_to(held, rows.shape)]
+            values = np.empty((len(operators.values[number]), len(rows)))
+            for expression, column in operators.values[number].items():
+                values[column] = expression_values(
+                    expression, self._reading(batch, rows), self._reader.code
+                )
+            dropped.append(leaf.extend(batch.timestamps[rows], rows + first_position, values))
+            self._counts[number, counts.CREATED] += len(rows)
+        for number, join in enumerate(operators.joins):
+            moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
+            self._records[number] = self._records[number] - moved
+        self._pending = self._pending - moved
+
+    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
+        return lambda attribute: self._reader.read(batch, attribute.name, rows)
+
+    def _end_of_round(self, times: np.ndarray, begin: int) -> int:
+        if len(self.latencies):
+            return int(np.searchsorted(times, times[begin], "right"))
+        return min(begin + self._size, len(times))
+
+    def _round(
+        self, stop: int | None, now: int, events: int, chunks: list[np.ndarray]
+    ) -> int:
+        """Take up the events before a position, and give the number of new matches.
+
+        Nothing has changed if :class:`TooManyRecords` is raised.
+
+        Parameters
+        ----------
+        stop : int or None
+            None for no new events.
+        now : int
+            No event follows with an earlier timestamp.
+        events : int
+            How many there are, of whatever type.
+        chunks : list of ndarray
+            Matches are added to it.
+        """
+        since = time.perf_counter()
+        operators, leaves = self._operators, self._leaves
+        if stop is not None:
+            for leaf in leaves:
+                leaf.stop = int(np.searchsorted(leaf.positions, stop))
+        fresh = [
+            int(leaves[number].times[leaves[number].fresh])
+            for number in operators.finals
+            if leaves[number].stop > leaves[number].fresh
+        ]
+        if not fresh and not self._pending.shape[1]:
+            self.rounds[0] += stop is not None
+            self._expire(now, None)
+            return 0
+        assembly = Assembly(
+            operators,
+            leaves,
+            self._records,
+            most=MOST_RECORDS if events > FEWEST_EVENTS else self.limit,
+            reports=self._reports,
+            code=self._reader.code,
+        )
+        root = assembly.buffers[-1]
+        if not fresh:
+            self.rounds[0] += stop is not None
+            found = 0
+        else:
+            assembly.discard(min(fresh) - operators.window)
+            found = self._assemble(assembly, events)
+            if 4 * assembly.tallies[:, counts.CREATED].max() < MOST_RECORDS:
+                self._size = min(2 * self._size, self._batch_size)
+            self.rounds[1] += 1
+            for leaf in leaves:
+                leaf.fresh = leaf.stop
+        late = [negation for negation in operators.joins[-1].negations if negation.is_late]
+        if late:
+            matches = self._decide(assembly, late, np.concatenate((self._pending, root.new), 1), now)
+            found = matches.shape[1]
+        else:
+            matches = root.new
+        if self._reports and matches.shape[1]:
+            chunks.append(assembly.positions(matches))
+        self._count(assembly, found)
+        self._expire(now, assembly if fresh else None)
+        if len(self.latencies) and found:
+            seconds = np.array([time.perf_counter() - since])
+            self.latencies += found * Latency.of(seconds).histogram
+        return found
+
+    def _assemble(self, assembly: Assembly, events: int) -> int:
+        try:
+            return assembly.run(timed=self._watched)
+        except TooManyRecords:
+            if events > FEWEST_EVENTS:
+                raise
+            raise PartialMatchLimitError(self._too_many()) from None
+
+    def _decide(
+        self, assembly: Assembly, late: Sequence[Negation], rows: np.ndarray, now: int
+    ) -> np.ndarray:
+        """The records whose window has passed, without those that are negated; others wait."""
+        join = self._operators.joins[-1]
+        first = assembly.extent(join, rows)[0]
+        due = first < now - self._operators.window
+        self._pending = np.compress(~due, rows, axis=1)
+        rows = np.compress(due, rows, axis=1)
+        for negation in late:
+            rows = np.compress(~assembly.is_negated(negation, join, rows), rows, axis=1)
+        return rows
+
+    def _count(self, assembly: Assembly, found: int) -> None:
+        """Add up what a round took."""
+        self._counts += assembly.tallies
+        self._counts[-1, counts.CREATED] += found
+        taken = assembly.bytes + sum(leaf.bytes for leaf in self._leaves)
+        taken += sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
+        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
+
+    def _expire(self, now: int, assembly: Assembly | None) -> None:
+        """Keep what later rounds may read."""
+        operators, window = self._operators, self._operators.window
+        earliest = now - window
+        for number, leaf in enumerate(self._leaves):
+            # A late negation looks back from the last event of a record that waits.
+            back = window if number in operators.looks_back else 0
+            leaf.base = leaf.first_row(earliest - back)
+            leaf.fresh = max(leaf.fresh, leaf.base)
+        starts = [leaf.base for leaf in self._leaves]
+        for number, join in enumerate(operators.joins):
+            if join.is_kept:
+                rows = self._records[number]
+                if assembly is not None:
+                    buffer = assembly.buffers[number]
+                    rows = np.concatenate((buffer.old, buffer.new), axis=1)
+                self._records[number] = beginning_at(join, rows, starts)
+        stored = [rows.shape[1] for rows in self._records[:-1]]
+        if operators.counts_last and assembly is not None:
+            stored[-1] = assembly.waiting(self._records, starts)
+        self._tally_stored([*stored, self._pending.shape[1]])
+
+    def _tally_stored(self, stored: Sequence[int]) -> None:
+        """Update the peaks of what is stored between rounds."""
+        leaves = [leaf.stop - leaf.base for leaf in self._leaves]
+        held = np.array([*leaves, *stored])
+        np.maximum(self._counts[:, counts.PEAK], held, out=self._counts[:, counts.PEAK])
+        if sum(stored) > self.limit:
+            raise PartialMatchLimitError(self._too_many())
+        peaks = self.peaks
+        peaks[counts.PEAK_PARTIAL_MATCHES] = max(peaks[counts.PEAK_PARTIAL_MATCHES], sum(stored))
+        peaks[counts.PEAK_EVENTS] = max(peaks[counts.PEAK_EVENTS], sum(leaves))
+
+    def _too_many(self) -> str:
+        stored = self._counts[len(self._leaves) :, counts.PEAK]
+        names = self._operators.names[len(self._leaves) + int(stored.argmax())]
+        return (
+            f"more than {self.limit:,} partial matches have to be stored, most of "
+            f"them over ({', '.join(names)}); try another plan generator, a "
+            "shorter window or more conditions, or allow more with partial_match_limit"
+        )
+
+    def _matches(self, chunks: Sequence[np.ndarray]) -> BranchMatches:
+        join, names = self._operators.joins[-1], self.branch.positive_names
+        columns = [self._operators.leaves[leaf].name for leaf in join.columns]
+        order = [columns.index(name) for name in names]
+        none = np.empty((len(names), 0), np.int64)
+        return BranchMatches(names, [[rows[at] for at in order] for rows in chunks or [none]])
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        arrays = {
+            "counts": self._counts.copy(),
+            "peaks": self.peaks.copy(),
+            "rounds": self.rounds.copy(),
+            "size": np.array([self._size]),
+            "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
+        }
+        for number, leaf in enumerate(self._leaves):
+            stored = slice(leaf.base, leaf.stop)
+            arrays[f"times/{number}"] = leaf.times[stored].copy()
+            arrays[f"positions/{number}"] = leaf.positions[stored].copy()
+            arrays[f"values/{number}"] = leaf.values[:, stored].copy()
+        for number, join in enumerate(self._operators.joins):
+            base = np.array([[self._leaves[leaf].base] for leaf in join.columns], np.int32)
+            arrays[f"records/{number}"] = self._records[number] - base
+        arrays["pending"] = self._pending - base
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+
+        def stored(name: str, like: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
+            its = np.shape(snapshot.get(name, ()))
+            return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
+
+        self._counts = stored("counts", self._counts, self._counts.shape)
+        self.peaks = stored("peaks", self.peaks, self.peaks.shape)
+        self.rounds = stored("rounds", self.rounds, self.rounds.shape)
+        (self._size,) = stored("size", self.rounds, (1,)).tolist()
+        fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
+        for number, columns in enumerate(self._operators.values):
+            leaf = self._leaves[number] = Leaf.empty(len(columns))
+            times = stored(f"times/{number}", leaf.times)
+            values = (len(columns), len(times))
+            leaf.extend(
+                times,
+                stored(f"positions/{number}", leaf.positions, times.shape),
+                stored(f"values/{number}", leaf.values, values),
+            )
+            leaf.stop, leaf.fresh = len(times), fresh[number]
+        for number, rows in enumerate(self._records):
+            self._records[number] = stored(f"records/{number}", rows)
+        self._pending = stored("pending", self._pending)
+
+
+def _no_records(columns: int) -> np.ndarray:
+    return np.empty((columns, 0), np.int32)
