@@ -1,7 +1,7 @@
-"""Checks and conversions of arguments: numbers, texts, switches, choices.
+"""Validation and conversion of arguments: numbers, texts, switches, choices.
 
-Each function raises an error of the given type that names the argument. Arguments of kernels (a
-limit, a number of rows) must always have one type, since Numba compiles for each type anew.
+Each function raises an error of the given type that names the argument. Arguments of kernels, such
+as limits, are converted to one type, because Numba compiles a kernel for each combination of types.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def whole(
     Parameters
     ----------
     given : object
-        What was handed in.
+        The argument.
     name : str
-        Of the argument, for the message.
+        Its name, for the message.
     error : type
-        What to raise.
+        The error to raise.
     least, most : int, optional
-        Between which it must be.
+        Bounds, inclusive.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is none (a bool is none), or out of range.
+        Of the type ``error``, if it is not a whole number (a bool is not), or out of range.
     """
     if not _is_real(given) or not _is_whole(given):
         raise error(f"{name} must be a whole number, not {shown(given)}")
@@ -72,24 +72,22 @@ def number(
     above: float | None = None,
     most: float | None = None,
 ) -> float:
-    """A finite number as a float, whichever type of number it was.
+    """A finite number of any type as a float.
 
     Parameters
     ----------
     given, name, error
         As for :func:`whole`.
-    least : float, optional
-        The smallest that will do.
+    least, most : float, optional
+        Bounds, inclusive.
     above : float, optional
-        What it must be greater than.
-    most : float, optional
-        The largest that will do.
+        Lower bound, exclusive.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is none (a bool and a text are none), not finite, too large for
-        a float, or out of range.
+        Of the type ``error``, if it is not a number (a bool is not), not finite, too large for a
+        float, or out of range.
     """
     if not _is_real(given):
         raise error(f"{name} must be a number, not {shown(given)}")
@@ -114,7 +112,7 @@ def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> 
     Raises
     ------
     CepbenchError
-        Of the type ``error``; also for None, with which NumPy would draw irreproducibly.
+        Of the type ``error``, also for None, with which NumPy would draw a random seed.
     """
     return whole(given, "seed", error, least=0, most=most)
 
@@ -127,7 +125,7 @@ def flag(given: Any, name: str, error: type[CepbenchError]) -> bool:
     CepbenchError
         Of the type ``error``, if it is neither True nor False.
     """
-    if isinstance(given, bool) or type(given).__name__ in ("bool", "bool_"):  # NumPy's own too
+    if isinstance(given, bool) or type(given).__name__ in ("bool", "bool_"):  # also NumPy's
         return bool(given)
     raise error(f"{name} is True or False, not {shown(given)}")
 
@@ -138,7 +136,7 @@ def text(given: Any, name: str, error: type[CepbenchError]) -> str:
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is none, or empty.
+        Of the type ``error``, if it is not a text, or empty.
     """
     if not isinstance(given, str) or not given:
         raise error(f"{name} must be a text such as a name, not {shown(given)}")
@@ -146,24 +144,24 @@ def text(given: Any, name: str, error: type[CepbenchError]) -> str:
 
 
 def texts(given: Any, name: str, error: type[CepbenchError]) -> list[str]:
-    """Texts, such as names of columns, each once.
+    """Texts, such as names of columns, without duplicates.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is a single text, nothing that has elements, or has others.
+        Of the type ``error``, if it is a single text, not iterable, or has other elements.
     """
     names = elements(given, name, '["a", "b"]', error)
     return list(dict.fromkeys(text(one, f"each of {name}", error) for one in names))
 
 
 def elements(given: Any, name: str, example: str, error: type[CepbenchError]) -> list[Any]:
-    """What a list, or anything else that has elements, holds.
+    """The elements of a list or another iterable.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is a single text, or has none.
+        Of the type ``error``, if it is a single text, or not iterable.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise error(f"{name} must be a list such as {example}, not {shown(given)}")
@@ -173,12 +171,12 @@ def elements(given: Any, name: str, example: str, error: type[CepbenchError]) ->
 def choice(
     given: Any, name: str, known: Collection[str], error: Callable[[str], CepbenchError]
 ) -> str:
-    """One of some words.
+    """One of the known words.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is no known one; the message suggests the nearest.
+        Of the type ``error``, if it is unknown; the message suggests the nearest one.
     """
     if isinstance(given, str) and given in known:
         return given
@@ -187,17 +185,17 @@ def choice(
 
 
 def folded(name: str) -> str:
-    """A name as it is compared with others: without regard to case, ``-`` and ``_``."""
+    """The form in which names are compared: case, ``-`` and ``_`` do not matter."""
     return name.casefold().replace("_", "-")
 
 
 def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[..., Any] | None:
-    """A function to call with progress, or None.
+    """A progress callback, or None.
 
     Raises
     ------
     CepbenchError
-        Of the type ``error``, if it is something else.
+        Of the type ``error``, if it is not callable.
     """
     if given is None or callable(given):
         return given
@@ -205,7 +203,7 @@ def callback(given: Any, name: str, error: type[CepbenchError]) -> Callable[...,
 
 
 def named_values(given: Iterable[str], name: str, error: type[Exception]) -> dict[str, Any]:
-    """Values by name from texts such as ``rows=100``; a value is read as JSON, else as a text.
+    """Values by name from texts such as ``rows=100``; values that are not JSON are texts.
 
     Raises
     ------
@@ -225,7 +223,7 @@ def named_values(given: Iterable[str], name: str, error: type[Exception]) -> dic
 
 
 def kind_of(given: Any) -> str:
-    """What something is, for a message: ``a DataFrame``, ``the text 'abc'``, ``None``."""
+    """The type of a value, for a message: ``a DataFrame``, ``the text 'abc'``, ``None``."""
     if given is None:
         return "None"
     if isinstance(given, str):
@@ -237,7 +235,7 @@ def kind_of(given: Any) -> str:
 
 
 def comes_from(given: Any, library: str, *names: str) -> bool:
-    """Whether something is of a type of these names of a library, which need not be loaded."""
+    """Whether a value has one of these types of a library, which is not imported for that."""
     return any(
         kind.__module__.partition(".")[0] == library and kind.__name__ in names
         for kind in type(given).__mro__
@@ -245,20 +243,20 @@ def comes_from(given: Any, library: str, *names: str) -> bool:
 
 
 def shown(given: Any) -> str:
-    """A value for a message: at most a line, and without raising errors itself."""
+    """A value for a message: at most a line; never raises."""
     if isinstance(given, int) and abs(given) > 2**64:
         return f"a number of {given.bit_length()} bits"
     if not isinstance(given, str | Real | Decimal | list | tuple | dict | set | None):
         return kind_of(given)
     try:
         said = _SHORTENED.repr(given)
-    except Exception:  # of an object in it, or of a number of too many digits
+    except Exception:  # from an element's repr, or for too many digits
         return f"a {type(given).__name__}"
     return said if len(said) <= _QUOTED else f"{said[:_QUOTED]} …"
 
 
 def _is_real(given: Any) -> bool:
-    """Whether it is a number; of NumPy's and Python's types all but bool and complex are."""
+    """Whether it is a number of Python or NumPy, other than a bool or a complex number."""
     return isinstance(given, Real | Decimal) and not isinstance(given, bool)
 
 
@@ -267,5 +265,5 @@ def _is_whole(given: Any) -> bool:
         return True
     try:
         return bool(math.isfinite(given) and given == int(given))
-    except OverflowError:  # of a fraction beyond the range of floats
+    except OverflowError:  # infinite as a float
         return False

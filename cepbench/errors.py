@@ -1,6 +1,6 @@
-"""Every error that cepbench raises on purpose, as one small tree.
+"""All errors that cepbench raises deliberately, in one hierarchy.
 
-A message says where (line and column, row, file, key), what was found, and what to do about it.
+A message has the location (line and column, row, file, key), the problem, and what to do.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ def shortened(text: str, longest: int) -> str:
     """``text``, or its beginning and end if it is longer than ``longest`` characters."""
     if len(text) <= longest:
         return text
-    # What to do stands at the end of a message.
+    # The advice is at the end of a message.
     end = longest // 3
     return f"{text[: longest - end - 3]} … {text[-end:]}"
 
 
 class CepbenchError(Exception):
-    """Root of all errors raised on purpose by cepbench.
+    """Base class of all errors of cepbench.
 
     Parameters
     ----------
     message : object
-        Where, what, and what to do; converted to str. Long lines lose their middle, and lone
-        surrogates, which cannot be printed, are escaped.
+        Location, problem, and what to do; converted to str. Long lines are shortened in the middle,
+        and lone surrogates, which cannot be printed, are escaped.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -87,7 +87,7 @@ def _marked(line: str, column: int, length: int) -> str:
     if end > _SHOWN:
         begin = min(max(0, column - 1 - _SHOWN // 3), end - _SHOWN // 3)
         end = min(end, begin + _SHOWN)
-    # One character for each keeps the marker below its place.
+    # One character for each unprintable one, so that the marker is in the right column.
     shown = "".join(c if c.isprintable() else "\ufffd" for c in line[begin:end])
     before, after = "… " * (begin > 0), " …" * (end < len(line))
     marker = " " * (len(before) + column - 1 - begin) + "^" * min(max(1, length), end - column + 2)
@@ -95,11 +95,11 @@ def _marked(line: str, column: int, length: int) -> str:
 
 
 class PatternSyntaxError(PatternError):
-    """The text is not a sentence of the pattern language."""
+    """The text does not follow the grammar of the pattern language."""
 
 
 class PatternNameError(PatternError):
-    """The text names a variable or parameter that does not exist, or one twice."""
+    """A variable or parameter does not exist, or is declared twice."""
 
 
 class UnsupportedPatternError(PatternError):
@@ -107,7 +107,7 @@ class UnsupportedPatternError(PatternError):
 
 
 class PatternOperatorError(PatternError):
-    """NOT, KL or an element of a Kleene set has no meaning at its place."""
+    """NOT, KL or an element of a Kleene set has no meaning where it is used."""
 
 
 class UnsatisfiablePatternError(PatternError):
@@ -135,7 +135,7 @@ class PlanGeneratorError(CepbenchError):
 
 
 class PlanningRefusedError(PlanGeneratorError):
-    """A plan generator refuses a problem beyond its limits; nothing is wrong with either."""
+    """A plan generator does not support a problem, or its size; neither is invalid."""
 
 
 class EvaluationError(CepbenchError):
@@ -202,19 +202,19 @@ def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> st
     Parameters
     ----------
     name : object
-        The unknown name; nothing is near to an object that is no str.
+        The unknown name; None is returned for an object that is not a str.
     known : iterable
     cutoff : float
-        Minimum similarity, from 0 (the nearest, however far) to 1.
+        Minimum similarity, from 0 (always a name) to 1 (equal).
     """
     if not isinstance(name, str):
         return None
-    # Comparing two names takes the product of their lengths.
+    # Comparing two names takes time proportional to the product of their lengths.
     texts = [text for text in map(str, known) if len(text) <= 200]
     return next(iter(difflib.get_close_matches(name[:200], texts, n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
-    """The end of a message about an unknown name, with the name of :func:`suggest` if any."""
+    """The end of a message about an unknown name: the result of :func:`suggest`, if any."""
     near = suggest(name, known, cutoff=cutoff)
     return "" if near is None else f"; did you mean {near!r}?"

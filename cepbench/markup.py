@@ -1,7 +1,7 @@
-"""HTML and SVG for notebooks and reports, in which every text that is not markup is escaped.
+"""HTML and SVG for notebooks and reports; all other text is escaped.
 
-Templates and elements return :class:`markupsafe.Markup`. Whatever else is put into one is text:
-a variable named ``<script>`` is shown as such.
+Templates and elements return :class:`markupsafe.Markup`, which is inserted as it is; a variable
+named ``<script>`` is shown as such.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A Jinja template with autoescape; called with its values, it is :class:`Markup`.
+    """A Jinja template with autoescape; a call with its values returns :class:`Markup`.
 
     Parameters
     ----------
     source : str
-        A name in it that gets no value is an error.
+        The template; a call without a value for one of its names is an error.
     """
 
     source: str
@@ -36,7 +36,7 @@ def _compiled(source: str) -> Any:
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, StrictUndefined  # loaded when something is shown first
+    from jinja2 import Environment, StrictUndefined  # loaded on first use
 
     return Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -44,16 +44,15 @@ def _environment() -> Any:
 
 
 def element(name: str, *inside: str, **attributes: object) -> Markup:
-    """An element of SVG.
+    """An SVG element.
 
     Parameters
     ----------
     name : str
     *inside : str
-        Texts, which are escaped, and markup, which is not.
+        Content: text, which is escaped, and markup, which is not.
     **attributes
-        Values by name, ``_`` for ``-``; floats have one digit behind the point. None leaves an
-        attribute out.
+        Values by name, with ``_`` for ``-``; floats are written with one decimal, None is omitted.
     """
     named = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'
@@ -70,13 +69,13 @@ def picture(title: str, width: float, height: float, *parts: str, style: str = "
     Parameters
     ----------
     title : str
-        Its name, for those who do not see it.
+        Accessible name.
     width, height : float
-        In pixels; a narrower page makes it smaller.
+        In pixels; scaled down on a narrower page.
     *parts : str
-        Its elements.
+        Elements.
     style : str
-        More declarations for it.
+        Further CSS declarations.
     """
     return element(
         "svg", element("title", title), *parts, xmlns="http://www.w3.org/2000/svg", role="img",
@@ -87,7 +86,7 @@ def picture(title: str, width: float, height: float, *parts: str, style: str = "
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text of at most so many letters, the last one an ellipsis where some are left out."""
+    """``text``, cut to ``longest`` characters, the last an ellipsis, if it is longer."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

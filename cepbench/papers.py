@@ -1,7 +1,7 @@
-"""References: citation keys of docstrings, and paper → algorithm → files.
+"""References by citation key, and the files of each paper's algorithms.
 
-``[mei2009]_`` in a docstring is a key of ``papers.toml``, which lists the sources and the files of
-their algorithms; ``python -m cepbench.papers`` prints it as an index.
+A citation such as ``[mei2009]_`` in a docstring is a key of ``papers.toml``, which lists the
+sources and the files of their algorithms; ``python -m cepbench.papers`` prints it as an index.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Registry(Mapping[str, Entry]):
     Parameters
     ----------
     what : str
-        What the entries are, for messages, such as ``plan generator``.
+        The kind of entries, for messages, such as ``plan generator``.
     error : type
         The error to raise.
     entries : iterable of entries
@@ -59,7 +59,7 @@ class Registry(Mapping[str, Entry]):
         Raises
         ------
         CepbenchError
-            If it is not a printable text; the message shows the example.
+            If it is not a printable text; the message has the example.
         """
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise self._error(f"each {self._what} needs a name, as in {example}, not {shown(name)}")
@@ -76,7 +76,7 @@ class Registry(Mapping[str, Entry]):
         if taken is not None:
             if taken.is_builtin and not entry.is_builtin:
                 raise self._error(
-                    f"the name {taken.name} is taken by cepbench itself; choose another one"
+                    f"{taken.name} is the name of a built-in {self._what}; choose another name"
                 )
             if taken.name != entry.name:
                 self.remove(taken.name)

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cepbench.datasets.making import ten_symbols_table
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
+from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.ten_symbols import TenSymbols
+from cepbench.streams.web_log import WebLog
 
 #: Malformed rows as they occur in practice: position and text.
 _BAD_BARS = (
@@ -100,7 +102,9 @@ def lobster_sample(messages: int = 2_400) -> str:
 #: File below the catalogue → its content.
 SAMPLES: Mapping[str, Callable[[], pa.Table | str]] = {
     "nasdaq-style/sample.parquet": nasdaq_sample,
-    "ten-symbols/sample.parquet": lambda: ten_symbols_table(8_000, 0),
+    "stock-rates/sample.parquet": lambda: StockRates(10_000).table(0, 10_000),
+    "ten-symbols/sample.parquet": TenSymbols(8_000).table,
+    "web-log/sample.parquet": lambda: WebLog().table(0).slice(0, 10_000),
     "minute-bars/sample.txt": minute_bars_sample,
     "lobster/sample_2026-01-05_message.csv": lobster_sample,
 }

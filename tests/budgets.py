@@ -11,7 +11,7 @@ import os
 from hypothesis import settings
 
 #: Examples of a property that asks for no number.
-USUAL = 30
+USUAL = 20
 
 #: The seed of a soak; None in ``make test``, whose cases are the same every time.
 SOAK = os.environ.get("CEPBENCH_SOAK")

@@ -33,7 +33,7 @@ settings.register_profile("usual", max_examples=USUAL, derandomize=True, **_COMM
 # Shrinking takes minutes here; the same test compiled gives the small example.
 settings.register_profile(
     "interpreted",
-    max_examples=10,
+    max_examples=7,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
     **_COMMON,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ import cepbench as cep
 from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
 from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.web_log import WebLog
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
 FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspace(0, 1, 20)})
@@ -177,11 +180,19 @@ CALLS: dict[str, Call] = {
     ),
     "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
     "compare": Call(
-        cep.compare,
+        partial(cep.compare, seconds=0.0),
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],
-         "evaluators": None, "repetitions": 1, "seconds": 0.0, "seed": 0,
+         "evaluators": None, "repetitions": 1, "seed": 0,
          "time_selectivity": "adjacent", "partial_match_limit": 10, "output": "count",
          "options": {}, "on_progress": None},
+    ),
+    # At its limit a run is not repeated, however many seconds are asked for.
+    "compare, at the limit": Call(
+        lambda seconds: cep.compare(
+            cep.parse("PATTERN AND(A a, B b, A c) WITHIN 20 units"), STREAM,
+            generators=["GREEDY"], partial_match_limit=1, seconds=seconds,
+        ),
+        {"seconds": 0.0},
     ),
     "explain": Call(
         cep.explain,
@@ -236,6 +247,12 @@ CALLS: dict[str, Call] = {
     "NasdaqStyle": Call(
         NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}
     ),
+    "StockRates": Call(
+        StockRates,
+        {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
+         "selectivities": {"IBM > Sun": 0.5}, "segments": []},
+    ),
+    "WebLog": Call(WebLog, {"days": 1, "seed": 0}),
     "predicate_graph": Call(cep.predicate_graph, PLANNED),
     "plans_side_by_side": Call(
         cep.plans_side_by_side,

@@ -20,6 +20,8 @@ PATTERNS = {
     "disjunction": "OR(SEQ(MSFT a, INTC b), SEQ(GOOG c, INTC d), SEQ(INTC e, ORCL f)) "
     "WHERE a.difference < b.difference AND e.difference > f.difference",
     "nested": "SEQ(MSFT a, OR(AND(GOOG b, INTC c), KL(INTC d)), NOT(ORCL e))",
+    "any type": "SEQ(ANY a, NOT(OR(GOOG b, MSFT c)), INTC d) WHERE a.difference < d.difference "
+    "AND [venue]",
     "consuming": "SEQ(MSFT a, GOOG b) STRATEGY consuming",
     "strict contiguity": "SEQ(MSFT a, GOOG b) STRATEGY strict_contiguity",
     "partition contiguity": "SEQ(MSFT a, GOOG b) STRATEGY partition_contiguity(venue)",

@@ -330,7 +330,7 @@ MISTAKES = {
     ),
     "rates and cardinalities at once": (
         lambda stream: cep.Statistics(rates={"a": 1}, cardinalities={"a": 1}),
-        ["events per window", "events per second", "not both"],
+        ["events per window", "events per second", "exactly one"],
     ),
     "a frame where a stream belongs": (
         lambda stream: cep.Detector(

@@ -285,6 +285,11 @@ def measure(
     return kind.measure(check, logs, resampling)
 
 
+def is_of_runs(check: ClaimCheck) -> bool:
+    """Whether a check reads what runs of plans measured, rather than plans alone."""
+    return not METRICS.keys().isdisjoint(_read(check.metric))
+
+
 def _columns_of(check: ClaimCheck, table: pd.DataFrame) -> tuple[str, ...]:
     own = _read(check.metric)
     if CHECK_KINDS[check.kind].of_plans:
@@ -321,7 +326,7 @@ def _logs(table: pd.DataFrame, check: ClaimCheck) -> pd.DataFrame:
     if "status" in table:
         status = table["status"].loc[plain.index]
         plain["log"] = plain["log"].where(status.isin([OK, LIMIT]))
-        if not METRICS.keys().isdisjoint(_read(check.metric)):  # a plan's cost is known anyway
+        if is_of_runs(check):  # a plan's cost is known anyway
             plain["bound"] = status == LIMIT
     if check.under is None:  # beside no other run a bound says nothing
         plain["log"] = plain["log"].mask(plain["bound"])
@@ -407,9 +412,7 @@ def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
     if check.than is not None:
         other = _ratio(logs, *check.than, each=False).reindex(columns.index)
         columns = columns.sub(other.iloc[:, 0], axis="index")
-    sides = [side for side in (check.over, check.under, *(check.than or ())) if side is not None]
-    bounded = np.logical_or.reduce([_bounded(logs, side, columns.index) for side in sides])
-    return _usable(columns, bounded)
+    return _usable(columns, _any_bounded(check, logs, columns.index))
 
 
 def _ratio(
@@ -435,6 +438,12 @@ def _bounded(logs: pd.DataFrame, side: Selection, patterns: pd.Index[Any]) -> np
         return np.zeros(len(patterns), dtype=bool)
     limited = _selected(logs, side).groupby(_KEY)["bound"].any()
     return np.asarray(limited.reindex(patterns, fill_value=False), dtype=bool)
+
+
+def _any_bounded(check: ClaimCheck, logs: pd.DataFrame, patterns: pd.Index[Any]) -> np.ndarray:
+    """Whether a run of any side came to the limit, bool of shape (patterns,)."""
+    sides = [side for side in (check.over, check.under, *(check.than or ())) if side is not None]
+    return np.logical_or.reduce([_bounded(logs, side, patterns) for side in sides])
 
 
 def _usable(columns: pd.DataFrame, bounded: np.ndarray | None = None) -> Sample:
@@ -514,9 +523,15 @@ def _ratio_of_averages_check(
     [kolchinsky2018]_ compares such averages, which the patterns of the largest values dominate.
     """
     assert check.under is not None
-    sides = [check.over, check.under, *(check.than or ())]
-    means = [wide_table(logs, side).mean(axis="columns", skipna=False) for side in sides]
-    sample = _usable(pd.concat(means, axis="columns"))
+    means = []
+    for over, under in [(check.over, check.under), *([check.than] if check.than else [])]:
+        above, below = (
+            wide_table(logs, side).mean(axis="columns", skipna=False) for side in (over, under)
+        )
+        unknown = _bounded(logs, over, above.index) & _bounded(logs, under, above.index)
+        means += [above.mask(unknown), below]
+    columns = pd.concat(means, axis="columns")
+    sample = _usable(columns, _any_bounded(check, logs, columns.index))
     groups = {"pattern_set": sample.sets, "size": sample.sizes}.get(
         check.across, np.zeros(len(sample.columns))
     )
@@ -623,7 +638,7 @@ def _maximum_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap)
     """The largest value of all; without bound from above where a run did not end."""
     values = wide_table(logs, check.over)
     if values.notna().to_numpy().sum() == 0:
-        return Measured(left_out=len(values), lack=NO_DATA, problem="no run ended")
+        return Measured(left_out=len(values), lack=TOO_FEW, problem="no run ended")
     largest = float(np.exp(np.nanmax(values.to_numpy())))
     whole = values.notna().all(axis="columns")
     unknown = int((~whole).sum())

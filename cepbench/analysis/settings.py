@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,9 +11,43 @@ import pandas as pd
 ENGINES = {
     "lazy-nfa": "columnar",
     "tree": "columnar",
-    "lazy-nfa-instances": "instances",
-    "tree-instances": "instances",
+    "lazy-nfa-instances": "event by event",
+    "tree-instances": "event by event",
 }
+
+
+def engines_of(table: pd.DataFrame) -> list[str]:
+    """The engine of each row, by its ``evaluator``; empty where a table has none."""
+    return [ENGINES.get(name, name) for name in table.get("evaluator", [""] * len(table))]
+
+
+def per_engine(
+    results: pd.DataFrame, tabulate: Callable[[pd.DataFrame], pd.DataFrame]
+) -> pd.DataFrame:
+    """A table of each engine's runs, whose patterns may differ, one below the other.
+
+    Parameters
+    ----------
+    results : DataFrame
+        With ``regime`` and ``evaluator``.
+    tabulate : callable
+        Rows of one engine → a table with the column ``regime``.
+
+    Returns
+    -------
+    DataFrame
+        The tables by regime, then engine, with the column ``engine``.
+    """
+    engines = pd.Series(engines_of(results), index=results.index)
+    tables = [
+        tabulate(part).assign(engine=engine)
+        for engine, part in results.groupby(engines, sort=False)
+    ]
+    found = pd.concat(tables, ignore_index=True)
+    regimes = list(results["regime"].unique())
+    return found.sort_values(
+        "regime", key=lambda column: column.map(regimes.index), kind="stable", ignore_index=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +78,7 @@ def by_setting(table: pd.DataFrame) -> list[tuple[Setting, pd.DataFrame]]:
         With ``regime``, ``evaluator`` and ``predicates`` where these vary.
     """
     table = table.reset_index(drop=True)
-    engines = [ENGINES.get(name, name) for name in table.get("evaluator", [""] * len(table))]
-    keys = pd.DataFrame({"engine": engines}, index=table.index).assign(
+    keys = pd.DataFrame({"engine": engines_of(table)}, index=table.index).assign(
         **{name: table.get(name, "") for name in ("regime", "predicates")}
     )
     names = ["regime", "engine", "predicates"]

@@ -435,7 +435,7 @@ class Explorer:
     def _shown_types(self) -> list[str] | None:
         if self._pattern is None or self.types.index:
             return None
-        return list(dict.fromkeys(variable.type for variable in self._pattern.variables))
+        return None if self._pattern.types is None else list(self._pattern.types)
 
     def _drawn_graph(self) -> str:
         if self._pattern is None:

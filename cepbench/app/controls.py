@@ -47,7 +47,7 @@ class Controls:
         self.sliders: dict[str | Pair, NumberSlider] = {}
         window = pattern.window.amount or 1.0
         self._add("window", f"window, {pattern.window.unit}", window, reach=1.0)
-        types = {variable.name: variable.type for variable in pattern.variables}
+        types = {variable.name: variable.type_text for variable in pattern.variables}
         unit = "min" if pattern.window.is_datetime else "tick"
         for name, rate in (statistics.rates or {}).items():
             shown = f"{name}: {types.get(name, '')} / {unit}"

@@ -59,6 +59,7 @@ def list_datasets(as_json: JsonOption = False) -> None:
     epilog=examples(
         "cepbench data make nasdaq-style/quick",
         "cepbench data make nasdaq-style/mine --identifiers 20 --days 2",
+        "cepbench data make stock-rates/mine --events 5000 --set 'rates={IBM=1,Sun=50,Oracle=1}'",
     )
 )
 def make(
@@ -69,10 +70,17 @@ def make(
         int | None, typer.Option(min=1, help="Stocks of a new nasdaq-style data set.")
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, help="Trading days of a new nasdaq-style data set.")
+        int | None, typer.Option(min=1, help="Days of a new nasdaq-style or web-log data set.")
     ] = None,
     events: Annotated[
-        int | None, typer.Option(min=1, help="Events of a new ten-symbols data set.")
+        int | None,
+        typer.Option(min=1, help="Events of a new stock-rates or ten-symbols data set."),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Another parameter, its value as in TOML."
+        ),
     ] = None,
     seed: SeedOption = 0,
     master: MasterOption = None,
@@ -83,18 +91,20 @@ def make(
     Spark generates data sets of more than 5 million events; smaller ones need no Java. An existing
     data set with the same parameters is not generated again.
     """
-    from cepbench.datasets.making import MAKERS
     from cepbench.datasets.opening import find_entry, open_entry, unknown
+    from cepbench.streams.generated import GENERATED
+    from cepbench.sweeps.sweep_file import change_of
 
     entry, variant = find_entry(name)
     if entry is None:
         raise unknown(name)
-    if entry.kind not in MAKERS:
+    if entry.kind not in GENERATED:
         raise DatasetError(
             f"{entry.name} is ingested from your files: cepbench data ingest {entry.name} FILES"
         )
     given = {"identifiers": identifiers, "days": days, "events": events}
     sizes = {option: value for option, value in given.items() if value is not None}
+    sizes |= dict(change_of(text) for text in changes or ())
     variant = variant or entry.default
     declared = entry.variants.get(variant)
     if declared is not None:
@@ -216,28 +226,24 @@ def stats(
 
 
 def _make(entry: Entry, path: Path, parameters: dict[str, Any], master: str | None) -> None:
-    from cepbench.datasets.making import MAKERS, make_in_one_step
-    from cepbench.streams.dataset_folder import DECLARATION
-    from cepbench.streams.nasdaq_files import KIND
-    from cepbench.streams.nasdaq_style import NasdaqStyle
+    from cepbench.datasets.making import make_in_one_step
+    from cepbench.streams.dataset_folder import DECLARATION, begin_dataset
+    from cepbench.streams.generated import GENERATED, stream_of
 
-    wanted = {"identifiers", "days"} if entry.kind == KIND else {"events"}
-    if set(parameters) - {"seed"} != wanted:
-        options = " and ".join(f"--{option}" for option in sorted(wanted, reverse=True))
+    required = GENERATED[entry.kind].required
+    if not parameters.keys() >= {*required}:
+        options = " and ".join(f"--{option}" for option in required)
         raise typer.BadParameter(f"a new {entry.name} data set needs {options}")
+    stream = stream_of(entry.kind, parameters)
     if (path / DECLARATION).exists():
-        MAKERS[entry.kind](path, **parameters)  # an error if the parameters differ
+        begin_dataset(path, kind=stream.kind, parameters=stream.parameters)  # an error if others
         log(f"{path} already exists")
-        return
-    expected = 0.0
-    if entry.kind == KIND:
-        expected = NasdaqStyle(**parameters).expected_events(days=parameters["days"])
-    if expected > LOOP_EVENTS:
-        from cepbench.spark.generate import generate_nasdaq_style
+    elif stream.expected > LOOP_EVENTS:
+        from cepbench.spark.generate import generate_stream
 
-        generate_nasdaq_style(_session(master), path, **parameters)
+        generate_stream(_session(master), path, stream)
     else:
-        make_in_one_step(entry.kind, path, parameters)
+        make_in_one_step(path, stream)
 
 
 def _show(dataset: Dataset, as_json: bool) -> None:
@@ -279,9 +285,10 @@ def _show_rates(dataset: Dataset, as_json: bool) -> None:
     if as_json:
         write_json(table.reset_index())
         return
-    by_minute = (60 * table[["rate", "standard_error"]]).assign(events=table["events"])
-    ordered = by_minute.sort_values("events", ascending=False, kind="stable")
-    columns = {"type": "type", "events": "events", "per minute": "rate", "±": "standard_error"}
+    unit, seconds = ("per minute", 60) if parts[0].is_datetime else ("per tick", 1)
+    by_unit = (seconds * table[["rate", "standard_error"]]).assign(events=table["events"])
+    ordered = by_unit.sort_values("events", ascending=False, kind="stable")
+    columns = {"type": "type", "events": "events", unit: "rate", "±": "standard_error"}
     write_table(ordered.rename_axis("type").reset_index().to_dict("records"), columns)
 
 

@@ -174,9 +174,7 @@ class Inputs:
                 str(self.data),
                 type=type_column.strip(),
                 time=time_column.strip(),
-                types=[variable.type for variable in pattern.variables]
-                if self.only_types
-                else None,
+                types=pattern.types if self.only_types else None,
                 sort=True,
                 positions=positions,
             )

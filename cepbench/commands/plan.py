@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -135,21 +134,17 @@ def _planned(
     StatisticsError
         If statistics are missing or invalid, for any generator.
     """
-    from cepbench.planners.generate import plan
-    from cepbench.sweeps.measure import load_kernels
+    from cepbench.sweeps.measure import timed_plan
 
     row = dict.fromkeys(KEYS) | {"generator": generator.name, "kind": generator.kind, "nodes": []}
     with progress(f"planning with {generator.name}"):
-        load_kernels(generator)
-        began = time.perf_counter()
         try:
-            found = plan(pattern, statistics, generator, **options)
+            found, seconds = timed_plan(generator, pattern, statistics, **options)
         except StatisticsError:
             raise
         except CepbenchError as error:
             refused = isinstance(error, PlanningRefusedError)
             return row | {"status": "refused" if refused else "error", "reason": str(error)}
-        seconds = time.perf_counter() - began
     plans[generator.name] = found
     noted = {key: getattr(found, key) for key in ("cost", "log_cost", "cost_model", "log_latency")}
     return row | noted | {"plan": found.text, "seconds": seconds, "status": "ok"}

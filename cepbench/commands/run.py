@@ -136,7 +136,9 @@ def _show_metrics(metrics: Metrics) -> None:
 
 def _show_matches(pattern: Pattern, first: pa.Table) -> None:
     """The first matches by the times of their events, with the day of the first event."""
-    heads = {variable.name: f"{variable.name}: {variable.type}" for variable in pattern.positive}
+    heads = {
+        variable.name: f"{variable.name}: {variable.type_text}" for variable in pattern.positive
+    }
     rows = []
     for match in first.to_pylist():
         times = {head: match[f"{name}.time"] for name, head in heads.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,16 +101,16 @@ class SweepInputs:
         from cepbench.sweeps.on_spark.data import sweep_data
 
         # Before Spark starts: a stream that cannot be generated is an error at once.
-        styles = [sweep.generated.values() for sweep in sweeps]
+        streams = {s.name: s for sweep in sweeps for s in sweep.generated.values()}
         spark = spark_session(self.master)
         cores = spark.sparkContext.defaultParallelism
         log(f"Spark on {spark.sparkContext.master}, {cores} cores")
-        for style in dict.fromkeys(itertools.chain.from_iterable(styles)):
-            expected = style.expected_events(days=style.days)
+        for stream in streams.values():
+            megabytes = BYTES_PER_EVENT * stream.expected / 1e6
             log(
-                f"stream of {expected:,.0f} events, {BYTES_PER_EVENT * expected / 1e6:,.0f} MB; if "
+                f"stream of {stream.expected:,.0f} events, {megabytes:,.0f} MB; if "
                 "it is missing, generating it takes about "
-                f"{MICROSECONDS_PER_EVENT * expected / 1e6 / cores:,.0f} s"
+                f"{MICROSECONDS_PER_EVENT * stream.expected / 1e6 / cores:,.0f} s"
             )
         configs = [sweep.config(sweep_data(spark, sweep, self.folder)) for sweep in sweeps]
         return spark, list(zip(sweeps, configs, strict=True))

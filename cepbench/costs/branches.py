@@ -34,7 +34,7 @@ def branch_problems(
         The variable whose event is expected to arrive last. With OR either one name, for the
         branches that have it, or one for each branch.
     cost : str or CostModel
-        The cost of plans for these problems.
+        The cost to minimize.
 
     Raises
     ------

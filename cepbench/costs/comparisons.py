@@ -1,9 +1,9 @@
 """The cost ``comparisons``: partial matches plus the pairs that joins compare.
 
 The cost models of [kolchinsky2018]_, sections 3.1 and 3.2, count the outputs of joins only. A join
-with a selective condition compares many more pairs than it outputs; where the last join is the
-selective one, most of the work is there, and all plans have the same output. Here a join also costs
-the pairs within the window and in order,
+with a selective condition compares many more pairs than it outputs; if the last join is selective,
+it does most of the work, although its output is the same for all plans. Here a join also costs the
+pairs of operands that are within the window and in order,
 
     pairs(left, right) = PM(left ∪ right) / ∏ sel(l, r) over l in left, r in right,
 
@@ -31,12 +31,12 @@ class Comparisons(CostModel):
     source = "[kolchinsky2018]_, sections 3.1 and 3.2, extended by the pairs compared"
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """Events that pass the variable's filter."""
+        """ln of the events that pass the variable's filter."""
         return problem.log_filtered + problem.log_order_factor[1]
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """Partial matches, and pairs compared."""
+        """ln of the sum of partial matches and pairs compared."""
         sizes = problem.log_sizes(left | right)
         return np.logaddexp(sizes, sizes - problem.log_conditions(left, right))

@@ -43,11 +43,12 @@ def created_per_event(
     *,
     time_selectivity: str = "adjacent",
 ) -> Created:
-    """How many partial matches a plan is expected to create per event.
+    """Expected number of partial matches that a plan creates per event.
 
-    PM combinations of k events that coexist within the window are renewed k times in a window's
-    time, since k events that arrive independently are together for a k-th of it on average. So a
-    node creates k·PM in the time in which Σ W·r events arrive, over the pattern's types.
+    At any time PM combinations of k events coexist within the window. Events that arrive
+    independently are together within it for a k-th of its length on average, so the combinations
+    are replaced k times per window: a node creates k·PM partial matches while Σ W·r events of the
+    pattern's types arrive.
 
     Parameters
     ----------
@@ -56,20 +57,20 @@ def created_per_event(
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
     time_selectivity : {"adjacent", "exact"}
-        As ``cep.plan`` takes it.
+        See :func:`cepbench.planners.generate.plan`.
 
     Raises
     ------
     PlanError
         If the plan does not fit the pattern.
     StatisticsError, UnsupportedPatternError
-        As ``cep.plan`` raises them.
+        As for :func:`cepbench.planners.generate.plan`.
 
     Notes
     -----
     Source: [kolchinsky2018]_, sections 3.1 and 3.2, for PM. A set of a Kleene variable counts as one
-    event in k, and strategies that consume events are counted as they are in the cost, so the
-    numbers of such patterns are rough.
+    event in k, and consumed events are estimated as in the cost model, so the numbers are rough for
+    such patterns.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)
@@ -93,12 +94,13 @@ def created_per_event(
 def _arriving(branches: Sequence[Pattern], statistics: Statistics) -> float:
     """Expected events per window of all types of the pattern; a type of two variables counts once.
 
-    Variables of one type may have rates of their own in statistics by hand; the largest counts.
+    If variables of one type have different rates, in statistics given by hand, the largest counts.
     """
-    by_type: dict[str, float] = {}
+    by_type: dict[str | None, float] = {}
     for branch in branches:
         for variable in branch.variables:
             if variable.name in statistics.names:
                 rate = statistics.cardinality(variable.name, branch.window.seconds)
                 by_type[variable.type] = max(rate, by_type.get(variable.type, 0.0))
-    return sum(by_type.values())
+    # Events of any type are those of all types.
+    return by_type.get(None) or sum(by_type.values())

@@ -16,8 +16,8 @@ class Latency(CostModel):
     """Costlat: W·r of the variables after the last event in an order; in a tree, partial matches
     of the siblings along the path from the last event to the root.
 
-    Source: [kolchinsky2018]_, section 5.1. As in the paper, filters do not count in an order; a
-    Kleene variable counts with its sets.
+    Source: [kolchinsky2018]_, section 5.1. As in the paper, filters are ignored in an order; for a
+    Kleene variable, sets of events are counted.
     """
 
     name = "latency"
@@ -49,7 +49,7 @@ class Latency(CostModel):
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """The side without the last event, of joins that have it on the other."""
+        """ln of the size of the side without the last event, if the other side has it."""
         assert problem.last is not None  # checked before
         if kind == "order":
             added = problem.log_cardinality[right.argmax(axis=1)]
@@ -73,15 +73,16 @@ def log_waiting(problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndar
     Returns
     -------
     ndarray of float64, shape (2n − 1,)
-        In post-order. Of an order ``ln(W·r)`` at the variables after the last event; of a tree
-        ``ln PM`` at the siblings on the path up from the last event; else minus infinity.
+        In post-order. For an order, ``ln(W·r)`` at the variables after the last event; for a tree,
+        ``ln PM`` at the siblings on the path from the last event to the root; otherwise minus
+        infinity.
     """
     if kind == "order":
         assert problem.last is not None  # checked before
         order = leaves(tree)
         waiting = np.full(2 * len(order) - 1, -np.inf)
         late = order.index(problem.last) + 1
-        # In post-order the prefix of an order comes right after its last leaf.
+        # In post-order the prefix of an order immediately follows its last leaf.
         waiting[2 * late - 1 :: 2] = problem.log_cardinality[order[late:]]
         return waiting
     sizes = problem.log_node_sizes("tree", tree)

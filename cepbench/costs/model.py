@@ -1,11 +1,11 @@
-"""Cost models: the objective of a search, in the most specific form that is known.
+"""Cost models, the objectives of searches.
 
-There are three forms, from the fastest to the most general; a cost of one form supports the forms
-below it too:
+There are three forms of cost models, from the fastest to search to the most general. A cost model
+of one form can be used in the forms below it too:
 
 - ``sets``: a sum of sizes of sets of variables, as arrays for the compiled searches;
 - ``joins``: a sum over leaves and joins, each a function of the sets of variables joined;
-- ``plans``: a number per whole plan.
+- ``plans``: any function of a plan.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FORMS = ("sets", "joins", "plans")
 
 
 class CostModel:
-    """Base class of cost models.
+    """Base class of cost models; see the module for their forms.
 
     Attributes
     ----------
     name : str
     form : {"sets", "joins", "plans"}
-        The most specific form; see the module.
+        The most specific form.
     source : str
     alpha : float
         Weight of latency; 0 for costs without one.
@@ -71,7 +71,7 @@ class CostModel:
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
         """ln of the cost of each leaf, shape (n,)."""
-        raise NotImplementedError(f"the cost {self.name} is not known join by join")
+        raise NotImplementedError(f"the cost {self.name} is not a sum over joins")
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
@@ -90,7 +90,7 @@ class CostModel:
         -------
         ndarray of float64, shape (m,)
         """
-        raise NotImplementedError(f"the cost {self.name} is not known join by join")
+        raise NotImplementedError(f"the cost {self.name} is not a sum over joins")
 
     def log_steps(
         self, problem: PlanningProblem, before: np.ndarray, taken_up: np.ndarray
@@ -137,7 +137,7 @@ class CostModel:
 
     def terms(self, problem: PlanningProblem) -> CostTerms:
         """The arrays for the compiled searches, for a cost of the form ``sets``."""
-        raise NotImplementedError(f"the cost {self.name} is no sum of sizes of sets")
+        raise NotImplementedError(f"the cost {self.name} is not a sum of sizes of sets")
 
     def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
         """The cost of a plan as annotations of a plan object.

@@ -25,7 +25,7 @@ COST_MODELS: Registry[CostModel] = Registry(
     "cost model", PlanGeneratorError, (Throughput(), Latency(), Comparisons())
 )
 
-#: The arguments of user-defined functions.
+#: Arguments that user-defined functions take.
 _ASKED = ("order", "tree", "join")
 
 
@@ -59,7 +59,9 @@ class UserCost(CostModel):
             return super().log_cost(problem, kind, plan)
         if self.of == "order":
             if kind != "order":
-                raise PlanningRefusedError(f"the cost {self.name} is one of orders, not of trees")
+                raise PlanningRefusedError(
+                    f"the cost {self.name} is defined for orders, not for trees"
+                )
             return self._value(problem, plan)
         return self._value(problem, tree_of(kind, plan))
 
@@ -82,7 +84,7 @@ class UserCost(CostModel):
         """ln of what the function returned, checked."""
         found = number(
             self.function(problem, *plan),
-            f"what the cost {self.name} returns",
+            f"the value of the cost {self.name}",
             PlanGeneratorError,
             least=None if self.in_logs else 0.0,
         )

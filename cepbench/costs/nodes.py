@@ -96,7 +96,7 @@ def plan_cost(
     PlanError
         If the plan does not fit the pattern.
     StatisticsError, UnsupportedPatternError, PlanGeneratorError
-        As :func:`~cepbench.planners.generate.plan` does.
+        As for :func:`~cepbench.planners.generate.plan`.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)

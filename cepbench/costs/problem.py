@@ -1,8 +1,8 @@
 """The planning problem: a pattern and its statistics as numbers for plan generators.
 
-All numbers are natural logarithms: a Kleene variable has ``2^(r·W)`` sets, which exceeds the range
-of a float, and comparing infinities would be meaningless. For the same reason a zero rate or
-selectivity counts as :data:`SMALLEST`.
+All numbers are natural logarithms, because the ``2^(r·W)`` sets of a Kleene variable can exceed the
+range of a float, and infinities cannot be compared. For the same reason a rate or selectivity of
+zero is replaced by :data:`SMALLEST`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -32,8 +33,8 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 class PlanningProblem:
     """Cardinalities and selectivities of the variables 0 … n−1, in written order.
 
-    These are the positive variables of a pattern without OR; plans have no negated ones. Made by
-    :meth:`from_pattern`, or from arrays, which are copied and read-only.
+    These are the positive variables of a pattern without OR; plans do not include negated ones.
+    Constructed by :meth:`from_pattern`, or from arrays, of which read-only copies are stored.
 
     Attributes
     ----------
@@ -230,7 +231,7 @@ class PlanningProblem:
     def log_partial_matches(self, subset: Iterable[int]) -> float:
         """ln of the expected number of partial matches over a set of variables."""
         index = np.fromiter(subset, dtype=np.intp)
-        pairs = np.tril(self.log_selectivity[np.ix_(index, index)]).sum()
+        pairs = self._conditions_before(index).sum()
         counts = self.log_cardinality[index]
         count = counts.min() if self.consuming and len(index) else counts.sum()
         return float(count + pairs + self.log_order_factor[len(index)])
@@ -272,9 +273,7 @@ class PlanningProblem:
 
     def _prefix_sizes(self, order: Sequence[int]) -> np.ndarray:
         index = np.asarray(order, dtype=np.intp)
-        # Row k of the lower triangle: the k-th variable's filter and its conditions with those
-        # before it.
-        conditions = np.tril(self.log_selectivity[np.ix_(index, index)]).sum(axis=1)
+        conditions = self._conditions_before(index).sum(axis=1)
         if self.consuming:
             sizes: np.ndarray = np.cumsum(conditions)
             sizes += np.minimum.accumulate(self.log_cardinality[index])
@@ -282,11 +281,17 @@ class PlanningProblem:
             sizes = np.cumsum(self.log_cardinality[index] + conditions)
         return sizes + self.log_order_factor[1:]
 
+    def _conditions_before(self, index: np.ndarray) -> np.ndarray:
+        """Row k: the filter of the k-th of these variables and its conditions with those before."""
+        # As np.tril and np.ix_, which take three times as long; searches call this for each plan.
+        chosen = self.log_selectivity[index[:, np.newaxis], index]
+        return np.where(_lower(self.n)[: len(index), : len(index)], chosen, 0.0)
+
     def _tree_sizes(self, tree: Tree[int]) -> np.ndarray:
         factor, bound = self.log_factor.tolist(), self.log_bound.tolist()
         order_factor = self.log_order_factor.tolist()
         index = np.array(leaves(tree), dtype=np.intp)
-        # Over the sequence of leaves a node is an interval, and the conditions of its join a block.
+        # In the sequence of leaves a node is an interval, and the conditions of its join a block.
         selectivity = self.log_selectivity[np.ix_(index, index)]
         sizes: list[float] = []
         # Nodes without a parent yet: begin, end, size, least bound.
@@ -302,7 +307,7 @@ class PlanningProblem:
             else:
                 first, end, size, least = met, met + 1, factor[node], bound[node]
                 met += 1
-            # Not part of `size`: these two are not products over the children.
+            # Not included in `size`, because they are not products over the children.
             sizes.append(size + least + order_factor[end - first])
             waiting.append((first, end, size, least))
         return np.array(sizes)
@@ -323,7 +328,7 @@ class PlanningProblem:
         return plain("cardinality", float(self.log_cardinality[i]))
 
     def selectivity(self, i: int, j: int) -> float:
-        """Selectivity between two variables, the order of neighbours included; the filter if i = j."""
+        """Selectivity between two variables, with temporal order; of the filter if i = j."""
         return math.exp(self.log_selectivity[i, j])
 
     def partial_matches(self, subset: Iterable[int]) -> float:
@@ -339,6 +344,12 @@ def _log_cardinality(variable: Variable, statistics: Statistics, window: float) 
 
 def _log_arrivals(variable: Variable, statistics: Statistics, window: float) -> float:
     return math.log(max(statistics.cardinality(variable.name, window), SMALLEST))
+
+
+@lru_cache
+def _lower(n: int) -> np.ndarray:
+    """True on and below the diagonal, shape (n, n)."""
+    return np.tri(n, dtype=bool)
 
 
 def _log_selectivities(
@@ -381,9 +392,13 @@ def _last(order: TemporalOrder, wanted: str | None) -> int | None:
     if wanted is None:
         return order.names.index(possible[0]) if len(possible) == 1 else None
     if wanted not in possible:
-        why = "the pattern puts another one after it" if wanted in order.names else "no such one"
+        why = (
+            "another event always follows it"
+            if wanted in order.names
+            else "there is no such variable"
+        )
         raise StatisticsError(
-            f"last = {wanted!r}, but {why}; the last event may be of {', '.join(possible)}"
+            f"last = {wanted!r}, but {why}; the last event can be that of {', '.join(possible)}"
         )
     return order.names.index(wanted)
 

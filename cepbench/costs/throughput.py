@@ -36,7 +36,7 @@ class Throughput(CostModel):
     Raises
     ------
     StatisticsError
-        If ``alpha`` is not such a number.
+        If ``alpha`` is not a number of at least 0.
     """
 
     alpha: float = 0.0
@@ -68,13 +68,13 @@ class Throughput(CostModel):
         return float(np.logaddexp(cost, self.log_alpha + latency))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
-        """Events that pass the variable's filter."""
+        """ln of the events that pass the variable's filter."""
         return problem.log_filtered + problem.log_order_factor[1]
 
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """Partial matches of the join, and α times its latency."""
+        """ln of the partial matches of the join plus α times its latency."""
         sizes = problem.log_sizes(left | right)
         if not self.alpha:
             return sizes

@@ -1,4 +1,4 @@
-"""The folders of the catalogue, and the list of its data sets."""
+"""The folders of the catalogue and the list of its data sets."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ BUNDLED = Path(__file__).parent / "bundled"
 def roots() -> list[Path]:
     """Folders that are searched for data sets, in order.
 
-    Those of ``CEPBENCH_DATASETS``, ``datasets`` in the working directory and its parents, and
-    ``datasets`` in the checkout, or its part in the installed package.
+    These are the folders in ``CEPBENCH_DATASETS``, ``datasets`` in the working directory and its
+    parents, and ``datasets`` in the checkout, or its part in the installed package.
     """
     named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     here = Path.cwd()
@@ -38,7 +38,7 @@ def roots() -> list[Path]:
 
 
 def folders() -> dict[str, Path]:
-    """Name → folder of every data set; the first one found of each name."""
+    """Name → folder of every data set; of several with one name the first."""
     found: dict[str, Path] = {}
     for root in roots():
         for file in sorted(root.glob(f"*/{FILE}")):

@@ -1,4 +1,4 @@
-"""A checksum of events, independent of their files and of the library that wrote them."""
+"""A checksum of events, independent of the files and of the library that wrote them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _SHOWN = Html(
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set; made by :func:`cepbench.open_dataset`.
+    """A data set, as returned by :func:`cepbench.open_dataset`.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class Dataset:
         attributes : iterable of str, optional
             Columns to read; by default all.
         first : int, optional
-            Only the first ``first`` events. All are read before; for a large data set select types
-            or days.
+            Only the first ``first`` events. The others are read, too; select types or days of a
+            large data set.
         days : int, optional
             Only the first ``days`` days on which there are events of any type.
         start, end : datetime, optional
@@ -225,14 +225,14 @@ class Dataset:
         return [declared.get(name, ColumnDeclaration(name, kind)) for name, kind in plain.items()]
 
     def _types(self, types: Iterable[str] | Pattern | None) -> list[str] | None:
+        if isinstance(types, Pattern):
+            types = types.types
         if types is None:
             return None
-        if isinstance(types, Pattern):
-            types = [variable.type for variable in types.variables]
         wanted = [types] if isinstance(types, str) else texts(types, "types", DatasetError)
         for name in wanted:
             if name not in self.counts.index:
-                hint = did_you_mean(name, self.counts.index) or "; its counts list the types"
+                hint = did_you_mean(name, self.counts.index) or "; dataset.counts lists the types"
                 raise DatasetError(f"{self.name} has no events of type {shown(name)}{hint}")
         return wanted
 

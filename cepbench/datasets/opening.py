@@ -33,9 +33,10 @@ from cepbench.datasets.declaration import (
     nearest,
     quoted,
 )
-from cepbench.datasets.making import MAKERS, make_in_one_step
+from cepbench.datasets.making import make_in_one_step
 from cepbench.errors import DatasetError, suggest
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED, read_declaration
+from cepbench.streams.generated import GENERATED, stream_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +141,7 @@ def _near(name: str) -> list[str]:
         return variants[name]
     if near := suggest(name, known):
         return [near]
-    # The last part may be right although the data set is not.
+    # The name of the variant may be right although that of the data set is not.
     last = suggest(name.rpartition("/")[2], variants)
     return variants[last] if last else []
 
@@ -191,7 +192,7 @@ def open_path(path: Path) -> Dataset:
 
 
 def verify(dataset: Dataset) -> None:
-    """Verify a data set against the catalogue: number of events, and checksum if declared.
+    """Verify number and checksum of a data set's events, if declared in the catalogue.
 
     Raises
     ------
@@ -223,8 +224,8 @@ def _remedy(entry: Entry, variant: Variant) -> str:
     if variant.made == ON_FIRST_USE:
         return (
             f"{again}. If that does not help, NumPy {np.__version__} draws other random numbers "
-            "than the version in constraints.txt: install that, or open the folder by its path, which "
-            "checks nothing"
+            "than the version in constraints.txt: install that, or open the folder by its path, "
+            "without verification"
         )
     return f"{again} by the command that made it"
 
@@ -234,11 +235,16 @@ def _fetch(entry: Entry, variant: Variant) -> None:
     size = f"{variant.events:,} events" if variant.events else variant.about
     if (variant.path / UNFINISHED).exists() and variant.made == BY_SPARK:
         read_declaration(variant.path)  # raises if it is incomplete
-    if variant.made == ON_FIRST_USE and entry.kind in MAKERS:
+    if variant.made == ON_FIRST_USE and entry.kind in GENERATED:
+        try:
+            stream = stream_of(entry.kind, variant.parameters)
+        except DatasetError as error:
+            place = f"{entry.folder / 'dataset.toml'}: variants.{variant.name}.parameters"
+            raise DatasetError(f"{place}: {error}") from error
         # Without the path: notebooks are published.
         line = f"cepbench: making the data set {entry.name}/{variant.name}, {size}, once ..."
         print(line, file=sys.stderr, flush=True)
-        make_in_one_step(entry.kind, variant.path, variant.parameters)
+        make_in_one_step(variant.path, stream)
         return
     if variant.made == BY_SPARK:
         raise DatasetError(

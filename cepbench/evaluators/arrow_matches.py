@@ -1,4 +1,4 @@
-"""Matches as Arrow tables of positions, and joined back to their events."""
+"""Matches as Arrow tables of positions, and their join with events."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cepbench.streams.given import stream_from
 
 
 def match_schema(pattern: Pattern) -> pa.Schema:
-    """One column a positive variable: an int64 position, or a list of them for a Kleene variable.
+    """One column per positive variable: int64 positions, or lists of them for a Kleene variable.
 
-    Of a pattern with OR there is also ``branch``, the number of the branch in
+    A pattern with OR has also ``branch``, the number of the branch in
     ``pattern.branches()``; variables that a match's branch does not have are null.
     """
     fields = [
@@ -74,9 +74,9 @@ def with_events(
         Positions, as ``Result.arrow`` and
         :func:`cepbench.evaluators.match_batches.match_batches` return them.
     stream : EventStream
-        The one that the matches were found in.
+        The stream in which the matches were found.
     attributes : iterable of str, optional
-        Which attributes to add, including ``"time"`` and ``"type"``; by default the time and all
+        Attributes to add, including ``"time"`` and ``"type"``; by default the time and all
         attributes. An attribute of the stream with such a name takes precedence.
     whole : bool
         Whether to convert positions to those in the whole stream of which ``stream`` is a part:
@@ -85,15 +85,15 @@ def with_events(
     Returns
     -------
     pyarrow.Table
-        ``matches`` with columns ``variable.attribute`` added; of a Kleene variable lists, in the
-        order of its events.
+        ``matches`` with columns ``variable.attribute``; for a Kleene variable lists in the order of
+        its events.
 
     Raises
     ------
     StreamError
         If the stream has no such attribute, or has no positions in a whole stream.
     EvaluationError
-        If this is no table of matches, or a position is not in the stream.
+        If ``matches`` is not a table of matches, or a position is not in the stream.
     """
     stream = stream_from(stream)
     if not isinstance(matches, pa.Table):

@@ -44,7 +44,7 @@ from cepbench.streams.given import stream_from
 #: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
 
-#: Arguments of a detector that a snapshot's header has under their own names.
+#: Arguments of a detector in a snapshot's header, under the same names.
 _ARGUMENTS = (
     "evaluator", "options", "output", "partial_match_limit", "latency", "node_times", "position",
 )  # fmt: skip
@@ -64,41 +64,40 @@ class Detector:
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``, in any case; by default the first one that runs such plans.
+        A name in ``cep.EVALUATORS``, in any case; by default the first one for this kind of plan.
     options : mapping, optional
-        Options of the evaluator by name; those that are not given have their defaults.
+        Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count"}
-        What :meth:`push` gives: a DataFrame or an Arrow table of the matches, or their number.
+        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, or their number.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error.
+        Maximum number of stored partial matches; a run that exceeds it is an error.
     latency : bool
-        Whether to measure when each match is reported. Events are then processed one timestamp
-        after the other, as on a live stream, which takes longer in all.
+        Whether to measure detection latency. Every timestamp is then a separate step, as on a live
+        stream, which is slower.
     node_times : bool
-        Whether to measure how much time goes into each node of the plan.
+        Whether to measure the time spent in each node of the plan.
     position : int
-        Of the first event that will be pushed, if it is not the first of its stream; positions of
+        Position of the first event to be pushed, if it is not the first of its stream; positions of
         matches count from there. See the notes.
 
     Raises
     ------
     PatternError, PlanError, EvaluationError
-        If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
+        If an argument is invalid, or plan, evaluator and pattern do not fit each other.
     UnsupportedPatternError, UnsupportedTaskError
-        If the evaluator does not declare what is asked of it; the message names those that do.
+        If the evaluator does not declare a requested capability; the message names those that do.
 
     Notes
     -----
-    A detector that starts within a stream knows nothing of the events before. It finds every match
-    all of whose events it is given, so a slice that is responsible for the matches whose last event
-    it holds starts one window earlier and leaves out those that end before its own events. Where a
-    NOT comes before the first item of a SEQ, or stands under AND, negated events up to one more
-    window earlier may rule a match out, so it starts two windows earlier; a match that waits for a
-    negated event behind it (:meth:`flush`) needs the events of one more window. Strict contiguity
-    compares positions and partition contiguity differences of ranks within a partition; both hold
-    wherever the slice starts, as long as no event within it is left out. Under ``STRATEGY
-    consuming`` each match depends on all matches before it: only a detector from the beginning of
-    the stream, or a restored one, finds the same.
+    A detector that starts within a stream has no state of earlier events. It finds every match all
+    of whose events are pushed. To find all matches that end in a slice, start one window earlier,
+    and drop the matches that end before the slice. If a NOT comes first in a SEQ or is under AND,
+    events up to one more window earlier can negate a match, so start two windows earlier; a match
+    that waits for a trailing negation (:meth:`flush`) needs the events of one more window. Strict
+    contiguity compares positions, partition contiguity differences of ranks within a partition;
+    both hold in any slice without gaps. Under ``STRATEGY consuming`` each match depends on all
+    earlier ones: only a detector from the beginning of the stream, or a restored one, finds the
+    same matches.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class Detector:
 
     @classmethod
     def of_task(cls, evaluator: Evaluator, task: Task) -> Self:
-        """A detector for a task that :func:`cepbench.evaluators.tasks.task_for` has made."""
+        """A detector for a task of :func:`cepbench.evaluators.tasks.task_for`."""
         detector = cls.__new__(cls)
         detector._open(evaluator, task, task.output)
         return detector
@@ -153,7 +152,7 @@ class Detector:
 
     @property
     def position(self) -> int:
-        """The position of the next event: how many have been pushed, from the start position on."""
+        """The position of the next event."""
         return self._position
 
     def push(self, batch: EventStream) -> Any:
@@ -162,30 +161,29 @@ class Detector:
         Parameters
         ----------
         batch : EventStream
-            Events that follow those pushed before; timestamps never decrease.
+            The next events; timestamps must not decrease.
 
         Returns
         -------
         DataFrame, pyarrow.Table or int
-            One row a match with the positions of its events, counted from the first event ever
-            pushed, a tuple or list of them for a Kleene variable; or how many matches there are,
-            for ``output="count"``. Of a pattern with OR as in ``Result.matches``.
+            One row per match with the positions of its events in the stream, a tuple or list of
+            them for a Kleene variable; or the number of matches, for ``output="count"``. With OR as
+            in ``Result.matches``.
 
         Raises
         ------
         StreamError
             If the batch does not fit the pattern or starts before the last one ended.
         PartialMatchLimitError
-            If more partial matches would have to be stored than allowed. The detector cannot be
-            used any more.
+            If the limit is exceeded. The detector cannot be used any more.
         """
         return self._shown(self.take(batch))
 
     def flush(self) -> Any:
         """End the stream and return the matches that waited for its end.
 
-        A match waits while a negated event may still arrive that would rule it out: behind its
-        last event, or for a negation under AND on either side.
+        A match waits while an event that would negate it may still arrive: after its last event, or
+        for a negation under AND on either side.
         """
         return self._shown(self.finish())
 
@@ -220,7 +218,7 @@ class Detector:
         return self._counted(given)
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the evaluator; errors of a user-defined one are named, and end the detector."""
+        """Call the evaluator; an error of a user-defined one names it, and ends the detector."""
         try:
             return function(*arguments)
         except PartialMatchLimitError:
@@ -242,7 +240,7 @@ class Detector:
         return given
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
-        """The matches of several batches, joined branch by branch."""
+        """The matches of several batches, concatenated by branch."""
         some = [one.matches for one in found if one.number]
         parts = []
         for number, branch in enumerate(self.pattern.branches()):
@@ -273,26 +271,26 @@ class Detector:
         return replace(counted, seconds=self._seconds, events=self._events, matches=self._matches)
 
     def latency(self) -> Latency | None:
-        """The distribution of latencies so far; None if they are not measured."""
+        """The distribution of latencies so far; None if not measured."""
         return self.metrics().latency
 
     def node_metrics(self) -> pd.DataFrame:
-        """Counts at each node of the plan.
+        """Metrics of each node of the plan.
 
         Returns
         -------
         DataFrame
-            Leaves first, those of the positive variables in the order of the pattern, then the
-            negated ones; then the inner nodes, children before parents, the root last. Columns:
-            ``variables``; ``created``, rows created; ``comparisons``; ``peak_stored``,
-            most rows that could still be extended; ``mean_stored``, rows that coexist within the
-            window, averaged over time (NaN at the root, whose rows are matches); ``seconds`` spent
-            in the node (NaN unless ``node_times`` was asked for). With OR also ``branch``.
+            Leaves of the positive variables in written order, of the negated ones, then the inner
+            nodes, children before parents, the root last. Columns: ``variables``; ``created``, rows
+            created; ``comparisons``; ``peak_stored``, maximum number of extensible rows;
+            ``mean_stored``, rows that coexist within the window, averaged over time (NaN at the
+            root, whose rows are matches); ``seconds`` spent in the node (NaN without
+            ``node_times``). With OR also ``branch``.
 
         Raises
         ------
         UnsupportedTaskError
-            If the evaluator does not count at nodes.
+            If the evaluator has no metrics by node.
         """
         table = self.node_table()
         if table is None:
@@ -300,7 +298,7 @@ class Detector:
         return table.frame()
 
     def node_table(self) -> NodeTable | None:
-        """The counts that :meth:`node_metrics` shows; None if nothing is counted."""
+        """The table of :meth:`node_metrics`; None if the evaluator has none."""
         return self._run.node_table() if self._evaluator.node_times else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -356,7 +354,7 @@ class Detector:
         Parameters
         ----------
         path : path
-            Of a file that :meth:`save` wrote, or ``numpy.savez`` from a :meth:`snapshot`.
+            A file written by :meth:`save`, or by ``numpy.savez`` from a :meth:`snapshot`.
 
         Raises
         ------
@@ -374,7 +372,7 @@ class Detector:
         Parameters
         ----------
         snapshot : mapping of str to ndarray
-            As given by :meth:`snapshot`, or loaded by ``numpy.load``.
+            As returned by :meth:`snapshot` or ``numpy.load``.
 
         Raises
         ------

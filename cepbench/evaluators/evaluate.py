@@ -1,4 +1,4 @@
-"""The front end: one pattern, one finite stream, and a plan for the evaluators that take one."""
+"""The front end: evaluation of a pattern on a finite stream, by a plan or without one."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def evaluate(
         Or its text.
     stream : EventStream
     plan : OrderPlan, TreePlan or UnionPlan, optional
-        One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` gives them.
-        None for an evaluator that runs without a plan.
+        One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
+        them. None for an evaluator that runs without a plan.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``, in any case; by default the first one that runs such plans:
-        ``lazy-nfa`` for order plans, ``tree`` for tree plans.
+        A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
+        for tree plans.
     options : mapping, optional
-        Options of the evaluator by name; those that are not given have their defaults.
+        Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count"}
-        Whether to keep the matches or only to count them. Kept matches are available both as a
-        sorted DataFrame, ``Result.matches``, and in the order found, ``Result.arrow``.
+        Whether to store or only to count matches. Stored ones are available as a sorted DataFrame,
+        ``Result.matches``, and in the order found, ``Result.arrow``.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error; not enforced for
-        user-defined functions.
+        Maximum number of stored partial matches; a run that exceeds it is an error. Not enforced
+        for user-defined functions.
     latency : bool
-        Whether to measure when each match is reported, see :class:`Detector`.
+        Whether to measure detection latency, see :class:`Detector`.
     node_times : bool
-        Whether to measure how much time goes into each node of the plan, for ``Result.nodes``.
+        Whether to measure the time spent in each node of the plan, for ``Result.nodes``.
 
     Returns
     -------
@@ -64,9 +64,9 @@ def evaluate(
     StreamError
         If the pattern asks for types or attributes that the stream does not have.
     PatternError, PlanError, EvaluationError
-        If an argument makes no sense, or plan, evaluator and pattern do not fit each other.
+        If an argument is invalid, or plan, evaluator and pattern do not fit each other.
     UnsupportedPatternError, UnsupportedTaskError
-        If the evaluator does not declare what is asked of it; the message names those that do.
+        If the evaluator does not declare a requested capability; the message names those that do.
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """

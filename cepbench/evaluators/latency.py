@@ -15,12 +15,11 @@ from cepbench.kernels import clock
 class Latency:
     """Detection latency as a distribution [kolchinsky2018]_, section 5.1.
 
-    A match's latency is the time from when its last event was taken up to when the match was
-    reported; for one that waited for a negated event, from when the event was taken up that ended
-    the waiting. Events of equal timestamps arrive together, but under ``consuming`` a few at a time,
-    and one by one in engines that go event by event.
-    A match that two branches of an OR find is counted for both. Measured inside the kernels by the
-    system's monotonic clock, and counted in bins 1.1 % wide.
+    The latency of a match is the time from the start of processing its last event to its report;
+    for a match that waited for a negated event, from that of the event that ended the wait. Events
+    of equal timestamps arrive together, under ``consuming`` a few at a time, and in the engines
+    that go event by event one at a time. A match found by two branches of an OR counts twice.
+    Latencies are measured in the kernels by the system's monotonic clock, in bins 1.1 % wide.
 
     Attributes
     ----------
@@ -32,7 +31,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: np.ndarray) -> Latency:
-        """The distribution of single latencies, such as a user-defined evaluator measures.
+        """The distribution of individual latencies, for user-defined evaluators.
 
         Parameters
         ----------
@@ -44,7 +43,7 @@ class Latency:
 
     @property
     def count(self) -> int:
-        """How many matches were reported."""
+        """The number of matches reported."""
         return int(self.histogram.sum())
 
     @property

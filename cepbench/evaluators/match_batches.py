@@ -1,4 +1,4 @@
-"""Matches in batches, for results larger than the memory."""
+"""Matches in batches, for results larger than memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
 
-#: Events that are pushed at first, and at most.
+#: Number of events pushed first, and at most.
 _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
 
 
@@ -33,7 +33,7 @@ class MatchBatches(Iterator[pa.Table]):
     ----------
     tables : iterator of pyarrow.Table
     metrics : callable
-        Returns the metrics of what was run so far.
+        Returns the metrics so far.
     """
 
     def __init__(self, tables: Iterator[pa.Table], metrics: Callable[[], Metrics]) -> None:
@@ -71,21 +71,20 @@ def match_batches(
     stream : EventStream
     plan : OrderPlan, TreePlan, UnionPlan or None
     rows : int
-        The most rows of a batch.
+        Maximum number of rows of a batch.
     evaluator, options
         As in :func:`cepbench.evaluators.evaluate.evaluate`. An evaluator of whole streams computes
         all matches before the first batch.
     partial_match_limit : int
         The same.
     on_progress : callable, optional
-        Called after each portion with the number of events processed so far, and of all events.
+        Called after each portion with the numbers of events processed and of all events.
 
     Returns
     -------
     MatchBatches
-        An iterator of pyarrow.Table, with ``metrics()`` of what was run so far. Tables have between
-        one and ``rows`` rows; columns as in
-        :func:`cepbench.evaluators.arrow_matches.match_schema`.
+        An iterator of pyarrow.Table, with ``metrics()`` so far. Tables have one to ``rows`` rows
+        and the columns of :func:`cepbench.evaluators.arrow_matches.match_schema`.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from cepbench.patterns.model import Kind, Variable
 
 @dataclass(frozen=True)
 class SetColumn:
-    """One set of positions a match.
+    """One set of positions per match.
 
     Attributes
     ----------
@@ -52,16 +52,16 @@ class SetColumn:
         return self.positions[self.offsets[:-1]]
 
     def ranks(self) -> np.ndarray:
-        """Numbers that compare as the sets do as tuples: (0) before (0, 1), and that before (1).
+        """The ranks of the sets, compared as tuples: (0) before (0, 1) before (1).
 
         Returns
         -------
         ndarray of int64, shape (matches,)
-            From 1 on, without gaps; equal sets have equal ones.
+            Dense ranks from 1; equal sets have equal ranks.
         """
         sizes = np.diff(self.offsets)
         ranks = np.zeros(len(sizes), np.int64)
-        # From the last members to the first, each time of those sets that have so many.
+        # From the last members to the first, each time for the sets with that many members.
         for place in range(int(sizes.max(initial=0)) - 1, -1, -1):
             longer = np.flatnonzero(sizes > place)
             member, rest = self.positions[self.offsets[longer] + place], ranks[longer]
@@ -91,7 +91,7 @@ class BranchMatches:
     names : sequence of str
         The positive variables.
     chunks : sequence of sequences of Column
-        The matches in pieces, at least one: of each a column for each variable.
+        The matches in one or more chunks, each with a column for each variable.
     """
 
     def __init__(self, names: Sequence[str], chunks: Sequence[Sequence[Column]]) -> None:
@@ -103,9 +103,9 @@ class BranchMatches:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """A column for each variable, of as many entries as there are matches."""
+        """A column for each variable, with one entry per match."""
         if len(self.chunks) > 1:
-            # Put together once, and only if somebody asks: a large result need not be copied.
+            # Concatenated only when needed, since it copies a large result.
             self.chunks = [tuple(_joined(pieces) for pieces in zip(*self.chunks, strict=True))]
         return self.chunks[0]
 
@@ -120,7 +120,7 @@ class BranchMatches:
         return found
 
     def moved(self, places: np.ndarray) -> BranchMatches:
-        """The same matches with ``places[position]`` for each position."""
+        """The matches with ``places[position]`` for each position."""
         chunks = [
             [
                 SetColumn(column.offsets, places[column.positions])
@@ -139,29 +139,29 @@ class BranchMatches:
         return found
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Each match as a tuple of positions and of tuples of them."""
+        """Each match as a tuple of positions and tuples of positions."""
         return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
 
     def codes(self) -> list[np.ndarray]:
-        """The columns as integers that compare as they do: a set by its rank, else positions."""
+        """The columns as integers in the same order: ranks of sets, and positions."""
         return [c.ranks() if isinstance(c, SetColumn) else c for c in self.columns]
 
     def in_order(self) -> np.ndarray:
-        """The numbers of the matches by last position, then by all positions as they are written."""
+        """Matches sorted by last position, then by all positions in written order."""
         return np.lexsort((*self.codes()[::-1], self.last_positions()))
 
     def in_columns(self, names: Sequence[str]) -> BranchMatches:
-        """The same matches with their variables in another order."""
+        """The matches with their variables in another order."""
         places = [self.names.index(name) for name in names]
         return BranchMatches(names, [[chunk[place] for place in places] for chunk in self.chunks])
 
     def frame(self) -> pd.DataFrame:
-        """One row a match, one column a variable."""
+        """One row per match, one column per variable."""
         columns = dict(zip(self.names, self.arrays(), strict=True))
         return pd.DataFrame(columns, columns=list(self.names))
 
     def taken(self, kept: np.ndarray) -> BranchMatches:
-        """Only the matches of these numbers, in their order."""
+        """The matches of these numbers, in their order."""
         columns: list[Column] = []
         for column in self.columns:
             if isinstance(column, SetColumn):
@@ -174,13 +174,13 @@ class BranchMatches:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a batch of events completed.
+    """The matches completed by a batch of events.
 
     Attributes
     ----------
     number : int
     matches : tuple of (BranchMatches or None)
-        One a branch of the pattern; None if they are only counted.
+        One per branch of the pattern; None if matches are only counted.
     """
 
     number: int
@@ -188,7 +188,7 @@ class Found:
 
 
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
-    """The matches of which :meth:`BranchMatches.rows` gave these rows.
+    """The inverse of :meth:`BranchMatches.rows`.
 
     Parameters
     ----------
@@ -205,12 +205,12 @@ def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
 
 
 def no_matches(variables: Sequence[Variable]) -> BranchMatches:
-    """Columns for these variables, without a match."""
+    """Empty columns for these variables."""
     return matches_of_rows(variables, [])
 
 
 def joined(parts: Sequence[BranchMatches]) -> BranchMatches:
-    """The matches of several batches, of the same variables, one after the other."""
+    """The matches of several batches over the same variables, concatenated."""
     return BranchMatches(parts[0].names, [chunk for part in parts for chunk in part.chunks])
 
 
@@ -230,7 +230,7 @@ def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.D
     Parameters
     ----------
     names : sequence of str
-        Of all columns; a match has missing values where its branch has no such variable.
+        Names of all columns; missing values for variables that a match's branch lacks.
     parts : sequence of BranchMatches
         One a branch.
 

@@ -1,8 +1,8 @@
-"""The protocol of engines: an engine opens a task into a run, which turns events into matches.
+"""The protocol of engines: an engine opens a task as a run, which turns events into matches.
 
-To add one, write a module with a class of runs and an :class:`Evaluator` that says what it can do,
-and add it to the tuple in :mod:`cepbench.evaluators.registry`. User-defined ones are registered by
-:func:`cepbench.plan_evaluator` instead. A complete one::
+To add one, write a module with a class of runs and an :class:`Evaluator` that declares its
+capabilities, and add it to the tuple in :mod:`cepbench.evaluators.registry`. User-defined ones are
+registered by :func:`cepbench.plan_evaluator` instead. A complete example::
 
     class CountingRun:
         def __init__(self, task):
@@ -25,9 +25,9 @@ and add it to the tuple in :mod:`cepbench.evaluators.registry`. User-defined one
         "counting", CountingRun, without_plan=True, outputs=("count",), constructs={"SEQ"}
     )
 
-The front end, :func:`cepbench.evaluate` and :class:`cepbench.Detector`, refuses what an evaluator
-does not declare, checks plans, options and batches, measures time, and converts matches to the
-requested output. A run sees only its task and the events.
+The front end, :func:`cepbench.evaluate` and :class:`cepbench.Detector`, rejects tasks that need
+undeclared capabilities, checks plans, options and batches, measures time, and converts matches to
+the requested output. A run sees only its task and the events.
 
 Model: PostBOUND's stages, each replaceable and declaring what it supports.
 """
@@ -67,15 +67,15 @@ class Task:
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
-        When more have to be stored the run raises
+        Maximum number of stored partial matches; a run that exceeds it raises
         :class:`~cepbench.errors.PartialMatchLimitError`.
     latency : bool
-        Whether ``metrics().latency`` is wanted; each timestamp's events are then to be processed
-        before the next one's, as on a live stream.
+        Whether ``metrics().latency`` is requested; the events of each timestamp must then be
+        processed before the next ones, as on a live stream.
     node_times : bool
         Whether to measure the time spent in each node.
     position : int
-        Of the first event that will be pushed; positions of matches count from there.
+        Position of the first event to be pushed; positions of matches count from there.
     whole : bool
         Whether the first batch is the whole stream, so that no state is needed for later ones.
     """
@@ -97,13 +97,13 @@ class Task:
         return pattern
 
 
-#: What a run may return for a batch: ``Found``; a DataFrame as user-defined functions return it,
-#: see :func:`cepbench.plan_evaluator`; or the number of matches, if they are only counted.
+#: Result of a run for a batch: ``Found``; a DataFrame as returned by user-defined functions, see
+#: :func:`cepbench.plan_evaluator`; or the number of matches, if they are only counted.
 Given = Found | pd.DataFrame | int
 
 
 class Run(Protocol):
-    """An evaluator at work on one task.
+    """The evaluation of one task.
 
     Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
     ``snapshots``, see :class:`Resumable`, and ``node_table`` if it declares ``node_times``, see
@@ -131,21 +131,21 @@ class Resumable(Run, Protocol):
         ...
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of a run of the same task up to ``position``.
+        """Resume from a snapshot of the same task, taken at ``position``.
 
         Raises
         ------
         SnapshotError
-            If it cannot be used.
+            If the snapshot is invalid.
         """
         ...
 
 
 class CountsNodes(Protocol):
-    """A run that keeps counts for each node of its plan."""
+    """A run with metrics by node of its plan."""
 
     def node_table(self) -> NodeTable:
-        """The present counts."""
+        """The current metrics."""
         ...
 
 
@@ -158,8 +158,8 @@ class Option:
     default : object
         A number, a text, True, False or None, as tables of results store it in JSON.
     check : callable
-        (value, name, error) → the value to use; raises ``error``. Those of
-        :mod:`cepbench.arguments` are such functions, as in ``partial(whole, least=1)``.
+        (value, name, error) → the value to use, or raises ``error``, like the functions of
+        :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
     description : str
     """
 
@@ -170,35 +170,35 @@ class Option:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """An engine: its name, how it is opened, and its declared capabilities.
+    """An engine: its name, the constructor of its runs, and its declared capabilities.
 
     Attributes
     ----------
     name : str
     open : callable
         Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
-        :class:`~cepbench.errors.EvaluationError` for what the declarations do not express.
+        :class:`~cepbench.errors.EvaluationError` for unsupported tasks that the declarations do not
+        express.
     kinds : tuple of str
-        Kinds of plans that it runs without exception; it is the default for those that no evaluator
-        registered before it runs.
+        Kinds of plans of which it supports all; the default evaluator of a kind is the first one
+        registered for it.
     some_kinds : tuple of str
-        Kinds of plans that it runs in part.
+        Kinds of plans of which it supports some.
     check_plan : callable, optional
-        Raises :class:`~cepbench.errors.EvaluationError` for a plan of a single branch that it does
-        not run.
+        Raises :class:`~cepbench.errors.EvaluationError` for an unsupported plan of a single branch.
     without_plan : bool
         Whether it runs without a plan.
     constructs : collection of str
-        Which of :data:`CONSTRUCTS` it runs.
+        The supported ones of :data:`CONSTRUCTS`.
     strategies : collection of str
-        Which selection strategies, as :data:`cepbench.patterns.model.STRATEGIES` names them.
+        The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
         ``matches``, ``count`` or both.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
     latency, node_times : bool
-        Whether it measures latencies, and rows and time at each node of its plan.
+        Whether it measures latencies, and rows and times by node of its plan.
     snapshots : bool
         Whether its state can be saved.
     source : str

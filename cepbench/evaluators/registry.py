@@ -21,7 +21,7 @@ from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: The evaluators; the first one that runs all plans of a kind is the default for it.
+#: The evaluators; the first one that supports all plans of a kind is its default.
 EVALUATORS: Registry[Evaluator] = Registry(
     "evaluator", EvaluationError, (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES, ZSTREAM)
 )
@@ -43,15 +43,15 @@ def plan_evaluator(
     """Register the decorated function or class as an evaluator, and return it unchanged.
 
     A function takes a pattern, a stream and a plan, and the evaluator's options by name. It returns
-    all matches as a DataFrame with one row a match, in any order. Each variable that a match binds
-    has a column with the positions of its events in the stream, tuples of positions under KL; a
-    pattern with OR has a column ``branch`` too. Functions take only whole streams.
+    all matches as a DataFrame with one row per match, in any order. Each variable that a match
+    binds has a column with the positions of its events in the stream, tuples of positions under KL;
+    a pattern with OR has a column ``branch`` too. Functions take only whole streams.
 
     A class takes a :class:`~cepbench.evaluators.protocol.Task`; its objects are runs, see
     :class:`~cepbench.evaluators.protocol.Run`, that take a stream batch by batch. If they have
     methods ``snapshot`` and ``restore``, detectors with them can be saved.
 
-    :func:`cepbench.check_evaluator` compares it with other evaluators and with what it declares.
+    :func:`cepbench.check_evaluator` compares it with another evaluator and tests its declarations.
 
     Registering a name again replaces a user-defined evaluator; built-in ones cannot be replaced.
 
@@ -60,10 +60,10 @@ def plan_evaluator(
     name : str
         Compared without regard to case, ``-`` and ``_``.
     kinds : collection of str
-        Kinds of plans that it runs, such as ``order`` and ``tree``; an order plan has a ``tree``
-        too, the left-deep one.
+        Supported kinds of plans, such as ``order`` and ``tree``; an order plan also has a left-deep
+        ``tree``.
     without_plan : bool
-        Whether it runs without a plan too; with ``kinds=()`` it runs without one only.
+        Whether it also runs without a plan; with ``kinds=()`` only without one.
     constructs, strategies, outputs, options, latency, node_times, source
         See :class:`~cepbench.evaluators.protocol.Evaluator`.
 
@@ -71,7 +71,7 @@ def plan_evaluator(
     ------
     EvaluationError
         If a declaration is invalid, the name is empty or a built-in evaluator's, the decorated
-        object is not callable, or a function declares what only a class can do.
+        object is not callable, or a function declares a capability of classes.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _checked_options(name: str, options: Mapping[str, Option] | None) -> dict[st
 
 
 def evaluator_for(name: str | Evaluator) -> Evaluator:
-    """The evaluator of that name, whatever its case and whether it has ``-`` or ``_``.
+    """The evaluator of a name, without regard to case, ``-`` and ``_``.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def evaluator_for(name: str | Evaluator) -> Evaluator:
     Raises
     ------
     EvaluationError
-        If there is none of that name; the message suggests the nearest.
+        If the name is unknown; the message suggests the nearest.
     """
     return name if isinstance(name, Evaluator) else EVALUATORS.find(name)
 

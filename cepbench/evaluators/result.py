@@ -26,7 +26,7 @@ from cepbench.streams.event_stream import EventStream
 class Metrics:
     """Metrics of an evaluation [kolchinsky2018]_, section 6.2.
 
-    A run sets those that its evaluator measures, the others are NaN; the front end adds the first
+    A run sets those that its evaluator measures; others are NaN. The front end adds the first
     three.
 
     Attributes
@@ -34,28 +34,27 @@ class Metrics:
     seconds : float
         Wall-clock time of the evaluation, without compilation and set-up.
     events : int
-        Events pushed, of whatever type.
+        Events pushed, of any type.
     matches : int
     partial_matches_created : int
         Partial matches of two events or more, without matches.
     mean_partial_matches : float
-        Partial matches that coexist within the window, averaged over time: what the cost models
-        estimate as the sum of PM over the inner nodes below the root.
+        Partial matches that coexist within the window, averaged over time; the cost models estimate
+        this as the sum of PM over the inner nodes below the root.
     peak_partial_matches : int
-        Most partial matches stored because an event still to come could extend them; by engines
-        that go event by event, because they are within the window.
+        Maximum number of stored partial matches: those that a later event can extend, in the
+        engines that go event by event those within the window.
     peak_buffered_events : int
-        Most single events stored for the same reason.
+        Maximum number of stored single events, likewise.
     peak_bytes : int
-        Most bytes taken by stored events and partial matches, including expired ones not yet
-        evicted.
+        Maximum size of stored events and partial matches, including expired ones not yet evicted.
     comparisons : int
         Pairs whose conditions were tested one by one, without those skipped by a search in time. It
-        may vary slightly with the size of batches, as expired rows are evicted at other times.
+        may vary slightly with the size of batches, which affects the time of eviction.
     latency : Latency or None
-        When matches were reported, if that was measured.
+        Detection latency, if measured.
     details : mapping of str to float
-        Metrics of a single evaluator, by names of its own.
+        Further metrics, specific to the evaluator.
 
     Raises
     ------
@@ -84,11 +83,11 @@ class Metrics:
 
     @property
     def events_per_second(self) -> float:
-        """Throughput; NaN if no time passed that could be measured."""
+        """Throughput; NaN if the time is too short to measure."""
         return self.events / self.seconds if self.seconds > 0 else float("nan")
 
     def to_dict(self) -> dict[str, float]:
-        """All metrics by name; latencies in seconds, NaN if they were not measured; the details."""
+        """All metrics by name, and details; latencies are in seconds, NaN if not measured."""
         special = ("latency", "details")
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in special}
         measured = {
@@ -100,7 +99,7 @@ class Metrics:
         }  # fmt: skip
 
     def describe(self) -> str:
-        """A line for each metric."""
+        """One line per metric."""
         return "\n".join(
             f"{name.replace('_', ' '):<26}{value:>18,.6g}"
             if isinstance(value, float)
@@ -114,10 +113,10 @@ class Metrics:
 
 
 class NodeTable(Protocol):
-    """Counts at the nodes of a plan, made into a table on demand."""
+    """Metrics by node of a plan, converted to a table on demand."""
 
     def frame(self) -> pd.DataFrame:
-        """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
+        """One row per node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
         ...
 
 
@@ -132,7 +131,7 @@ class Result:
     evaluator : str
     metrics : Metrics
     node_table : NodeTable or None
-        Counts at the nodes of the plan, shown by :attr:`nodes`; None if nothing was counted.
+        Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
     """
@@ -146,17 +145,17 @@ class Result:
 
     @property
     def latency(self) -> Latency | None:
-        """When matches were reported; None if that was not measured."""
+        """Detection latency; None if not measured."""
         return self.metrics.latency
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row a node of the plan; see :meth:`Detector.node_metrics`.
+        """One row per node of the plan; see :meth:`Detector.node_metrics`.
 
         Raises
         ------
         EvaluationError
-            If the evaluator does not count at nodes.
+            If the evaluator has no metrics by node.
         """
         if self.node_table is None:
             raise EvaluationError(
@@ -167,13 +166,13 @@ class Result:
 
     @cached_property
     def matches(self) -> pd.DataFrame:
-        """One row a match, one column a positive variable with its event's position.
+        """One row per match, one column per positive variable with the positions of its events.
 
-        A Kleene variable's column holds tuples of positions. Ordered by the position of a match's
-        last event, then by its positions in the order of the pattern: the same table whatever the
-        plan. Of a pattern with OR there are the columns of all branches, with missing values where
-        a branch has no such variable, and ``branch``, the number of the branch in
-        ``pattern.branches()``; by last position, then by branch.
+        The column of a Kleene variable has tuples of positions. Matches are sorted by the position
+        of their last event, then by their positions in written order, so the table does not depend
+        on the plan. With OR there are the columns of all branches, with missing values for
+        variables that a branch lacks, and ``branch``, the number of the branch in
+        ``pattern.branches()``; rows are sorted by last position, then by branch.
 
         Raises
         ------
@@ -190,10 +189,10 @@ class Result:
 
     @cached_property
     def arrow(self) -> pa.Table:
-        """The same as an Arrow table of positions, in the order in which matches were found.
+        """The matches as an Arrow table of positions, in the order found.
 
-        Matches are neither copied nor sorted, which for millions takes longer than finding them.
-        A Kleene variable's column holds lists; the branches of an OR come one after the other.
+        Matches are neither copied nor sorted, which would take longer than finding them. The column
+        of a Kleene variable has lists; the branches of an OR are concatenated.
 
         Raises
         ------
@@ -203,12 +202,12 @@ class Result:
         return arrow_table(self.pattern, self._found())
 
     def in_whole_stream(self, stream: EventStream) -> Result:
-        """The same with positions in the whole stream that ``stream`` was taken from.
+        """The result with positions in the whole stream of which ``stream`` is a part.
 
         Parameters
         ----------
         stream : EventStream
-            The one that was evaluated: a slice, some types or some days of another one.
+            The evaluated stream: a slice, some types or some days of another one.
 
         Raises
         ------
@@ -242,7 +241,7 @@ class Result:
 
 
 def shown_bytes(number: float | None) -> str:
-    """A number of bytes in three digits with its unit, such as ``41.4 kB``; empty if missing.
+    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing.
 
     Parameters
     ----------
@@ -252,7 +251,7 @@ def shown_bytes(number: float | None) -> str:
     if number is None or pd.isna(number):
         return ""
     for unit in ("B", "kB", "MB"):
-        # From here on three digits would be those of the next unit.
+        # Larger numbers would be rounded to the next unit.
         if number < 999.5:
             return f"{number:.3g} {unit}"
         number /= 1000

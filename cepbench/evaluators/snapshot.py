@@ -44,19 +44,19 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
 def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """A snapshot: a header, arrays, and the digest of both."""
     whole_header = {"version": _VERSION, "cepbench": version("cepbench"), **header}
-    # As bytes, for NumPy's texts take four of them for each character.
+    # As bytes, because NumPy's texts take four bytes per character.
     written = np.frombuffer(json.dumps(whole_header).encode(), np.uint8)
     snapshot = {"header": written, **arrays}
     return {**snapshot, "digest": digest_of(snapshot)}
 
 
 def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and arrays of a snapshot, each read once, if the digest is right.
+    """The header and arrays of a snapshot, each read once, after verification of the digest.
 
     Raises
     ------
     SnapshotError
-        If it is no snapshot, cannot be read, is damaged, or is one of another version.
+        If it is not a snapshot, cannot be read, is damaged, or has another version.
     """
     arrays = _read(snapshot)
     if "header" not in arrays:
@@ -82,12 +82,33 @@ def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin with a prefix, by the rest of their names."""
+    """The arrays with a prefix of the name, by name without prefix."""
     return {
         name.removeprefix(prefix): array
         for name, array in arrays.items()
         if name.startswith(prefix)
     }
+
+
+def stored_array(
+    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
+) -> np.ndarray:
+    """A copy of an array of a snapshot.
+
+    Raises
+    ------
+    SnapshotError
+        If it is missing, not of the type of ``like``, or of another shape.
+    """
+    if name not in snapshot:
+        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
+    found = np.asarray(snapshot[name])
+    if found.dtype != like.dtype or found.shape != shape:
+        raise SnapshotError(
+            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
+            f"{found.shape}, where {like.dtype} and {shape} are due"
+        )
+    return found.copy()
 
 
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
@@ -137,7 +158,7 @@ def _path(given: Any) -> Path:
 
 
 def _read(snapshot: Any) -> dict[str, np.ndarray]:
-    """All arrays of a snapshot; those of an open file are read here, once."""
+    """All arrays of a snapshot; those of an open file are read once, here."""
     if not isinstance(snapshot, Mapping):
         raise SnapshotError(
             f"this is no snapshot of a detector, but {kind_of(snapshot)}; give the mapping "
@@ -168,11 +189,11 @@ def _read(snapshot: Any) -> dict[str, np.ndarray]:
 
 
 def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """BLAKE2b over the names, types, shapes and values of arrays, whatever their order."""
+    """BLAKE2b over the names, types, shapes and values of arrays, independent of their order."""
     taken = hashlib.blake2b(digest_size=32)
     for name in sorted(arrays):
         array = arrays[name]
-        # Lengths of what follows are in it, so that no two snapshots are the same bytes.
+        # Includes lengths, so that different snapshots are different bytes.
         taken.update(json.dumps([name, array.dtype.str, array.shape]).encode() + b"\n")
         taken.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return np.frombuffer(taken.digest(), np.uint8)

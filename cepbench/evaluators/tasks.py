@@ -1,4 +1,4 @@
-"""Checks of a user's arguments, which become a task and an evaluator that supports it."""
+"""Validation of a user's arguments: a task, and an evaluator that supports it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cepbench.plans.model import AnyPlan
 #: Outputs: a DataFrame of the matches, an Arrow table, or their number.
 OUTPUTS = ("matches", "arrow", "count")
 
-#: Partial matches that may be stored; a few gigabytes at most.
+#: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
 
 
@@ -45,16 +45,16 @@ def task_for(
     Parameters
     ----------
     pattern, plan, evaluator, options, output, partial_match_limit, latency, node_times, position
-        As :class:`cepbench.Detector` takes them.
+        See :class:`cepbench.Detector`.
     whole_stream : bool
         Whether the stream is pushed as a single batch.
 
     Raises
     ------
     PatternError, PlanError, EvaluationError
-        If an argument makes no sense, or plan and pattern do not fit each other.
+        If an argument is invalid, or plan and pattern do not fit each other.
     UnsupportedPatternError, UnsupportedTaskError
-        If the evaluator does not declare what the pattern needs, or what else is asked for.
+        If the evaluator does not declare a capability that the pattern or an argument needs.
     """
     pattern = pattern_from(pattern)
     plan = None if plan is None else plan_from(plan)
@@ -91,7 +91,7 @@ def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) ->
     Raises
     ------
     EvaluationError
-        If there is none of that name.
+        If the name is unknown.
     PlanError
         If there is neither a name nor a plan.
     """
@@ -112,8 +112,7 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
     Raises
     ------
     EvaluationError
-        If the evaluator has no option of a name (naming the nearest it has), or its check refuses
-        a value.
+        If an option is unknown (the nearest is suggested), or its check rejects the value.
     """
     if given is None:
         given = {}
@@ -137,16 +136,16 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
 
 
 def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
-    """Check that an evaluator declares all that a task asks for.
+    """Check that an evaluator declares all capabilities that a task needs.
 
     Raises
     ------
     UnsupportedPatternError
-        If it does not run a construct of the pattern, or its strategy.
+        If it does not support a construct of the pattern, or its strategy.
     EvaluationError
-        If it runs some plans of the kind and not this one.
+        If it supports some plans of this kind, but not this one.
     UnsupportedTaskError
-        If it is anything else: the kind of plan, the output, batches, latency, times of nodes.
+        If it does not support the kind of plan, the output, batches, latency, or times of nodes.
     """
     if task.plan is None:
         if not evaluator.without_plan:
@@ -175,7 +174,7 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
 
 
 def runs_some(evaluator: Evaluator, kind: str) -> bool:
-    """Whether an evaluator runs plans of this kind, or at least some of them."""
+    """Whether an evaluator supports all or some plans of this kind."""
     return kind in evaluator.kinds or kind in evaluator.some_kinds
 
 
@@ -196,7 +195,7 @@ def refuse(
     can : callable
         Whether an evaluator can do it.
     advice : str
-        What else to do.
+        Further advice.
     error : type
     """
     able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
@@ -211,7 +210,7 @@ def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool]) -> Non
 
 
 def constructs_of(pattern: Pattern) -> set[str]:
-    """Which of :data:`cepbench.evaluators.protocol.CONSTRUCTS` a pattern is made of."""
+    """The constructs of a pattern, of :data:`cepbench.evaluators.protocol.CONSTRUCTS`."""
     return set(_constructs(pattern.structure, nested=False))
 
 

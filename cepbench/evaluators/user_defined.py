@@ -16,12 +16,12 @@ from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.event_stream import EventStream
 
-#: Of a pattern with OR: the column that says which branch a match is of.
+#: The column with the branch of a match, for a pattern with OR.
 BRANCH = "branch"
 
 
 class FunctionRun:
-    """A function of (pattern, stream, plan) as a run, which gets the stream as a single batch.
+    """A function of (pattern, stream, plan) as a run; it takes the stream as a single batch.
 
     Parameters
     ----------
@@ -34,35 +34,35 @@ class FunctionRun:
         self._task = task
 
     def push(self, batch: EventStream) -> Any:
-        """All that the function returns."""
+        """The result of the function."""
         return self._function(self._task.pattern, batch, self._task.plan, **self._task.options)
 
     def finish(self) -> Given:
-        """Nothing more."""
+        """No further matches."""
         return 0
 
     def metrics(self) -> Metrics:
-        """None of its own."""
+        """No metrics."""
         return Metrics()
 
 
 def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
-    """Convert what a user-defined evaluator's run returned for a batch.
+    """Convert the result of a user-defined evaluator for a batch.
 
     Parameters
     ----------
     name : str
-        Of the evaluator.
+        Name of the evaluator.
     returned : DataFrame or int
         0 stands for no matches.
     task : Task
     positions : range
-        Those of the events pushed so far.
+        Positions of the events pushed so far.
 
     Raises
     ------
     EvaluationError
-        If it is no table of matches, with the column or value that is wrong.
+        If it is not a table of matches; the message has the invalid column or value.
     """
     branches = task.pattern.branches()
     if isinstance(returned, Integral) and (task.output == "count" or returned == 0):

@@ -1,4 +1,4 @@
-"""The columns of an explanation, and the format of its numbers, in text and in notebooks."""
+"""The columns of an explanation and the formats of its numbers, for text and notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cepbench.costs.q_error import FEWEST_MATCHES
 from cepbench.plans.notes import shown_log
 
-#: q-errors from which on an estimate is marked once and twice.
+#: q-errors from which an estimate gets one and two marks.
 MARKED = (2.0, 10.0)
 
 #: Placeholder of a missing number.
@@ -30,7 +30,7 @@ class NodeColumn:
     Attributes
     ----------
     group, name : str
-        Its heading; neighbours may share the group, and a group may be empty.
+        Two lines of the heading; adjacent columns may share a group, and a group may be empty.
     shown : callable
         Row of the table of nodes → text.
     """
@@ -46,7 +46,7 @@ def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
     Parameters
     ----------
     unit : str
-        Of rates: ``second`` or ``tick``.
+        Unit of time of rates: ``second`` or ``tick``.
     measured : bool
         Whether there are measurements.
     """
@@ -73,7 +73,7 @@ def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
 
 
 def short(number: float) -> str:
-    """A number in at most seven characters, with three figures."""
+    """A number with three significant digits, in at most seven characters."""
     if math.isnan(number):
         return MISSING
     if math.isinf(number):
@@ -101,7 +101,7 @@ def percent(share: float) -> str:
 
 
 def listed(variables: str) -> str:
-    """A node's variables; of many the first ones, the last one and their number."""
+    """A node's variables; if there are many, the first two, the last one and their number."""
     names = variables.split(", ")
     if len(names) <= _MOST_LISTED:
         return variables
@@ -109,9 +109,9 @@ def listed(variables: str) -> str:
 
 
 def severity(row: Row) -> int:
-    """How bad the estimate of a node is: 0, 1 or 2 marks.
+    """The marks, 0 to 2, of a node's estimation error.
 
-    Where few rows were expected and created, the error is mostly chance.
+    If few rows were expected and created, the error is mostly noise and has no mark.
     """
     error = row["q_error"]
     if math.isnan(error) or is_rare(row):
@@ -120,12 +120,12 @@ def severity(row: Row) -> int:
 
 
 def is_rare(row: Row) -> bool:
-    """Whether a node has too few rows to judge its estimate by."""
+    """Whether a node has too few rows to judge its estimate."""
     return bool(row["created"] < FEWEST_MATCHES and not row["estimated_created"] >= FEWEST_MATCHES)
 
 
 def is_more(row: Row) -> bool:
-    """Whether there was more at a node than expected."""
+    """Whether the measurement at a node exceeds the estimate."""
     if math.isnan(row["measured"]):
         return bool(row["created"] > row["estimated_created"])
     return bool(row["measured"] > row["estimated"])
@@ -141,7 +141,7 @@ def off_by(row: Row) -> str:
 
 
 def _estimate(row: Row) -> str:
-    # Sets of events leave the range of a float at once.
+    # The number of sets of events quickly exceeds the range of a float.
     if row["estimated"] == math.inf:
         return shown_log(row["log_estimated"])
     return short(row["estimated"])

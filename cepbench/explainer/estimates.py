@@ -1,4 +1,4 @@
-"""Estimates of a plan node by node: arrivals, partial matches, rows and cost."""
+"""Estimates by node of a plan: arrivals, partial matches, rows and cost."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Estimates:
     Attributes
     ----------
     plan : OrderPlan, TreePlan or UnionPlan
-        The same plan, with the notes that these estimates give it.
+        The plan, annotated with these estimates.
     tables : tuple of DataFrame
-        One a branch, with a row a node; see
+        One per branch, with one row per node; see
         :class:`~cepbench.explainer.explanation.Explanation`.
     remarks : tuple of str
-        Why estimates are missing, or that the plan was made for another cost.
+        Why estimates are missing, or that the plan was made for a different cost.
     """
 
     plan: AnyPlan
@@ -57,12 +57,12 @@ def estimate(
     alpha: float,
     last: str | Sequence[str | None] | None,
 ) -> Estimates:
-    """Estimate what happens at the nodes of each branch's plan.
+    """Estimates for the nodes of each branch's plan.
 
     Raises
     ------
     StatisticsError
-        If a number is missing, or an argument makes no sense.
+        If a number is missing, or an argument is invalid.
     """
     branches = pattern.branches()
     try:
@@ -84,7 +84,7 @@ def estimate(
             for part, problem in zip(plan.parts, problems, strict=True)
         ],
     )
-    # Branches run side by side: only the slowest one's latency is part of the cost.
+    # Branches run concurrently: only the latency of the slowest one is part of the cost.
     delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
     slowest = int(np.argmax(delays))
     total = noted.log_cost
@@ -95,7 +95,7 @@ def estimate(
         log_cost = found.throughput
         if number == slowest:
             log_cost = np.logaddexp(log_cost, found.latency)
-        # Negated variables come after the plan's nodes, and have no part in its cost.
+        # Negated variables come after the plan's nodes and do not contribute to its cost.
         missing = np.full(len(nodes[number]) - len(found.sizes), np.nan)
         tables.append(
             _table(
@@ -111,11 +111,11 @@ def estimate(
 
 
 def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
-    """A remark if the plan was made for another cost, as noted by its generator."""
+    """A remark if the cost noted by the plan's generator is different."""
     if plan.log_cost is None or math.isclose(plan.log_cost, log_cost, rel_tol=1e-9, abs_tol=1e-9):
         return ()
     return (
-        f"The plan was made for a cost of {shown_log(plan.log_cost)}, by other statistics or "
+        f"The plan was made for a cost of {shown_log(plan.log_cost)}, with other statistics or "
         "another cost model.",
     )
 
@@ -129,7 +129,7 @@ def _table(
     log_costs: np.ndarray | None = None,
     log_total: float = math.nan,
 ) -> pd.DataFrame:
-    """The columns of estimates; without sizes and costs only arrival rates."""
+    """The columns of estimates; only arrival rates, if sizes and costs are missing."""
     missing = np.full(len(nodes), np.nan)
     log_sizes = missing if log_sizes is None else log_sizes
     log_costs = missing if log_costs is None else log_costs
@@ -151,7 +151,7 @@ def _table(
 
 
 def _arrival_rate(branch: Pattern, node: ExplainedNode, statistics: Statistics) -> float:
-    """Events per second (or tick); NaN for joins, and where statistics have no rate."""
+    """Events per second (or tick); NaN for joins and for variables without a rate."""
     name, window = node.variables[0], branch.window.seconds
     if node.kind == "join" or not window or name not in statistics.names:
         return math.nan
@@ -159,11 +159,11 @@ def _arrival_rate(branch: Pattern, node: ExplainedNode, statistics: Statistics) 
 
 
 def _creation_rate(branch: Pattern, node: ExplainedNode, size: float) -> float:
-    """Rows created per second (or tick), where it follows from the number that coexist.
+    """Rows created per second (or tick), if derivable from the number that coexist; else NaN.
 
-    k events that arrive independently are together within a window for a k-th of it on average, so
-    k·PM are created in a window's time. The rule holds neither for sets of a Kleene variable nor
-    for consumed or contiguous events.
+    A node over k variables creates k·PM rows per window, see
+    :func:`cepbench.costs.creation.created_per_event`, but not for sets of a Kleene variable, and
+    not if events are consumed or contiguous.
     """
     k, window = len(node.variables), branch.window.seconds
     sets = {variable.name for variable in branch.variables if variable.kind is Kind.KLEENE}
@@ -172,7 +172,7 @@ def _creation_rate(branch: Pattern, node: ExplainedNode, size: float) -> float:
 
 
 def _with_notes(plan: AnyPlan, notes: Sequence[dict[str, Any]]) -> AnyPlan:
-    """The plan with other notes; a bound that was proven for other numbers is left out."""
+    """The plan with other notes, without its lower bound, which was proven for other numbers."""
     parts: list[Plan] = [
         replace(part, **its, log_bound=None) for part, its in zip(plan.parts, notes, strict=True)
     ]

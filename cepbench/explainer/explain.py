@@ -1,4 +1,4 @@
-"""The front end: a plan's estimates node by node, beside measurements of a run."""
+"""The front end: estimates and measurements by node of a plan."""
 
 from __future__ import annotations
 
@@ -39,56 +39,54 @@ def explain(
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
 ) -> Explanation:
-    """Show a plan's expected partial matches and cost, node by node; run it to see the real ones.
+    """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
 
     Parameters
     ----------
     pattern : Pattern or str
-        Or its text.
     plan : OrderPlan, TreePlan or UnionPlan
-        Made by ``cep.plan`` or by hand.
     statistics : Statistics
-        What the estimates are made of; they need not be those that the plan was made with.
+        Basis of the estimates; may differ from the statistics that the plan was made with.
     stream : EventStream, optional
-        To run the plan on; matches are only counted.
+        Stream on which to run the plan; matches are only counted.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``; by default the first one that runs such plans. To be run on a
-        stream it must count what happens at the nodes of a plan.
+        A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run on a
+        stream it must provide metrics by node.
     options : mapping, optional
         Options of the evaluator by name.
     time_selectivity, last
-        As ``cep.plan`` takes them.
+        See :func:`cepbench.planners.generate.plan`.
     alpha : float, optional
         Weight of latency in the cost; by default that of the plan.
     partial_match_limit : int
-        How many partial matches may be stored before the run ends with an error.
+        Maximum number of stored partial matches; a run that exceeds it is an error.
 
     Returns
     -------
     Explanation
-        With ``nodes``, a table of one row a node, ``stakes``, whether choosing a plan is worth it
-        for this pattern, and ``describe()``; a picture in notebooks.
+        ``nodes`` is a table with one row per node, ``stakes`` whether choosing a plan matters for
+        this pattern, ``describe()`` the text; a picture in notebooks.
 
     Raises
     ------
     PlanError
-        If the plan is not one of this pattern.
+        If the plan does not fit the pattern.
     StatisticsError
-        If a rate or another number is missing, or an argument makes no sense.
+        If a rate or another number is missing, or an argument is invalid.
     StreamError
-        If the pattern asks for types or attributes that the stream does not have.
+        If the pattern does not fit the stream.
     EvaluationError
         If the evaluator is unknown or cannot run the plan.
     PartialMatchLimitError
-        If more partial matches would have to be stored than allowed.
+        If ``partial_match_limit`` is exceeded.
 
     Notes
     -----
-    Source: [kolchinsky2018]_, sections 3 and 5, for what is estimated: partial matches that coexist
-    within the window. The estimates of a node are held against their number averaged over the time
-    in which events could arrive (see :func:`cepbench.statistics.measure.measure_statistics`), those
-    of the root against the rows that it made. A nested SEQ has no estimates under
-    ``time_selectivity="exact"``: a remark reports it, and no error is raised.
+    Source: [kolchinsky2018]_, sections 3 and 5, for the estimates: partial matches that coexist
+    within the window. The estimate of a node is compared with their number averaged over active
+    time (see :func:`cepbench.statistics.measure.measure_statistics`), that of the root with the
+    number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
+    remark says so.
     """
     pattern, plan = pattern_from(pattern), plan_from(plan)
     statistics = statistics_from(statistics)
@@ -141,7 +139,7 @@ def explain(
 
 
 def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> Stakes | None:
-    """What choosing a plan decides; None where the pattern has no estimates."""
+    """Whether choosing a plan matters; None if the pattern has no estimates."""
     try:
         return plan_stakes(pattern, statistics, time_selectivity=time_selectivity)
     except UnsupportedPatternError:
@@ -149,8 +147,8 @@ def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> 
 
 
 def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
-    """Which node each row of a branch is about."""
-    types = {variable.name: variable.type for variable in branch.variables}
+    """The columns that identify the node of each row of a branch."""
+    types = {variable.name: variable.type_text for variable in branch.variables}
     return pd.DataFrame(
         {
             "branch": number,

@@ -1,4 +1,4 @@
-"""What :func:`cepbench.explainer.explain.explain` returns: a plan with its numbers."""
+"""The result of :func:`cepbench.explainer.explain.explain`: a plan with numbers by node."""
 
 from __future__ import annotations
 
@@ -21,49 +21,48 @@ from cepbench.plans.model import AnyPlan
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """A plan with the estimates and, if it was run, the measurements of its nodes.
+    """A plan with estimates and, if it was run, measurements by node.
 
     Attributes
     ----------
     pattern : Pattern
     plan : OrderPlan, TreePlan or UnionPlan
-        The plan, with the cost that it has by the given statistics.
+        The plan, with its cost under the given statistics.
     evaluator : str
-        Name of the evaluator that runs it.
+        Name of the evaluator.
     nodes : DataFrame
-        One row a node of the plan's tree in post-order (left, right, node), branch by branch, and
-        after each branch's nodes one row a negated variable. Where a number does not exist it is
-        NaN. Columns:
+        One row per node of the plan's tree in post-order (left, right, node), branch by branch,
+        followed by one row per negated variable of the branch. Missing numbers are NaN. Columns:
 
-        - ``branch``, ``node`` (its number), ``parent`` (the number of the node above, or of the one
-          that checks a negated variable; -1 of the root), ``kind`` (``event``, ``set``, ``join``,
-          ``negated``), ``variables`` and ``types`` in the order of the plan, ``step`` (of an order
-          plan; 0 where it has none);
+        - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node
+          that checks a negated variable; -1 for the root), ``kind`` (``event``, ``set``, ``join``,
+          ``negated``), ``variables`` and ``types`` in the order of the plan, ``step`` (in an order
+          plan; otherwise 0);
         - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
         - ``estimated``: expected partial matches PM, those that coexist within the window, and
-          ``log_estimated``, its natural logarithm, which is finite always;
+          ``log_estimated``, its natural logarithm, which is always finite;
         - ``estimated_rate``: expected rows created per second (or tick);
-        - ``cost``, ``log_cost``, ``cost_share``: what the node adds to the plan's cost. An order
-          plan's cost has no place for the events that are taken up after the first;
+        - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for
+          the events of an order plan other than the first;
 
-        and only of a plan that was run:
+        and only for a plan that was run:
 
-        - ``measured``: partial matches that coexist within the window, averaged over the time in
-          which events could arrive. NaN at the root, whose rows are matches and not kept, and where
-          events wait to become members of sets;
-        - ``q_error``: factor by which ``estimated`` is off, whichever way; at the root that of
-          ``estimated_created``;
-        - ``estimated_created``, ``created``: rows created in the whole stream; events for a
-          ``set`` or ``negated`` node, unless sets are made of the variable alone;
-        - ``peak_stored``: most rows stored because they could still be extended;
+        - ``measured``: partial matches that coexist within the window, averaged over active time.
+          NaN at the root, whose rows are matches and are not stored, and for events stored as
+          future members of sets;
+        - ``q_error``: factor between ``estimated`` and ``measured``; at the root between
+          ``estimated_created`` and ``created``;
+        - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or
+          ``negated`` node events, unless its sets are materialized alone;
+        - ``peak_stored``: maximum number of stored rows, those that could still be extended;
         - ``comparisons``: pairs of rows whose conditions were tested one by one;
         - ``seconds``, ``time_share``: time spent in the node.
     metrics : Metrics or None
-        Of the run, including the clocks at the nodes; None without one.
+        Metrics of the run, whose times include the clocks at the nodes; None if it was not run.
     remarks : tuple of str
-        Why estimates are missing, or that the plan was made for another cost.
+        Why estimates are missing, or that the plan was made for a different cost.
     stakes : Stakes or None
-        Whether choosing a plan is worth it for this pattern; None without estimates.
+        Whether choosing a plan matters for this pattern; None without estimates.
     """
 
     pattern: Pattern
@@ -79,9 +78,9 @@ class Explanation:
         return f"Explanation({self.plan!r}, {ran})"
 
     def describe(self, width: int = WIDTH) -> str:
-        """The plan's tree with its numbers, then findings, and whether choosing a plan matters.
+        """The plan's tree with its numbers, findings, and whether choosing a plan matters.
 
-        Lines have up to ``width`` characters; those of very deep trees have more.
+        Lines have up to ``width`` characters, in very deep trees more.
         """
         lines = [line for text in self._headlines() for line in wrap(text, width)]
         lines += tree_lines(self._branches(), self._columns(), width)
@@ -89,7 +88,7 @@ class Explanation:
         return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
-        """Findings of a run and how to read its table; whether choosing a plan is worth it."""
+        """Findings of the run, the legend of its table, and whether choosing a plan matters."""
         at_stake = self.stakes.sentences() if self.stakes else []
         if self.metrics is None:
             return at_stake

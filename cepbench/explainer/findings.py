@@ -1,4 +1,4 @@
-"""Findings of an explanation in sentences: the worst estimate, and where the time went."""
+"""Findings of an explanation as sentences: the worst estimate, and the most expensive node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def findings(nodes: Sequence[Row], metrics: Metrics, evaluator: str) -> list[str
 def _worst_estimate(nodes: Sequence[Row]) -> str:
     judged = [row for row in nodes if not (math.isnan(row["q_error"]) or is_rare(row))]
     if not judged:
-        return "No node has an estimate and enough rows to judge it by."
+        return "No node has an estimate and enough rows to judge it."
     row = max(judged, key=lambda row: row["q_error"])
     error = row["q_error"]
     if error < MARKED[0]:
@@ -49,17 +49,17 @@ def _worst_estimate(nodes: Sequence[Row]) -> str:
             f"the worst is at {_place(row, nodes)} ({_numbers(row)})."
         )
     sentence = (
-        f"The estimate is furthest off at {_place(row, nodes)}, {short(error)} times too "
+        f"The worst estimate is at {_place(row, nodes)}, {short(error)} times too "
         f"{'low' if is_more(row) else 'high'} ({_numbers(row)})."
     )
     origin = _origin(row, nodes)
     if origin is not row:
-        sentence += f" It is off from {_place(origin, nodes)} on ({_numbers(origin)})."
+        sentence += f" The error originates at {_place(origin, nodes)} ({_numbers(origin)})."
     return sentence
 
 
 def _origin(row: Row, nodes: Sequence[Row]) -> Row:
-    """The lowest node from which on estimates are marked all the way up to ``row``."""
+    """The lowest node from which all estimates up to ``row`` are marked."""
     below = [
         child
         for child in nodes
@@ -85,10 +85,10 @@ def _most_time(nodes: Sequence[Row]) -> str:
         return ""
     expected = ""
     if not math.isnan(row["cost_share"]):
-        expected = f", and {percent(row['cost_share'])} of the cost was expected there"
+        expected = f"; its expected share of the cost is {percent(row['cost_share'])}"
     return (
-        f"Most time went into {_place(row, nodes)}: {percent(row['time_share'])} of the "
-        f"{total:.3g} s that all nodes took{expected}."
+        f"Most time was spent in {_place(row, nodes)}: {percent(row['time_share'])} of the "
+        f"{total:.3g} s of all nodes{expected}."
     )
 
 

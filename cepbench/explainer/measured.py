@@ -28,20 +28,20 @@ def measure(
     nodes: Sequence[Sequence[ExplainedNode]],
     estimates: Sequence[pd.DataFrame],
 ) -> list[pd.DataFrame]:
-    """One table a branch, with the columns :data:`MEASURED` and a row a node.
+    """One table per branch, with the columns :data:`MEASURED` and one row per node.
 
     Parameters
     ----------
     result : Result
-        Of the plan on ``stream``.
+        Result of the plan on ``stream``.
     stream : EventStream
     nodes, estimates : sequences
-        One entry a branch.
+        One entry per branch.
     """
     pattern = result.pattern
     branches = pattern.branches()
     counts = result.nodes
-    # Estimates are per second in which events could arrive; the evaluator's are of all seconds.
+    # Estimates are per second of active time, the evaluator's averages over the whole time span.
     active = max(active_time(pattern, stream), pattern.window.seconds)
     span = _span(stream)
     total = float(counts["seconds"].sum()) or math.nan
@@ -63,16 +63,17 @@ def measure(
 def _measured(
     branch: Pattern, node: ExplainedNode, rows: pd.DataFrame, span: float, active: float
 ) -> dict[str, float]:
-    # One row more where sets of a Kleene variable are made alone; a root beside a single leaf.
+    # Several rows if sets of a Kleene variable are materialized alone, or the plan is a single
+    # leaf.
     own = rows[rows["variables"] == ", ".join(sorted(node.variables, key=branch.names.index))]
     last = own.iloc[-1]
     is_root = node.parent < 0
     is_partial_match = node.kind in ("event", "join") or len(own) > 1
     alive = math.nan
-    # Events that wait to become members of sets, or to rule out matches, are no partial matches.
+    # Events stored as future members of sets, or for negation, are not partial matches.
     if active and is_partial_match:
         if node.kind == "event" or (not span and not is_root):
-            # Every event is alive for a whole window, and so is what is made within one moment.
+            # Every event is alive for a whole window, as are rows if all timestamps are equal.
             alive = int(own["created"].iloc[-1]) * branch.window.seconds / active
         elif not is_root:
             alive = float(last["mean_stored"]) * span / active
@@ -92,9 +93,9 @@ def _q_errors(
     found: pd.DataFrame,
     active: float,
 ) -> np.ndarray:
-    """By partial matches that coexist; of the root, which keeps none, by rows that were created."""
+    """Q-errors by coexisting partial matches; for the root, which stores none, by rows created."""
     sizes = np.array([len(node.variables) for node in nodes])
-    # One row of average life: less cannot be measured.
+    # The resolution of the measurement: one row of average lifetime.
     least = branch.window.seconds / (sizes * active) if active else np.ones(len(nodes))
     errors = q_error(expected["estimated"], found["measured"], least)
     by_created = q_error(found["estimated_created"], found["created"], 1.0)

@@ -1,14 +1,14 @@
-"""The nodes that an explanation has rows for.
+"""The nodes of an explanation.
 
-They are the nodes of the plan's tree (left-deep for an order), and the negated variables below the
-nodes that check them.
+They are the nodes of the plan's tree (left-deep for an order), and the negated variables, as
+children of the nodes that check them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepbench.evaluators.joins.nodes import PlannedNodes
+from cepbench.evaluators.plan_runs.nodes import PlannedNodes
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import leaves, post_order
@@ -25,9 +25,9 @@ class ExplainedNode:
     variables : tuple of str
         In the order of the plan.
     parent : int
-        Number of the node above it, or of the node that checks a negated variable; -1 of the root.
+        Number of its parent, or of the node that checks a negated variable; -1 for the root.
     step : int
-        At which step an order plan gets there: its first variable is 1, then its joins; 0 elsewhere.
+        Step of an order plan: 1 for its first variable, then its joins; otherwise 0.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class ExplainedNode:
 
 
 def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
-    """The plan's nodes in post-order, then the negated variables as the pattern has them.
+    """The plan's nodes in post-order, then the negated variables in written order.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
     kinds = {variable.name: _kind(variable) for variable in branch.variables}
     below: list[tuple[str, ...]] = []
     parents: list[int] = []
-    waiting: list[int] = []  # nodes whose parent has not come yet
+    waiting: list[int] = []  # nodes whose parent was not visited yet
     for number, tree in enumerate(post_order(plan.tree)):
         below.append(tuple(leaves(tree)))
         parents.append(-1)
@@ -62,7 +62,7 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
             kind="join" if len(names) > 1 else kinds[names[0]],
             variables=names,
             parent=parents[number],
-            # In post-order the prefix of an order comes right after the leaf that it takes up.
+            # In post-order the prefix of an order immediately follows its last leaf.
             step=number // 2 + 1 if plan.kind == "order" and number % 2 == 0 else 0,
         )
         for number, names in enumerate(below)

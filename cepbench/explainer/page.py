@@ -1,7 +1,7 @@
 """An explanation in a notebook: a picture of each branch's tree, and the table.
 
-The picture suits light and dark pages: everything has the colour of the surrounding text except two
-marks, which differ in shape as well as in colour.
+The picture works on light and dark pages: everything has the colour of the surrounding text, except
+two marks, which differ in shape as well as in colour.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from cepbench.plans.drawing import placed_nodes
 from cepbench.plans.notes import shown_log
 from cepbench.plans.tree import Tree
 
-_LETTER = 7.8  # pixels of a letter of a name, generous
-_MOST_LEAVES = 14  # beyond it the picture is squeezed, and numbers are in the tooltips alone
+_LETTER = 7.8  # upper estimate of the pixels of a letter
+_MOST_LEAVES = 14  # larger trees are drawn smaller, with numbers only in tooltips
 _THINNEST, _THICKEST = 1.0, 11.0
-_DECADES = 3.0  # from the thickest line down to the thinnest
+_DECADES = 3.0  # orders of magnitude between the thickest and the thinnest line
 
 
 @dataclass(frozen=True)
-class _Room:
-    """Pixels for a leaf, for a level, for the root's text above and to its right, below leaves."""
+class _Spacing:
+    """Pixels per leaf, per level, above the root and to its right, and below the leaves."""
 
     column: float
     row: float
@@ -44,22 +44,19 @@ class _Room:
     below: float
 
 
-_LARGE = _Room(118.0, 78.0, 46.0, 150.0, 74.0)
-_SMALL = _Room(54.0, 34.0, 16.0, 54.0, 42.0)  # for many pictures side by side
-_SQUEEZED = _Room(40.0, 16.0, 46.0, 150.0, 30.0)
+_LARGE = _Spacing(118.0, 78.0, 46.0, 150.0, 74.0)
+_SMALL = _Spacing(54.0, 34.0, 16.0, 54.0, 42.0)  # for many pictures side by side
+_DENSE = _Spacing(40.0, 16.0, 46.0, 150.0, 30.0)
 
-#: There was more than expected: a triangle that points up; less: one that points down.
+#: Colours of the triangles for more (up) and less (down) than expected.
 _MORE, _LESS = "#d55e00", "#3b8ed0"
 
 #: Legend of the picture of a plan that was run.
-LEGEND = (
-    "Lines: the thicker, the more partial matches are passed up (logarithmic). "
-    "▲ more, ▼ fewer than expected."
-)
+LEGEND = "Thicker lines carry more partial matches (logarithmic). ▲ more, ▼ fewer than expected."
 
 
 def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
-    """The tree of one branch as an inline SVG, partial matches beside its nodes.
+    """The tree of one branch as an inline SVG, with partial matches beside its nodes.
 
     Parameters
     ----------
@@ -90,10 +87,10 @@ def tree_picture(
     tree, table, measured
         As for :func:`as_figure`.
     small : bool
-        Whether many of them stand side by side.
+        Whether it is one of many pictures side by side.
     largest : float, optional
-        Logarithm of the partial matches of the thickest line; by default the most of this tree.
-        Trees with the same one can be compared by their lines.
+        ln of the partial matches of the thickest line; by default the maximum of this tree. The
+        lines of trees with equal ``largest`` are comparable.
     colour : str
         Of the lines.
     """
@@ -101,8 +98,8 @@ def tree_picture(
     leaves = sum(bool(node.name) for node in placed)
     levels = placed[-1].height
     roomy = leaves <= _MOST_LEAVES
-    room = (_SMALL if small else _LARGE) if roomy else _SQUEEZED
-    # The root's text stands to its right, and a small tree is narrower than that.
+    room = (_SMALL if small else _LARGE) if roomy else _DENSE
+    # The root's text is to its right and may be wider than the tree.
     width = max(room.column * leaves, room.column * (placed[-1].x + 0.5) + room.beside)
     height = room.top + room.row * levels + room.below
     checked = _checked_at(table)
@@ -151,7 +148,7 @@ def tree_picture(
 
 
 def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn]) -> str:
-    """The same rows and columns as in the text, as an HTML table."""
+    """The rows and columns of the text as an HTML table."""
     return _TABLE(
         columns=columns,
         groups=[(columns[first].group, last - first) for first, last in groups_of(columns)],
@@ -207,7 +204,7 @@ def _cell_style(column: NodeColumn, row: Row) -> str:
     if column.name in ("cost", "time"):
         share = row[f"{column.name}_share"]
         if not math.isnan(share):
-            # A bar behind the number, so that the eye finds the large ones.
+            # A bar behind the number makes large ones easy to find.
             bar = f"rgba(127,127,127,.35) {100 * share:.1f}%,transparent 0"
             style += f";background:linear-gradient(to left,{bar})"
     return style
@@ -221,7 +218,7 @@ def _lines(row: Row, *, measured: bool) -> list[str]:
     if not measured:
         return [estimate]
     if row["parent"] < 0:
-        # Its rows are matches, which are not kept.
+        # Its rows are matches, which are not stored.
         lines = [f"{short(row['created'])} rows measured"]
         if not math.isnan(row["estimated_created"]):
             lines.insert(0, f"{short(row['estimated_created'])} rows expected")
@@ -233,7 +230,7 @@ def _lines(row: Row, *, measured: bool) -> list[str]:
 
 
 def _mark(x: float, y: float, row: Row, measured: bool) -> str:
-    """A point; where the estimate is bad a triangle up for more, down for less than expected."""
+    """A point, or for a marked estimate a triangle: up for more, down for less than expected."""
     marks = severity(row) if measured else 0
     if not marks:
         return element("circle", cx=x, cy=y, r=3.5)

@@ -24,7 +24,7 @@ def tree_lines(
         The rows of each branch; see :class:`~cepbench.explainer.explanation.Explanation`.
     columns : sequence of NodeColumn
     width : int
-        Characters of a line, which only trees that are deeper than that exceed.
+        Characters per line; exceeded only by very deep trees.
     """
     rows = [list(labelled(table)) for table in branches]
     cells = [
@@ -61,7 +61,7 @@ def tree_lines(
 
 
 def labelled(table: Sequence[Row]) -> Iterator[tuple[int, str, str]]:
-    """Number, rail and label of each node of a branch, from the root down.
+    """Number, indentation (as tree lines) and label of each node of a branch, from the root down.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def labelled(table: Sequence[Row]) -> Iterator[tuple[int, str, str]]:
     children: dict[int, list[int]] = {}
     for number, row in enumerate(table):
         children.setdefault(row["parent"], []).append(number)
-    # A stack, since an order over hundreds of variables is a tree as deep.
+    # A stack, since the tree of an order over hundreds of variables is too deep for recursion.
     waiting = [(root, "", "") for root in children[-1]]
     while waiting:
         number, rail, below = waiting.pop()
@@ -95,7 +95,7 @@ def _label(row: Row) -> str:
 
 
 def groups_of(columns: Sequence[NodeColumn]) -> Iterator[tuple[int, int]]:
-    """The first column of each group, and the one after its last."""
+    """The range of columns of each group."""
     first = 0
     for k in range(1, len(columns) + 1):
         if k == len(columns) or columns[k].group != columns[first].group:

@@ -105,7 +105,7 @@ def _nodes(
         rate = expected / window if window else math.nan
         filters = " AND ".join(map(str, branch.clauses_between(name, name)))
         yield (
-            number, name, variable.type, str(variable.kind), rate, expected, filters,
+            number, name, variable.type_text, str(variable.kind), rate, expected, filters,
             _selectivity(statistics, name, name),
         )  # fmt: skip
 

@@ -92,7 +92,6 @@ def timeline(
         first, last = (int(stream.timestamps[end(positions)]) for end in (min, max))
         low = int(np.searchsorted(stream.timestamps, first - reach, "left"))
         high = int(np.searchsorted(stream.timestamps, last + reach, "right"))
-    types = list(dict.fromkeys(variable.type for variable in pattern.variables))
     remarks: list[str] = []
     shown, left_out = _shown_matches(table, pattern, highlight, low, high)
     if not len(table):
@@ -105,13 +104,16 @@ def timeline(
     hours = without_pauses(times, _LONG_PAUSE * max(1, usual))
     if hours.pauses:
         remarks.append("time without any event left out")
+    bound = [(number, *pair) for number in shown for pair in _bound(table, number, pattern)]
+    places = np.array([place for _, _, place in bound], dtype=np.int64)
+    events = _events(stream, values, places)
+    # Of items of any type, the types of their events.
+    explicit = [variable.type for variable in pattern.variables if variable.type is not None]
+    types = list(dict.fromkeys([*explicit, *events["type"]]))
     rows, every = _thinned(stream, types, low, high)
     if every > 1:
         remarks.append(f"of {name} one update in {every} drawn")
     curves = _events(stream, values, rows)[["type", "position", "time", "value"]]
-    bound = [(number, *pair) for number in shown for pair in _bound(table, number, pattern)]
-    places = np.array([place for _, _, place in bound], dtype=np.int64)
-    events = _events(stream, values, places)
     events.insert(0, "match", [number for number, _, _ in bound])
     events.insert(1, "variable", [variable for _, variable, _ in bound])
     events["highlighted"] = events["match"] == highlight
@@ -199,7 +201,8 @@ def _thinned(
     codes = [stream.type_names.index(name) for name in types]
     rows = [low + np.flatnonzero(stream.type_codes[low:high] == code) for code in codes]
     every = max(1, -(-sum(map(len, rows)) // _MOST_POINTS))
-    return np.sort(np.concatenate([its[::every] for its in rows])), every
+    drawn = [its[::every] for its in rows]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])), every
 
 
 def _events(stream: EventStream, values: np.ndarray, rows: np.ndarray) -> pd.DataFrame:

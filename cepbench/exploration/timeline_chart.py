@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -95,7 +95,7 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
     # Vega reads and shows texts without a time zone unchanged.
     domain = [str(end.isoformat()) for end in ends] if datetimes else [int(end) for end in ends]
     column = "place:Q" if paused else "time:T" if datetimes else "time:Q"
-    titles = _panel_titles(variables)
+    titles = _panel_titles(variables, events["type"])
     panels = []
     for name, title in titles.items():
         last = name == list(titles)[-1]
@@ -156,10 +156,11 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
     )
 
 
-def _panel_titles(variables: Sequence[Variable]) -> dict[str, str]:
+def _panel_titles(variables: Sequence[Variable], matched: Iterable[str]) -> dict[str, str]:
     """Type → the title of its panel: ``NOT type`` for a type that occurs only under NOT."""
-    wanted = {variable.type for variable in variables if variable.kind is not Kind.NEGATED}
-    return {its.type: its.type if its.type in wanted else f"NOT {its.type}" for its in variables}
+    explicit = [its.type for its in variables if its.type is not None]
+    wanted = {its.type for its in variables if its.kind is not Kind.NEGATED} | {*matched}
+    return {name: name if name in wanted else f"NOT {name}" for name in (*explicit, *matched)}
 
 
 def _once(events: pd.DataFrame) -> pd.DataFrame:

@@ -166,12 +166,13 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
         As :func:`cepbench.studies.kolchinsky2018.figure_data.cost_points` returns it.
     """
     own = with_series(points, APART).drop_duplicates(["panel", "series"])
-    texts = [
-        f"{series}{f' ({panel})' if panel else ''} {count:,}"
-        for panel, series, count in own[["panel", "series", "missing"]].to_numpy()
-        if count
-    ]
-    return [f"Patterns without a point, as a run did not end well: {', '.join(texts)}."] * bool(
+    texts = []
+    for panel, rows in own[own["missing"] > 0].groupby("panel", sort=False):
+        counts = ", ".join(
+            f"{name} {count:,}" for name, count in zip(rows["series"], rows["missing"], strict=True)
+        )
+        texts.append(f"{counts} ({panel})" if panel else counts)
+    return [f"Patterns without a point, as a run did not end well: {'; '.join(texts)}."] * bool(
         texts
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,15 @@ from cepbench.figures.vega import alt
 #: Fewer expected partial matches per event than this are drawn here.
 LEAST = 1e-3
 
+#: Panels side by side: as many fit on a page.
+_COLUMNS = 2
+
 _X = "expected partial matches per event"
 _Y = "times better"
 
 
 def static_gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> Figure:
-    """A point a pattern, in a row of panels for each engine; a line through the means of classes.
+    """A point a pattern, in panels by comparison and engine; a line through the means of classes.
 
     Parameters
     ----------
@@ -40,46 +44,44 @@ def static_gain_map(rows: pd.DataFrame, by_class: pd.DataFrame, metric: str) -> 
         If no pattern has a gain in this metric.
     """
     points, means = map_points(rows, by_class, metric)
-    engines, comparisons = list(points["engine"].unique()), list(points["comparison"].unique())
+    places = _places(points)
+    rows_of_panels = -(-len(places) // _COLUMNS)
     palette = _palette(points)
     with print_look():
-        figure = Figure(
-            figsize=(3.1 * len(comparisons), 2.9 * len(engines) + 0.9), layout="constrained"
-        )
-        grid = figure.subplots(
-            len(engines), len(comparisons), sharex=True, sharey=True, squeeze=False
-        )
-        for row, engine in enumerate(engines):
-            for column, comparison in enumerate(comparisons):
-                axes = grid[row][column]
-                own = _of_panel(points, engine, comparison)
-                for rank, (rates, colour) in enumerate(palette.items()):
-                    part = own[own["rates"] == rates]
-                    axes.plot(
-                        part["x"], part["gain"], linestyle="none", color=colour, alpha=0.7,
-                        marker=MARKS[rank % len(MARKS)].matplotlib, markersize=4,
-                        markeredgewidth=0, label=f"{rates} events per window",
-                    )  # fmt: skip
-                bounds = own[own["bound"]]
+        figure = Figure(figsize=(4.3 * _COLUMNS, 2.6 * rows_of_panels + 0.9), layout="constrained")
+        grid = figure.subplots(rows_of_panels, _COLUMNS, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.flat[len(places) :]:
+            axes.remove()
+        for axes, (comparison, engine) in zip(grid.flat, places, strict=False):
+            own = _of_panel(points, engine, comparison)
+            for rank, (rates, colour) in enumerate(palette.items()):
+                part = own[own["rates"] == rates]
                 axes.plot(
-                    bounds["x"], bounds["gain"], linestyle="none", marker="o", markersize=8,
-                    markerfacecolor="none", color="#333333",
+                    part["x"], part["gain"], linestyle="none", color=colour, alpha=0.7,
+                    marker=MARKS[rank % len(MARKS)].matplotlib, markersize=4,
+                    markeredgewidth=0, label=f"{rates} events per window",
                 )  # fmt: skip
-                line = _of_panel(means, engine, comparison)
-                axes.errorbar(
-                    line["x"], line["value"],
-                    [line["value"] - line["low"], line["high"] - line["value"]],
-                    color="#333333", linewidth=1.4, elinewidth=1.0, capsize=2.0,
-                )  # fmt: skip
-                axes.axhline(1.0, color="#999999", linewidth=0.8)
-                axes.set_xscale("log")
-                axes.set_yscale("log")
-                axes.xaxis.set_minor_locator(NullLocator())
-                axes.yaxis.set_minor_locator(NullLocator())
-                axes.set_title(comparison if row == 0 else "")
-                if row == len(engines) - 1:
-                    axes.set_xlabel(_X)
-            grid[row][0].set_ylabel(f"{engine}\n{_Y}")
+            bounds = own[own["bound"]]
+            axes.plot(
+                bounds["x"], bounds["gain"], linestyle="none", marker="o", markersize=8,
+                markerfacecolor="none", color="#333333",
+            )  # fmt: skip
+            line = _of_panel(means, engine, comparison)
+            axes.errorbar(
+                line["x"], line["value"],
+                [line["value"] - line["low"], line["high"] - line["value"]],
+                color="#333333", linewidth=1.4, elinewidth=1.0, capsize=2.0,
+            )  # fmt: skip
+            axes.axhline(1.0, color="#999999", linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.set_title(f"{comparison} ({engine})")
+        for axes in grid[-1]:
+            axes.set_xlabel(_X)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(_Y)
         write_title(figure, map_title(metric))
         grid[0][0].legend(loc="upper left", fontsize=TEXT, handletextpad=0.2)
         write_notes(figure, map_notes(points))
@@ -103,39 +105,39 @@ def interactive_gain_map(
     # One scale for all panels: a reader compares them.
     x = _axis("x", _X, points["x"])
     y = _axis("gain", _Y, points["gain"])
-    bands: list[Any] = []
-    for engine in points["engine"].unique():
-        panels: list[Any] = []
-        for comparison in points["comparison"].unique():
-            marks = (
-                alt.Chart(_of_panel(points, engine, comparison).drop(columns="expected"))
-                .mark_point(filled=True, size=40)
-                .encode(
-                    x=x, y=y, color=colour, shape=shape,
-                    opacity=alt.when(pick).then(alt.value(0.8)).otherwise(alt.value(0.08)),
-                    tooltip=["pattern_id:N", "rates:N", "selectivity:N",
-                             alt.Tooltip("x:Q", title=_X, format=",.3~g"),
-                             alt.Tooltip("measured:Q", title="measured", format=",.3~g"),
-                             alt.Tooltip("gain:Q", title=_Y, format=",.3~g"),
-                             alt.Tooltip("bound:N", title="a bound")],
-                )
-            )  # fmt: skip
-            line = alt.Chart(
-                _of_panel(means, engine, comparison).rename(columns={"value": "gain"})
-            ).encode(x=x, y=y)
-            interval = line.mark_rule().encode(y=alt.Y("low:Q", title=_Y), y2="high:Q")
-            one = alt.Chart(pd.DataFrame({"gain": [1.0]})).mark_rule(color="#999999").encode(y=y)
-            tooltip = ["class:N", alt.Tooltip("gain:Q", title="geometric mean", format=",.3~g"),
-                       "patterns:Q", "bounds:Q"]  # fmt: skip
-            means_line = line.mark_line(color="#333333", point={"color": "#333333"}).encode(
-                tooltip=tooltip
+    panels: list[Any] = []
+    for comparison, engine in _places(points):
+        marks = (
+            alt.Chart(_of_panel(points, engine, comparison).drop(columns="expected"))
+            .mark_point(filled=True, size=40)
+            .encode(
+                x=x, y=y, color=colour, shape=shape,
+                opacity=alt.when(pick).then(alt.value(0.8)).otherwise(alt.value(0.08)),
+                tooltip=["pattern_id:N", "rates:N", "selectivity:N",
+                         alt.Tooltip("x:Q", title=_X, format=",.3~g"),
+                         alt.Tooltip("measured:Q", title="measured", format=",.3~g"),
+                         alt.Tooltip("gain:Q", title=_Y, format=",.3~g"),
+                         alt.Tooltip("bound:N", title="a bound")],
             )
-            panel = alt.layer(one, marks, interval, means_line)
-            panels.append(panel.properties(title=f"{comparison} ({engine})", width=210, height=220))
-        bands.append(alt.hconcat(*panels))
-    bands[0].hconcat[0] = bands[0].hconcat[0].add_params(pick)
+        )  # fmt: skip
+        line = alt.Chart(
+            _of_panel(means, engine, comparison).rename(columns={"value": "gain"})
+        ).encode(x=x, y=y)
+        interval = line.mark_rule().encode(y=alt.Y("low:Q", title=_Y), y2="high:Q")
+        one = alt.Chart(pd.DataFrame({"gain": [1.0]})).mark_rule(color="#999999").encode(y=y)
+        tooltip = ["class:N", alt.Tooltip("gain:Q", title="geometric mean", format=",.3~g"),
+                   "patterns:Q", "bounds:Q"]  # fmt: skip
+        means_line = line.mark_line(color="#333333", point={"color": "#333333"}).encode(
+            tooltip=tooltip
+        )
+        panel = alt.layer(one, marks, interval, means_line)
+        panels.append(panel.properties(title=f"{comparison} ({engine})", width=340, height=220))
+    panels[0] = panels[0].add_params(pick)
     heading = alt.TitleParams(map_title(metric), subtitle=map_notes(points), anchor="start")
-    return offline(alt.vconcat(*bands).properties(title=heading))
+    rows_of_panels = [
+        alt.hconcat(*panels[first : first + _COLUMNS]) for first in range(0, len(panels), _COLUMNS)
+    ]
+    return offline(alt.vconcat(*rows_of_panels).properties(title=heading))
 
 
 def map_points(
@@ -176,6 +178,11 @@ def map_notes(points: pd.DataFrame) -> list[str]:
     if below:
         notes.append(f"{below} points with fewer than {LEAST:g} expected are drawn there.")
     return notes
+
+
+def _places(points: pd.DataFrame) -> list[tuple[str, str]]:
+    """Comparison and engine of each panel, so that two engines are side by side."""
+    return [*product(points["comparison"].unique(), points["engine"].unique())]
 
 
 def _palette(points: pd.DataFrame) -> dict[str, str]:

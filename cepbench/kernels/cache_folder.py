@@ -1,8 +1,8 @@
-"""Where compiled kernels are cached from one process to the next.
+"""The folders in which compiled kernels are cached.
 
 Each package of kernels has a folder named by the digest of its own sources and of the modules that
-all packages use, so that an edit in one does not recompile another. Packages of kernels import
-nothing from each other; a test sees to it.
+all packages use, so that an edit in one does not recompile another. Packages of kernels do not
+import from each other, which a test checks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-#: Folders of other versions are removed after so long without use.
+#: Folders of other versions are removed after this time without use.
 KEPT_SECONDS = 30 * 24 * 3600.0
 
 _KERNELS = Path(__file__).parent
 _NAME = re.compile(r"kernels(-[a-z_]+)?-[0-9a-f]{16}")
-#: A file whose age says when a folder was used last.
+#: A file whose modification time is the last use of its folder.
 _STAMP = "used"
 _DAY = 24 * 3600.0
 
@@ -40,10 +40,10 @@ def package_of(function: Callable[..., Any]) -> str:
 
 
 def cache_folder(package: str) -> Path | None:
-    """The folder of a package's compiled kernels in the first place that can be written, or None.
+    """The first writable folder for a package's compiled kernels; None if there is none.
 
-    Beside the user's other caches, else in a temporary folder of the user's own. What lies in a
-    place that can only be read, as in an image with a read-only disk, is copied from there.
+    It is in the user's cache folder, otherwise in a temporary folder. Kernels found in a read-only
+    folder, as in an image with a read-only disk, are copied from there.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def cache_folder(package: str) -> Path | None:
 
 
 def digest_of(package: str) -> str:
-    """The digest of all sources that a package's kernels may be made of, and of their compiler."""
-    # Numba would overwrite what another version of it has cached.
+    """The digest of all sources that a package's kernels may include, and of the compiler."""
+    # Numba would overwrite the cache of another version.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
     for path in sorted({*_KERNELS.glob("*.py"), *(_KERNELS / package).glob("*.py")}):
         digest.update(path.relative_to(_KERNELS).as_posix().encode() + path.read_bytes())
@@ -81,7 +81,7 @@ def digest_of(package: str) -> str:
 
 
 def remove_old(folder: Path) -> None:
-    """Remove the folders beside this one that were not used for :data:`KEPT_SECONDS`."""
+    """Remove other cache folders that were not used for :data:`KEPT_SECONDS`."""
     for other in folder.parent.iterdir():
         if other == folder or not _NAME.fullmatch(other.name) or other.is_symlink():
             continue
@@ -94,33 +94,33 @@ def remove_old(folder: Path) -> None:
 
 
 def private_folders() -> Iterator[Path]:
-    """Where a user's own programs may be kept: beside other caches, else in a temporary folder.
+    """Folders for generated programs: the user's cache folder, then a temporary one.
 
     Yields
     ------
     Path
-        May not exist yet; :func:`made_private` makes it, or raises why it must not be used.
+        To be passed to :func:`made_private`, which creates it or raises an error.
     """
     with suppress(RuntimeError):  # no home
         yield user_cache_path("cepbench", appauthor=False)
-    with suppress(FileNotFoundError):  # no place for temporary files either
-        # The user's number keeps a shared temporary folder from handing out another user's code.
+    with suppress(FileNotFoundError):  # no temporary folder either
+        # By user, so that nobody runs another user's code from a shared temporary folder.
         user = os.getuid() if hasattr(os, "getuid") else "user"
         yield Path(tempfile.gettempdir()) / f"cepbench-{user}"
 
 
 def made_private(base: Path) -> Path:
-    """A folder that only the user can write to, made if it does not exist.
+    """A folder that only the user can write to, created if it does not exist.
 
     Raises
     ------
     OSError
-        If it cannot be made, or belongs to another user.
+        If it cannot be created, or belongs to another user.
     """
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Code found there is run, so nobody else may be able to put it there.
+    # Code in it is executed, so nobody else may write to it.
     if not _is_ours(base):
-        base.chmod(0o700)  # our own, but open to others
+        base.chmod(0o700)  # owned by the user, but writable by others
         if not _is_ours(base):
             raise PermissionError(f"{base} belongs to another user")
     return base
@@ -134,11 +134,11 @@ def _is_ours(base: Path) -> bool:
 
 
 def _copy(built: Path, folder: Path) -> None:
-    """All at once, so that no other process meets half a file."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as room:
-        copied = Path(room) / folder.name
+    """Copy atomically, so that no other process reads an incomplete file."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        copied = Path(temporary) / folder.name
         shutil.copytree(built, copied)
-        with suppress(OSError):  # another process was quicker
+        with suppress(OSError):  # another process was faster
             copied.rename(folder)
 
 

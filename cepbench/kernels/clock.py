@@ -1,4 +1,4 @@
-"""The clock of measured latencies, and the histogram that they go into."""
+"""The clock and the histogram of detection latencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepbench.kernels.jit import njit_in_place
 
 #: Bins of the histogram for each doubling of the latency: a bin is 1.1 % wide.
 BINS_PER_DOUBLING = 64
-#: From a nanosecond to 2^40 of them, 18 minutes; what takes longer is in the last bin.
+#: From 1 to 2^40 ns, which are 18 minutes; longer latencies are in the last bin.
 BINS = 40 * BINS_PER_DOUBLING + 1
 
 _ON_WINDOWS = sys.platform == "win32"
@@ -29,12 +29,12 @@ else:
 
 
 def now(clock: np.ndarray) -> int:
-    """Nanoseconds since some moment in the past.
+    """Nanoseconds of a monotonic clock.
 
     Parameters
     ----------
     clock : int64 array, shape (2,)
-        Room for what the operating system writes.
+        Buffer for the operating system's result.
     """
     return time.perf_counter_ns()
 
@@ -54,14 +54,14 @@ def _now(clock):
 
 @njit_in_place
 def record(arrived, found, scratch):
-    """Count matches that are given out now in the histogram ``scratch.latencies``.
+    """Add matches that are reported now to the histogram ``scratch.latencies``.
 
     Parameters
     ----------
     arrived : int
-        When their last event arrived, by :func:`now`.
+        Time of arrival of their last event, by :func:`now`.
     found : int
-        How many matches.
+        Number of matches.
     scratch : Scratch
     """
     nanoseconds = max(1, now(scratch.clock) - arrived)
@@ -70,6 +70,6 @@ def record(arrived, found, scratch):
 
 
 def seconds_of_bins() -> np.ndarray:
-    """The middle of each bin in seconds, shape (BINS,)."""
+    """The geometric middle of each bin in seconds; float64, shape (BINS,)."""
     middles: np.ndarray = np.exp2((np.arange(BINS) + 0.5) / BINS_PER_DOUBLING) * 1e-9
     return middles

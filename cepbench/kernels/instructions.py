@@ -1,7 +1,7 @@
-"""Instructions of the stack machines that test conditions, and what they do to single numbers.
+"""Instructions of the stack machines that test conditions, and their effect on single numbers.
 
-An instruction is four numbers, ``(opcode, argument, slot, more)``. Truth values are 0 and 1; no
-comparison with a NaN, a missing value, is true.
+An instruction is four numbers, ``(opcode, argument, slot, more)``. Truth values are 0 and 1. NaN is
+a missing value, and every comparison with it is false.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ from cepbench.kernels.jit import njit_in_place
 # Operators of a comparison.
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = range(6)
 LOAD_LEFT, LOAD_RIGHT, LOAD_CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, EITHER = range(6, 15)
-KEEP_IF_TRUE = 15  # ends a clause, which is not true if the truth value is 0
+KEEP_IF_TRUE = 15  # ends a clause, which fails if the truth value is 0
 
 # A clause that reads sets begins with (CLAUSE, slots, -, rules), and with a SLOT for each set.
 CLAUSE, SLOT = 0, 1
-# How it ranges over a set: not at all, over all members, over those from the second on.
+# How a clause ranges over a set: not at all, over all members, over all but the first.
 ONCE, EACH, FROM_SECOND = range(3)
 LOAD_MEMBER, LOAD_PREVIOUS, LOAD_FIRST, LOAD_LAST = range(16, 20)  # (column, slot): of a member
 AGGREGATE = 20  # (column, slot, function + 8 for the members before this one only)
 LOAD_INTEGER, LOAD_OTHER_INTEGER = 21, 22  # (integer column) of the row, of the other row
 LOAD_MEMBER_INTEGER = 23  # (integer column, slot)
-BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # whether integers are consecutive:
+BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # tests that integers are consecutive:
 # (), (integer column), (integer column of the leaf, slot), ()
 
-# Functions of an aggregate. All but COUNT are missing if the value of any member is.
+# Functions of an aggregate. All but COUNT are missing if any member has no value.
 SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
+
+#: Numbers in an instruction, and in every other rule that kernels read.
+RULE_COLUMNS = 4
 
 #: Deepest stack that a program may need.
 STACK = 64
@@ -35,7 +38,7 @@ STACK = 64
 
 @njit_in_place
 def compares(operator, left, right):
-    """Whether ``left operator right`` is true of two numbers; it never is with a NaN.
+    """Whether ``left operator right`` holds; never with NaN.
 
     Parameters
     ----------

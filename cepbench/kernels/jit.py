@@ -1,13 +1,13 @@
-"""The one way into Numba: ``njit`` with a disk cache that can be neither stale nor missing.
+"""``njit`` with a disk cache that is never stale; kernels use no other interface of Numba.
 
-Numba keys its cache by the file of the compiled function alone, so that an edited helper in another
-file would silently leave its callers' old machine code in use; and it refuses to import from a
-place where it can write no cache at all. Both are settled here: kernels are cached in folders named
-by the digest of the sources that they may be made of, in the first writable place; see
+Numba keys its cache by the file of the compiled function alone, so after an edit of a helper in
+another file, the old machine code of its callers would silently remain in use; and modules with
+cached functions fail to import where no cache can be written. Here kernels are cached in folders
+named by the digest of all sources that they may include, in the first writable place; see
 :mod:`cepbench.kernels.cache_folder`. All installations with equal sources share them.
 
-Of several processes that need the same kernel at once, one compiles it and the others wait: two
-that write to the same index could also lose, or mix up, each other's entries.
+If several processes need the same kernel at once, one compiles it and the others wait, since
+processes that write to the same index concurrently could corrupt it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from cepbench.kernels.cache_folder import cache_folder, package_of, remove_old
 
-#: Type checkers do not know all of the options of one, nor the attributes of the other.
+#: Typed as Any, because type checkers know neither all options nor all attributes of these.
 _numba_njit: Any = numba.njit
 _settings: Any = numba.config
 
@@ -46,31 +46,31 @@ _COMPILING_EACH_TIME = (
 _WAITING = "cepbench: another process is compiling the kernels; waiting for it ..."
 _logged: set[str] = set()
 
-#: What the kernels hold that are being compiled or loaded, each called by the one before.
+#: Locks held by the kernels that are being compiled or loaded, each called by the one before.
 _at_work: list[ExitStack] = []
 
 
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first call without the GIL, or load it from the disk cache."""
-    # Explicit, or else a function inherits from its caller that it can make no arrays.
+    # Explicit, since a function otherwise inherits from its caller that it allocates no arrays.
     return _compiled(function, _nrt=True)
 
 
 def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As :func:`njit`, for functions that neither make arrays nor return any.
+    """As :func:`njit`, for functions that neither allocate nor return arrays.
 
-    Numba counts a reference, with an atomic instruction, whenever an array is sliced, bound to a
-    name or taken from a tuple. In loops that do little else this is most of the time. A function
-    that only writes in place can do without: the caller holds the arrays.
+    Numba updates a reference count, by an atomic instruction, whenever an array is sliced, bound to
+    a name or taken from a tuple, which dominates short loops. Functions that only write in place do
+    not need reference counts, because the caller holds the arrays.
 
-    These functions are inlined into their callers. An array is passed as seven numbers, so that
-    passing a few tables took longer than what many a short step has to join.
+    These functions are inlined into their callers: an array is passed as seven numbers, and passing
+    a few tables took longer than the joins of many short steps.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    # Nobody calls a kernel from C; without an entry for that, compiling takes less time.
+    # No kernel is called from C; without that entry point, compilation is faster.
     kernel = _numba_njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if _settings.DISABLE_JIT:
         return kernel
@@ -80,7 +80,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
     compile_it = kernel.compile
 
     def compile_once(signature: Any) -> Any:
-        # It is called again for each kernel that a kernel calls; the outermost one holds the locks.
+        # Called recursively for the kernels that a kernel calls; the outermost one holds the locks.
         with global_compiler_lock, ExitStack() as locks:
             if not is_cached and not kernel.signatures:
                 _log(_COMPILING_EACH_TIME)
@@ -95,11 +95,11 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
 
 
 class _OfTheseSources(_CacheLocator):
-    """Where a kernel is cached: the name of the folder says which sources it was made of."""
+    """The cache location of a kernel: a folder named by the digest of its sources."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._folder = _folder_of(package_of(function))
-        # User-defined kernels are in the folder too, maybe of equal names.
+        # User-defined kernels are in the same folder and may have equal names.
         self._name = f"{function.__code__.co_firstlineno}-{_digest_of(file)}"
 
     @classmethod
@@ -126,14 +126,14 @@ class _Cached(CompileResultCacheImpl):
 
 
 class _SharedCache(FunctionCache):
-    """Numba's cache of one function, which takes its folder's lock before anything is compiled."""
+    """Numba's cache of one function; it locks the folder before anything is compiled."""
 
     _impl_class = _Cached
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._cached(sig, target_context)
         if found is None and _lock(self.cache_path):
-            # Whoever had the lock may have compiled just this.
+            # The process that held the lock may have compiled this kernel.
             found = self._cached(sig, target_context)
         if found is None and _log(_COMPILING):
             remove_old(Path(self.cache_path))
@@ -143,13 +143,13 @@ class _SharedCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except (OSError, EOFError, pickle.UnpicklingError):
-            return None  # a damaged file is written anew
+            return None  # a damaged file is overwritten
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
         except OSError:
-            return  # a full disk is no reason not to go on with what is compiled
+            return  # the compiled kernel is usable although, for example, the disk is full
         except (EOFError, pickle.UnpicklingError):
             self.flush()  # a damaged index
             super().save_overload(sig, data)
@@ -161,10 +161,10 @@ def _lock_of(folder: str) -> FileLock:
 
 
 def _lock(folder: str) -> bool:
-    """Hold a folder's lock until the outermost kernel is compiled; gives whether it is new.
+    """Hold a folder's lock until the outermost kernel is compiled; whether it was acquired now.
 
-    The lock saves work and guards the folder's index, and nothing else depends on it: where it
-    cannot be had, as in a folder that was removed, this process compiles without.
+    The lock avoids duplicate work and protects the folder's index. If it cannot be acquired, for
+    example because the folder was removed, this process compiles without it.
     """
     lock = _lock_of(folder)
     if lock.is_locked:
@@ -181,7 +181,7 @@ def _lock(folder: str) -> bool:
 
 
 def _log(line: str) -> bool:
-    """Log a line once, except in tests, which compare what is written to stderr."""
+    """Log a line once; not in tests, which check stderr."""
     if line in _logged:
         return False
     _logged.add(line)

@@ -1,4 +1,4 @@
-"""Events sorted by their type, in two passes over a batch."""
+"""Sorting the events of a batch by type, in two passes."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def rows_by_type(codes, ends, wanted, rows):
     codes : integer array, shape (events,)
         The code of each event's type.
     ends : int64 array, shape (types,)
-        Where in ``rows`` each wanted type begins, and the last place of ``rows`` for all others;
-        written in place: where each wanted type ends.
+        Index in ``rows`` of the first event of each wanted type, and the last index of ``rows`` for
+        all other types; updated in place to the end of each wanted type.
     wanted : int64 array, shape (types,)
-        1 for the types that are wanted, 0 for others.
+        1 for wanted types, 0 for others.
     rows : int64 array, shape (events of wanted types + 1,)
-        Written in place; the last place is of no meaning.
+        Written in place; the last element is undefined.
     """
     for row in range(len(codes)):
-        # Those of other types are written too: no branch to mispredict.
+        # Events of other types are written too, to the last element: no branch to mispredict.
         kind = codes[row]
         rows[ends[kind]] = row
         ends[kind] += wanted[kind]

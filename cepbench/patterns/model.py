@@ -211,6 +211,13 @@ class Pattern:
         """The negated variables."""
         return tuple(v for v in self.variables if v.kind is Kind.NEGATED)
 
+    @cached_property
+    def types(self) -> tuple[str, ...] | None:
+        """The event types of all variables in order of appearance; None if one is of any type."""
+        found = dict.fromkeys(variable.type for variable in self.variables)
+        known = tuple(name for name in found if name is not None)
+        return known if len(known) == len(found) else None
+
     @property
     def operator(self) -> Operator:
         """The outermost operator."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cepbench.errors import PatternNameError, PatternOperatorError
@@ -13,7 +14,7 @@ from cepbench.patterns.pattern_text import (
     tokens_of,
     without_brackets,
 )
-from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+from cepbench.patterns.structure import ANY_TYPE, Kind, Operator, Structure, Variable
 
 if TYPE_CHECKING:
     from cepbench.patterns.pattern_text import Node
@@ -27,14 +28,10 @@ _OPERATORS = {
     "alternatives": Operator.OR,
 }
 
-_NOT_OF_OR = (
-    "NOT applies to a single event type, not to OR; write NOT(B b), NOT(C c) instead of "
-    "NOT(OR(B b, C c))"
-)
 #: NOT or KL → the error over an n-ary operator, and over NOT or KL.
 _OVER_OPERATOR = {
-    "negated": "NOT applies to a single event type, not to {}; name in it the one event type that "
-    "must be missing, as in SEQ(A a, NOT(B b))",
+    "negated": "NOT applies to an event type or an OR of event types, not to {}; name the event type "
+    "that must be missing, as in SEQ(A a, NOT(B b))",
     "kleene": "KL applies to a single event type, not to {}; write KL over one of its items, as in "
     "SEQ(A a, KL(B b))",
 }
@@ -78,12 +75,13 @@ class StructureReader:
         match tree.data:
             case "variable":
                 return self._variable(tree, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
-            case "negated" | "kleene":
+            case "negated":
+                negated = tuple(self._negated(tree))
+                return negated[0] if len(negated) == 1 else Structure(Operator.AND, negated)
+            case "kleene":
                 operand = without_brackets(nodes_of(tree)[0])
-                message = _misplaced(tree.data, operand)
-                if message:
-                    self._source.fail(PatternOperatorError, message, tree)
-                return self._variable(operand, Kind(tree.data))
+                self._check_operand("kleene", operand, tree)
+                return self._variable(operand, Kind.KLEENE)
         self._source.check_depth(depth, tree)
         operator = _operator_of(tree)
         assert operator is not None
@@ -91,8 +89,31 @@ class StructureReader:
         if operator is Operator.OR:
             items = self._alternatives(list(parts), depth + 1)
         else:
-            items = [self._item(part, depth + 1) for part in parts]
+            items = [item for part in parts for item in self._items(part, depth + 1)]
         return Structure(operator, tuple(items))
+
+    def _items(self, tree: Node, depth: int) -> Iterator[Variable | Structure]:
+        """The items that a part of SEQ or AND stands for: a NOT of OR is several NOTs."""
+        if tree.data == "negated":
+            yield from self._negated(tree)
+        else:
+            yield self._item(tree, depth)
+
+    def _negated(self, tree: Node) -> Iterator[Variable]:
+        """A negated variable for each alternative below NOT."""
+        waiting = [nodes_of(tree)[0]]
+        while waiting:
+            operand = without_brackets(waiting.pop())
+            if _operator_of(operand) is Operator.OR:
+                waiting += reversed(nodes_of(operand))
+                continue
+            self._check_operand("negated", operand, tree)
+            yield self._variable(operand, Kind.NEGATED)
+
+    def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
+        message = _misplaced(outer, operand)
+        if message:
+            self._source.fail(PatternOperatorError, message, tree)
 
     def _alternatives(self, parts: list[Node], depth: int) -> list[Variable | Structure]:
         """The items of an OR, which may share names because a match has only one of them."""
@@ -114,7 +135,8 @@ class StructureReader:
 
     def _variable(self, tree: Node, kind: Kind) -> Variable:
         type_token, *name_tokens = names_in(tree)
-        type_name = name_of(type_token)
+        is_any = type_token.type == "NAME" and type_token.upper() == ANY_TYPE
+        type_name = None if is_any else name_of(type_token)
         if name_tokens:
             variable = Variable(name_of(name_tokens[0]), type_name, kind)
             self._check_name(variable, tree)
@@ -142,14 +164,15 @@ class StructureReader:
                 place,
             )
 
-    def _named_after_its_type(self, type_name: str, kind: Kind) -> Variable:
-        number = next((n[type_name] for n in reversed(self._numbers) if type_name in n), 1)
+    def _named_after_its_type(self, type_name: str | None, kind: Kind) -> Variable:
+        first = type_name or ANY_TYPE
+        number = next((n[first] for n in reversed(self._numbers) if first in n), 1)
         while True:
-            name = type_name if number == 1 else f"{type_name}{number}"
+            name = first if number == 1 else f"{first}{number}"
             variable = Variable(name, type_name, kind)
             number += 1
             if name not in self._used and self.variables.get(name, variable) == variable:
-                self._numbers[-1][type_name] = number
+                self._numbers[-1][first] = number
                 return variable
 
 
@@ -157,11 +180,7 @@ def _misplaced(outer: str, operand: Node) -> str:
     """Why an operand of NOT (``negated``) or KL (``kleene``) is invalid; empty if it is valid."""
     operator = _operator_of(operand)
     if operator is not None:
-        return (
-            _NOT_OF_OR
-            if (outer, operator) == ("negated", "OR")
-            else _OVER_OPERATOR[outer].format(operator)
-        )
+        return _OVER_OPERATOR[outer].format(operator)
     inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
     return _NESTED.get((outer, inner), "")
 

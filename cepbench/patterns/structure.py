@@ -10,6 +10,9 @@ from enum import StrEnum
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP, quoted_unless_plain
 
+#: Stands for the type of an item that is of any type, unless it is in double quotes.
+ANY_TYPE = "ANY"
+
 #: Limit of the branches of nested disjunctions.
 MAXIMUM_BRANCHES = 256
 
@@ -42,14 +45,33 @@ class Variable:
 
     A negated variable, ``NOT(type name)``, requires the absence of such an event. A Kleene
     variable, ``KL(type name)``, is bound to a set of one or more events.
+
+    Attributes
+    ----------
+    name : str
+    type : str or None
+        None for an event of any type, ``ANY name``.
+    kind : Kind
     """
 
     name: str
-    type: str
+    type: str | None
     kind: Kind = Kind.PLAIN
 
+    @property
+    def type_text(self) -> str:
+        """The type as the pattern language writes it."""
+        if self.type is None:
+            return ANY_TYPE
+        quoted = quoted_unless_plain(self.type)
+        return f'"{quoted}"' if quoted.upper() == ANY_TYPE else quoted
+
+    def overlaps(self, other: Variable) -> bool:
+        """Whether one event can be of both types."""
+        return self.type is None or other.type is None or self.type == other.type
+
     def __str__(self) -> str:
-        plain = f"{quoted_unless_plain(self.type)} {quoted_unless_plain(self.name)}"
+        plain = f"{self.type_text} {quoted_unless_plain(self.name)}"
         operator = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL"}.get(self.kind)
         return f"{operator}({plain})" if operator else plain
 

@@ -1,6 +1,6 @@
-"""Searches for costs without compiled loops: of the forms ``joins`` and ``plans``.
+"""Searches without compiled kernels, for costs of the forms ``joins`` and ``plans``.
 
-A cost of the form ``joins`` is evaluated for many joins at once; one of the form ``plans`` plan by
+A cost of the form ``joins`` is evaluated for many joins at once, one of the form ``plans`` plan by
 plan. See :mod:`cepbench.costs.model`.
 """
 
@@ -17,7 +17,7 @@ from cepbench.planners.budget import Budget, Found
 from cepbench.planners.predicate_graph import adjacency
 from cepbench.plans.tree import Tree
 
-#: Largest problems, of a few seconds: n·2^n and 3^n/2 joins are evaluated.
+#: Maximum numbers of variables, which take a few seconds: n·2^n and 3^n/2 joins are evaluated.
 MOST_OF_ORDERS = 16
 MOST_OF_TREES = 14
 
@@ -26,7 +26,7 @@ _LEAST_GAIN = 1e-9
 
 
 def extended(problem: CostedProblem, prefix: Sequence[int]) -> list[int]:
-    """Complete a prefix of an order by the cheapest next join each time."""
+    """Complete a prefix of an order, each time by the cheapest join."""
     order = list(prefix) or [int(np.argmin(problem.cost.log_leaves(problem, "order")))]
     while len(order) < problem.n:
         taken = np.isin(np.arange(problem.n), order)
@@ -157,7 +157,7 @@ def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
 
 
 def tree_of_cuts(cuts: np.ndarray, order: Sequence[int]) -> Tree[int]:
-    """The tree over leaves in an order that has these cuts."""
+    """The tree over an order of leaves with these cuts."""
 
     def build(first: int, last: int) -> Tree[int]:
         if first == last:

@@ -18,10 +18,10 @@ from cepbench.planners.registry import plan_generator
 from cepbench.planners.zstream import tree_over
 from cepbench.plans.tree import Tree
 
-#: The known tree's cost is scaled to e to this power. Dearer sets are pruned, and numbers 10^580
-#: times smaller do not underflow.
+#: The known tree's cost is scaled to e to this power: more expensive sets are pruned, and numbers
+#: 10^580 times smaller do not underflow.
 _TOP = 650.0
-#: Beyond that range the search runs in logarithms, many times slower.
+#: If ln of the costs has a larger range, the search runs in logarithms, many times slower.
 _RANGE = 1340.0
 
 #: Number of variables from which rounds of flips improve the known tree.
@@ -52,7 +52,7 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     Notes
     -----
     Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, if all sets cost the same and none can be
-    pruned. Sets dearer than a known tree, by themselves or with a bound of the cost outside them,
+    pruned. Sets that cost more than a known tree, alone or with a bound of the cost outside them,
     are pruned with all their splits, see :mod:`cepbench.kernels.planning.dp_b`; with measured rates
     and selectivities more than 99 % of the splits are never tried.
 
@@ -96,7 +96,7 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
 
 
 def _known_tree(problem: CostedProblem) -> Tree[int]:
-    """A cheap tree found fast; the cheaper it is, the more is pruned."""
+    """A cheap tree, found quickly; the cheaper it is, the more is pruned."""
     rng = np.random.default_rng(0)
     trees = [
         tree_over(problem, range(problem.n)),

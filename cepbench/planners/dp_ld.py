@@ -41,7 +41,7 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
         return any_cost.cheapest_order(problem, budget)
     terms = problem.terms
     sizes = log_subset_sizes(terms)
-    # The number of sets is known, so a search beyond the budget is not begun.
+    # The number of sets is known, so a search that would exceed the budget is not started.
     if budget.most_steps >= len(sizes) - 1:
         costs, delay, in_logs = _scaled(sizes, terms.log_delay, terms.last)
         order = cheapest_order(costs, delay, terms.last, in_logs, deadline)
@@ -55,7 +55,7 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
 def _scaled(
     sizes: np.ndarray, log_delay: np.ndarray, last: int
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Costs as scaled numbers if their range allows it, otherwise as logarithms; which of the two.
+    """Costs as scaled numbers (False), or if their range is too large, as logarithms (True).
 
     Numbers are many times faster than logarithms, and a common factor changes no comparison.
     """
@@ -66,6 +66,6 @@ def _scaled(
         return sizes, log_delay, True
     middle = (lowest + highest) / 2
     costs = sizes - middle
-    costs[0] = 0.0  # of the empty set: never read, and maybe out of range
+    costs[0] = 0.0  # of the empty set: not read, and possibly out of range
     delay = np.exp(log_delay - middle) if last >= 0 else log_delay
     return np.exp(costs, out=costs), delay, False

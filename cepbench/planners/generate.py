@@ -48,7 +48,6 @@ def plan(
     Parameters
     ----------
     pattern : Pattern or str
-        Or its text.
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
     generator : str or PlanGenerator
@@ -173,7 +172,7 @@ def plan_problem(
 def _remarks(branch: Pattern) -> tuple[str, ...]:
     """Notes on the negated and Kleene variables, which a plan does not show."""
     return tuple(
-        f"{variable}: checked on the way, no step of the plan"
+        f"{variable}: negated, not a step of the plan"
         if variable.kind is Kind.NEGATED
         else f"{variable}: sets of events"
         for variable in branch.variables

@@ -47,7 +47,7 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     """
     n = problem.n
     adjacent = adjacent & ~np.eye(n, dtype=bool)
-    # A tree is at the index of its earliest variable; other indices are dead.
+    # A tree is at the index of its earliest variable; other indices are unused.
     trees: list[Any] = list(range(n))
     terms = problem.terms
     products, least = terms.log_factor.copy(), terms.log_bound.copy()

@@ -17,7 +17,7 @@ from cepbench.planners.registry import plan_generator
 
 #: Start: a neighbour of twice the cost is accepted with probability exp(−1/2).
 _HOT = 2.0
-#: End: a neighbour that costs 1 % more is hardly accepted.
+#: End: a neighbour that costs 1 % more is accepted with probability exp(−10).
 _COLD = 1e-3
 _COOLING = 0.9
 #: Neighbours tried per temperature: for each variable, and at most.

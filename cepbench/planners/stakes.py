@@ -1,8 +1,8 @@
-"""Whether choosing a plan is worth it: expected partial matches of the best and the written order.
+"""Whether choosing a plan matters: expected partial matches of the best and the written order.
 
-How much a choice gains was measured in classes of expected partial matches per event, the map of
-:mod:`cepbench.studies.kolchinsky2018.gain_map`; ``stakes.toml`` has its numbers and the command
-that makes them.
+Gains were measured by classes of expected partial matches per event, see
+:mod:`cepbench.studies.kolchinsky2018.gain_map`; ``stakes.toml`` has the numbers and the command
+that computes them.
 """
 
 from __future__ import annotations
@@ -24,24 +24,23 @@ from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
 #: The generator of the best order, and the one for patterns of more than :data:`MOST_EXACT`
-#: variables, whose orders of least cost take too long to find for a remark.
+#: variables, for which an exact search takes too long.
 EXACT, LARGE = "DP-LD", "GREEDY"
 MOST_EXACT = 12
 
-#: Orders whose partial matches differ by less than this factor are called equally good.
+#: Orders whose partial matches differ by less than this factor count as equally good.
 ALIKE = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class GainClass:
-    """What the best order gained over the written one in one class of the map.
+    """The measured gain of the best order over the written one in one class of patterns.
 
     Attributes
     ----------
-    least : float
-        Expected partial matches per event in the written order, at least.
-    below : float
-        And less than this.
+    least, below : float
+        Bounds of the class, ``least <= x < below``, in expected partial matches per event of the
+        written order.
     gain : float
         Geometric mean of the ratio of throughput.
     low, high : float
@@ -68,7 +67,7 @@ class GainClass:
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """What choosing a plan is expected to decide, from statistics alone.
+    """The expected effect of choosing a plan, from statistics alone.
 
     Attributes
     ----------
@@ -77,7 +76,7 @@ class Stakes:
         order as written.
     generator : str
     measured : GainClass
-        The class of the map that the written order is in.
+        The class of the written order.
     """
 
     best: Created
@@ -87,7 +86,7 @@ class Stakes:
 
     @property
     def ratio(self) -> float:
-        """Partial matches in the written order over those in the best one; 1 without any."""
+        """Partial matches of the written order over those of the best one; 1 if both have none."""
         if self.written.partial_matches == self.best.partial_matches:
             return 1.0
         if not self.best.partial_matches:
@@ -96,16 +95,16 @@ class Stakes:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether the choice is expected to matter: more than one partial match per event to save."""
+        """Whether it saves a factor of :data:`ALIKE` and one partial match per event."""
         saved = self.written.partial_matches - self.best.partial_matches
         return self.ratio >= ALIKE and saved >= 1.0
 
     def describe(self) -> str:
-        """The numbers and what follows from them, in sentences."""
+        """The verdict and the numbers as text."""
         return " ".join(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, ready for JSON."""
+        """A JSON-serializable dict."""
         return {
             "written": self.written.partial_matches,
             "best": self.best.partial_matches,
@@ -117,7 +116,7 @@ class Stakes:
         }
 
     def sentences(self) -> list[str]:
-        """Verdict, numbers, and what was measured in this class."""
+        """The verdict with its numbers, and the gains measured in this class."""
         written, best = self.written.partial_matches, self.best.partial_matches
         numbers = (
             f"{_number(written)} expected partial matches per event in the written order, "
@@ -150,7 +149,7 @@ def plan_stakes(
     *,
     time_selectivity: str = "adjacent",
 ) -> Stakes:
-    """Whether choosing a plan is worth it for a pattern, and what is at stake; nothing is run.
+    """Whether choosing a plan matters for a pattern, estimated without running it.
 
     Parameters
     ----------
@@ -160,7 +159,7 @@ def plan_stakes(
     generator : str
         Plan generator of the best order; by default DP-LD, for more than 12 variables GREEDY.
     time_selectivity : {"adjacent", "exact"}
-        As ``cep.plan`` takes it.
+        See :func:`cepbench.planners.generate.plan`.
 
     Returns
     -------
@@ -170,7 +169,7 @@ def plan_stakes(
     Raises
     ------
     PlanGeneratorError, PlanningRefusedError, StatisticsError, UnsupportedPatternError
-        As ``cep.plan`` raises them.
+        As for :func:`cepbench.planners.generate.plan`.
 
     Examples
     --------
@@ -202,7 +201,7 @@ def plan_stakes(
 
 
 def class_of(partial_matches: float) -> GainClass:
-    """The class of the map with so many expected partial matches per event in the written order."""
+    """The class of an expected number of partial matches per event of the written order."""
     return next(
         each for each in gain_classes() if partial_matches < each.below or math.isinf(each.below)
     )
@@ -210,7 +209,7 @@ def class_of(partial_matches: float) -> GainClass:
 
 @cache
 def gain_classes() -> Sequence[GainClass]:
-    """The classes of ``stakes.toml``, by rising partial matches per event."""
+    """The classes of ``stakes.toml``, by ascending partial matches per event."""
     text = files("cepbench.planners").joinpath("stakes.toml").read_text(encoding="utf-8")
     return [GainClass(**each) for each in tomllib.loads(text)["classes"]]
 

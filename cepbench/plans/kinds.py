@@ -18,6 +18,7 @@ import numpy as np
 from cepbench.errors import PlanError, PlanGeneratorError
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.tree import relabel
+from cepbench.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class PlanKind:
     checked: Callable[[Any, Sequence[str], str], Any]
     relabel: Callable[[Any, Callable[[Any], Any]], Any]
     read: Callable[[Any, int], Any] = lambda found, n: found
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.plan.__module__.startswith("cepbench.plans.")
 
     def named(self, indices: Any, names: Sequence[str], **notes: Any) -> Plan:
         """The plan of a shape over indices."""
@@ -174,10 +180,11 @@ def _shown(found: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]} …"
 
 
-#: Name → kind of plan.
-PLAN_KINDS: dict[str, PlanKind] = {
-    kind.name: kind
-    for kind in (
+#: The kinds of plan, in the order of registration.
+PLAN_KINDS: Registry[PlanKind] = Registry(
+    "kind of plan",
+    PlanError,
+    (
         PlanKind(
             "order",
             OrderPlan,
@@ -186,5 +193,5 @@ PLAN_KINDS: dict[str, PlanKind] = {
             _listed,
         ),
         PlanKind("tree", TreePlan, _checked_tree, relabel),
-    )
-}
+    ),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,7 +17,6 @@ from cepbench.reporting.verdicts import (
     PARTLY,
     SUPERSEDED,
     by_claim,
-    ledger,
     place_of,
     shown_value,
     varied_in,
@@ -75,11 +74,11 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
                 for texts in zip(first["why"], first["title"], strict=True)
             ],
             "check": main["check"].to_numpy(),
-            "fails if": main["fails_if"].to_numpy(),
+            "fails if the interval is": _conditions(table),
         }
     )
     if short:
-        shown = shown.drop(columns=["check", "fails if"])
+        shown = shown.drop(columns=["check", "fails if the interval is"])
     styler = _left_aligned(shown).format(_coloured, subset=list(columns))
     if not short:
         anchors = dict(zip(first["statement"], first["id"], strict=True))
@@ -90,6 +89,14 @@ def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
 
         styler = styler.format(anchored, subset=["claim"])
     return styler.map(_verdict_look, subset=["verdict"])
+
+
+def _conditions(table: pd.DataFrame) -> list[str]:
+    """What fails the tests of each claim; named by what they are on where there are several."""
+    tests = table.drop_duplicates(["paper", "id", "basis"])
+    several = tests.groupby(["paper", "id"], sort=False)["basis"].transform("size") > 1
+    named = (tests["basis"] + ": ").where(several, "") + tests["fails_if"]
+    return list(named.groupby([tests["paper"], tests["id"]], sort=False).agg("; ".join))
 
 
 def _by_regime(table: pd.DataFrame, varied: Sequence[str]) -> dict[str, list[str]]:
@@ -134,24 +141,6 @@ def _coloured(cell: object) -> str:
             )
         )
     return str(Markup("<br>").join(lines)) or "–"
-
-
-def display_claims(
-    study: str, tables: Mapping[str, pd.DataFrame], *, figures: Sequence[str], seed: int = 0
-) -> None:
-    """In a notebook: the verdicts on the claims about some figures, and the reasons behind them.
-
-    Parameters
-    ----------
-    study, tables, figures, seed
-        As :func:`cepbench.reporting.verdicts.ledger` takes them.
-    """
-    from IPython.display import display
-
-    verdicts = ledger(study, tables, figures=figures, seed=seed)
-    display(ledger_for_readers(verdicts))
-    if verdicts["reason"].any():
-        display(reasons_for_readers(verdicts))
 
 
 def anchor_of(claim: str) -> str:

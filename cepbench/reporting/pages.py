@@ -31,7 +31,6 @@ PICTURES = "pictures"
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_IDS = re.compile(r"""\sid=["']([^"']+)["']""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,6 @@ class Body:
         Path relative to the site -> content.
     anchors : mapping of str to str
         As in :class:`Page`.
-    ids : set of str
-        Everything on the page that a link can lead to.
     findings : sequence of str
         Sentences for the front page that the notebook recorded.
     figures : sequence of str
@@ -118,7 +115,6 @@ class Body:
     charts: int
     pictures: Mapping[str, bytes]
     anchors: Mapping[str, str]
-    ids: frozenset[str]
     findings: Sequence[str] = ()
     figures: Sequence[str] = ()
 
@@ -163,7 +159,6 @@ def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) ->
         prepared.charts,
         prepared.pictures,
         prepared.anchors,
-        frozenset(_IDS.findall(text)),
         prepared.findings,
         list(dict.fromkeys(prepared.figures)),
     )

@@ -312,19 +312,15 @@ def _study_report(
     if not own or not path.exists() or not path.with_name("numbers.parquet").exists():
         return StudyReport(study, own, findings=findings)
 
+    stem = f"{study.key}/{LEDGER}"
+    page = f"{stem}.html" if stem in bodies else ""
+
     def link(claim: Claim) -> str:
-        """The claim on its figure's page, or else in the ledger, or else that page."""
-        anchor = anchor_of(claim.id)
-        for name in (claim.results, LEDGER):
-            stem = f"{study.key}/{name}"
-            if stem in bodies and anchor in bodies[stem].ids:
-                return f"{stem}.html#{anchor}"
-        stem = f"{study.key}/{claim.results}"
-        return f"{stem}.html" if stem in bodies else ""
+        """Where the claim is explained."""
+        return f"{page}#{anchor_of(claim.id)}" if page else ""
 
     ledger = pd.read_parquet(path)
     numbers = pd.read_parquet(path.with_name("numbers.parquet"))
-    ledger_stem = f"{study.key}/{LEDGER}"
     return StudyReport(
         study,
         own,
@@ -333,7 +329,7 @@ def _study_report(
         findings=findings,
         verdicts=counts_of(ledger),
         claims=verdicts_by_figure(ledger, link),
-        ledger_link=f"{ledger_stem}.html" if ledger_stem in bodies else "",
+        ledger_link=page,
     )
 
 

@@ -13,12 +13,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from cepbench.analysis.checks import NO_CASE, NO_DATA, TOO_FEW, Measured, measure
+from cepbench.analysis.checks import (
+    NO_CASE,
+    NO_DATA,
+    TOO_FEW,
+    ClaimCheck,
+    Measured,
+    is_of_runs,
+    measure,
+)
 from cepbench.analysis.settings import Setting, by_setting
 from cepbench.reporting.claims import PARTIAL_MATCHES, PLACEHOLDER, Claim, ClaimTest, ledger_file
 from cepbench.studies.registry import find_study
@@ -43,6 +51,7 @@ PLURAL = {
 SETTING = ("regime", "engine", "predicates")
 _MEASURED = ("value", "low", "high", "patterns", "left_out", "bounds", "lack")
 _BY_SETTING = list[tuple[Setting, pd.DataFrame]]
+_Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 
 
 def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
@@ -93,13 +102,7 @@ def combined(verdicts: Iterable[tuple[str, str]]) -> str:
     return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
 
 
-def ledger(
-    study: str,
-    tables: Mapping[str, pd.DataFrame],
-    *,
-    figures: Sequence[str] = (),
-    seed: int = 0,
-) -> pd.DataFrame:
+def ledger(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
     """Every claim of a study, measured and judged in every setting.
 
     Parameters
@@ -109,8 +112,6 @@ def ledger(
     tables : mapping of str to DataFrame
         Notebook → its results; a claim about a notebook that is not there is not testable. Only
         rows of the study's generators count: the claims are about those.
-    figures : sequence of str
-        Claims about these figures only; all if there are none.
     seed : int
         Of the bootstrap.
 
@@ -135,7 +136,6 @@ def ledger(
             **row,
         }
         for claim in file.claims
-        if not figures or claim.figure in figures
         for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
     ]
     found = pd.DataFrame(rows)
@@ -174,7 +174,7 @@ def numbers(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) ->
             **_fields(measure(number.check, table, seed=seed)),
         }
         for number in ledger_file(find_study(study)).numbers
-        for setting, table in settings.get(number.results, [])
+        for setting, table in _settings_of([number.check], settings.get(number.results, []))
     ]
     return pd.DataFrame(rows, columns=["id", *SETTING, "basis", *_MEASURED])
 
@@ -187,6 +187,18 @@ def _settings(study: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, _BY_S
     }
 
 
+def _settings_of(
+    checks: Iterable[ClaimCheck], settings: Sequence[tuple[Setting, _Table]]
+) -> list[tuple[Setting, _Table]]:
+    """The settings to measure in: what is about plans alone is the same on every engine."""
+    if any(map(is_of_runs, checks)):
+        return list(settings)
+    found: dict[Setting, _Table] = {}
+    for setting, table in settings:
+        found.setdefault(replace(setting, engine=""), table)
+    return [*found.items()]
+
+
 def _fields(measured: Measured) -> dict[str, object]:
     return {name: getattr(measured, name) for name in _MEASURED}
 
@@ -196,7 +208,7 @@ def _judged(
 ) -> list[dict[str, object]]:
     """Rows of a claim; a setting that has none of its data is left out beside those that have."""
     rows = []
-    for setting, table in settings:
+    for setting, table in _settings_of([test.check for test in claim.tests], settings):
         for test in claim.tests:
             measured = measure(test.check, table, seed=seed)
             rows.append({**asdict(setting), **_verdict(claim, test, measured)})
@@ -238,9 +250,9 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     if overall == OPEN:
         causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
-    if overall != PARTLY:
-        return ""
     tested = part[~part["lack"].isin([NO_DATA, NO_CASE])]
+    if tested["verdict"].nunique() == 1:
+        return ""
     texts = []
     for verdict in VERDICTS:
         its = tested[tested["verdict"] == verdict]

@@ -4,8 +4,8 @@ Importing Numba costs a worker about three CPU seconds and 150 MB. Spark starts 
 cancelled job, a failed task or a minute without work; forked from here, they share the import.
 
 Threads do not survive a fork, so modules that start threads, such as pandas and pyarrow, must not
-be loaded here. Nor are modules of cepbench, so that all workers have the same version of them when
-they are edited during a session.
+be imported here. Modules of cepbench are not imported either, so that all workers import the
+current version if they are edited during a session.
 """
 
 from __future__ import annotations

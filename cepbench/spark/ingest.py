@@ -165,7 +165,7 @@ def ingest_minute_bars(
     Raises
     ------
     DatasetError
-        If a file cannot be opened, or the folder holds something else.
+        If a file cannot be opened, or the folder has other content.
 
     Notes
     -----

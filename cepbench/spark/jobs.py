@@ -47,11 +47,11 @@ def run_job(
         Runs in the workers, which import it from the installed package.
     items : sequence
     name, unit : str
-        Of the bar: the name of the job and what it counts.
+        Labels of the progress bar: the name of the job and its unit.
     partitions : int, optional
         Number of tasks, by default a few per core; the results do not depend on it.
     finished : callable, optional
-        Returns how many items are finished so far, for the bar.
+        Returns the number of items finished so far, for the progress bar.
     progress : bool
         Whether to show a progress bar after a few seconds.
 

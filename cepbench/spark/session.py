@@ -110,7 +110,7 @@ def spark_session(
 
 @contextmanager
 def session_for_a_while() -> Iterator[SparkSession]:
-    """The running Spark session, or a new one that is stopped in the end."""
+    """The running Spark session, or a new one that is stopped at the end of the block."""
     running = SparkSession.getActiveSession()
     spark = spark_session()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pandas as pd
@@ -135,19 +135,20 @@ def attribute_quantiles(
     spark, data_path
         See :func:`measure_statistics`.
     attribute : str
-        A column of numbers; missing values are left out.
+        A numeric column; missing values are ignored.
     quantiles : int
-        How many: of ``(k + 1/2) / quantiles``, so that each stands for the same number of events.
+        Number of quantiles, at ``(k + 1/2) / quantiles``, so that each represents equally many
+        events.
 
     Returns
     -------
     dict of str to list of float
-        By event type; without types that have no value.
+        By event type; types without a value are omitted.
 
     Raises
     ------
     DatasetError
-        If the data has no such column, or not one of numbers.
+        If the data has no such column, or it is not numeric.
     """
     path = Path(data_path).resolve()
     read_declaration(path)
@@ -155,7 +156,7 @@ def attribute_quantiles(
     columns = dict(data.dtypes)
     if attribute not in columns or columns[attribute] in ("string", "boolean", "timestamp"):
         raise DatasetError(
-            f"{path} has no column of numbers {attribute!r}{did_you_mean(attribute, columns)}"
+            f"{path} has no numeric column {attribute!r}{did_you_mean(attribute, columns)}"
         )
     value = functions.col(attribute).cast("double")
     shares = [(k + 0.5) / quantiles for k in range(quantiles)]
@@ -186,30 +187,29 @@ def _sample(
 ) -> list[tuple[str, StatisticsSample]]:
     """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
     month, patterns = task
-    types = {v.type for _, pattern in patterns for v in pattern.variables}
     attributes = {name for _, pattern in patterns for name in _attributes(pattern)}
-    # The sizes of partitions depend on events of all types.
-    whole = any(pattern.strategy.attribute for _, pattern in patterns)
+    types = [_types(pattern) for _, pattern in patterns]
     first = None if month is None else pd.Period(month, "M")
     stream = EventStream.from_parquet(
         path,
-        types=None if whole else sorted(types),
+        types=None if None in types else sorted(set(chain.from_iterable(filter(None, types)))),
         attributes=sorted(attributes),
         start=None if first is None else first.to_timestamp(),
         end=None if first is None else (first + 1).to_timestamp(),
     )
     events = sum(pq.read_metadata(file).num_rows for file in _files(path, month))
     samples = []
-    for name, pattern in patterns:
+    for (name, pattern), own in zip(patterns, types, strict=True):
         # Restricted to its types, so that results do not depend on the group.
-        part = (
-            stream
-            if pattern.strategy.attribute
-            else stream.of_types(variable.type for variable in pattern.variables)
-        )
+        part = stream if own is None else stream.of_types(own)
         sample = sample_statistics(pattern, part, seed=seed, stream_events=events)
         samples.append((name, sample))
     return samples
+
+
+def _types(pattern: Pattern) -> tuple[str, ...] | None:
+    """The types that a pattern's statistics depend on; None for all, as sizes of partitions do."""
+    return None if pattern.strategy.attribute else pattern.types
 
 
 def _attributes(pattern: Pattern) -> Iterator[str]:

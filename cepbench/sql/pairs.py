@@ -113,7 +113,7 @@ class Pairs:
 
     def _different(self, x: str, y: str) -> Iterator[Condition]:
         ordered = {(x, y), (y, x)} & self.before
-        if self._variables[x].type == self._variables[y].type and not ordered:
+        if self._variables[x].overlaps(self._variables[y]) and not ordered:
             position = self._columns.position
             yield Condition(
                 ((x, position), (y, position)),

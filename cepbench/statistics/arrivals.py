@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cepbench.errors import StatisticsError
 from cepbench.streams.event_stream import EventStream
 
 _DAY = 86_400 * 10**9
@@ -29,41 +28,38 @@ class Arrivals:
     counts : dict of str to int
         Events of each type.
     days : dict of int to (int, int)
-        UTC day (since 1970) → first and last time on it, in nanoseconds since 1970.
+        UTC day (since 1970) → first and last time on it, in nanoseconds since 1970. Of integer
+        time 0 → first and last tick.
+    is_datetime : bool
+        Whether time is a datetime, else an integer.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
+    is_datetime: bool = True
 
 
 def arrivals_in_file(file: Path) -> Arrivals:
     """Count the events of a Parquet file with columns ``symbol`` and ``ts``, batch by batch."""
     counts: Counter[str] = Counter()
-    found = Arrivals()
     parquet = pq.ParquetFile(file, read_dictionary=["symbol"])
+    found = Arrivals(is_datetime=pa.types.is_timestamp(parquet.schema_arrow.field("ts").type))
     for batch in parquet.iter_batches(columns=["symbol", "ts"]):
         for entry in pc.value_counts(batch.column("symbol").cast(pa.string())).to_pylist():
             counts[entry["values"]] += entry["counts"]
-        moments = batch.column("ts").cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
-        _widen(found.days, _ends_of_days(moments))
+        times = batch.column("ts")
+        if found.is_datetime:
+            times = times.cast(pa.timestamp("ns"))
+        moments = times.cast(pa.int64()).to_numpy()
+        _widen(found.days, _ends(moments, by_day=found.is_datetime))
     found.counts.update(counts)
     return found
 
 
 def arrivals_in(stream: EventStream) -> Arrivals:
-    """Count the events of a stream.
-
-    Raises
-    ------
-    StatisticsError
-        If its times are integers, which have no unit.
-    """
-    if not stream.is_datetime:
-        raise StatisticsError(
-            "the times of this stream are integers without a unit, so there are no rates per "
-            "second; convert the column to datetimes"
-        )
-    return Arrivals(stream.counts_by_type(), _ends_of_days(stream.timestamps))
+    """Count the events of a stream."""
+    ends = _ends(stream.timestamps, by_day=stream.is_datetime)
+    return Arrivals(stream.counts_by_type(), ends, stream.is_datetime)
 
 
 def arrival_table(parts: Iterable[Arrivals], types: Iterable[str] = ()) -> pd.DataFrame:
@@ -79,15 +75,17 @@ def arrival_table(parts: Iterable[Arrivals], types: Iterable[str] = ()) -> pd.Da
     -------
     DataFrame
         Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time,
-        from the first to the last event of any type on each UTC day) and ``standard_error`` (of
-        the rate, Poisson).
+        from the first to the last event of any type on each UTC day; of integer time, per tick)
+        and ``standard_error`` (of the rate, Poisson).
     """
     events: Counter[str] = Counter(dict.fromkeys(types, 0))
     days: dict[int, tuple[int, int]] = {}
+    unit = 1.0
     for part in parts:
         events.update(part.counts)
         _widen(days, part.days)
-    active = sum(last - first for first, last in days.values()) / 1e9
+        unit = 1e9 if part.is_datetime else 1.0
+    active = sum(last - first for first, last in days.values()) / unit
     symbols = sorted(events)
     count = np.array([events[name] for name in symbols], dtype=np.int64)
     per_second = 1 / active if active else math.nan
@@ -101,8 +99,8 @@ def arrival_table(parts: Iterable[Arrivals], types: Iterable[str] = ()) -> pd.Da
     )
 
 
-def _ends_of_days(moments: np.ndarray) -> dict[int, tuple[int, int]]:
-    days = moments // _DAY
+def _ends(moments: np.ndarray, *, by_day: bool) -> dict[int, tuple[int, int]]:
+    days = moments // _DAY if by_day else np.zeros(len(moments), np.int64)
     found = {}
     for day in np.unique(days).tolist():
         inside = moments[days == day]

@@ -36,11 +36,11 @@ class JointConditions:
     held: np.ndarray
 
     def log_factor(self, names: Iterable[str]) -> float:
-        """The ln of the correction of the product of selectivities over some variables.
+        """ln of the correction of the product of selectivities over some variables.
 
         The correction is the frequency with which the conditions among ``names`` hold jointly,
-        divided by the product of their individual frequencies; its ln is 0 if no two of them share
-        a variable. Conditions that never held jointly count as half a draw.
+        divided by the product of their individual frequencies; it is 1 if no two of them share a
+        variable. Conditions that never held jointly count as half a draw.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ def measure_joint(
     Parameters
     ----------
     pattern : Pattern
-        Conditions on Kleene variables are left out, so they count as independent.
+        Conditions on Kleene variables are ignored, that is, assumed independent.
     stream : EventStream
     seed : int
     draws : int
@@ -94,14 +94,13 @@ def measure_joint(
     for clause in pattern.conditions:
         if clause.is_elementwise and plain.issuperset(clause.variables):
             groups.setdefault(frozenset(clause.variables), []).append(clause)
-    codes = {name: code for code, name in enumerate(stream.type_names)}
     rng = np.random.default_rng(seed)
     drawn: dict[str, np.ndarray] = {}
     for variable in pattern.variables:
-        rows = np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
+        rows = stream.rows_of(variable.type)
         if not len(rows):
             raise StatisticsError(
-                f"the stream has no event of type {variable.type!r} to draw for variable "
+                f"the stream has no event of type {variable.type_text} to draw for variable "
                 f"{variable.name!r}; measure on a stream that has"
             )
         drawn[variable.name] = rng.choice(rows, draws)

@@ -39,13 +39,13 @@ class StatisticsSample:
     active : float
         Active time in seconds (or ticks).
     shortest : float
-        The window in seconds (or ticks), the least active time that rates are based on.
+        The window in seconds (or ticks), the minimum active time for rates.
     events : dict of str to int
         Variable → events of its type.
     pairs : dict of (str, str) to PairSample
         Only pairs with a condition on single events.
     sets : dict of (str, str, str) to PairSample
-        Pairs with conditions on certain elements of a Kleene set, and which elements.
+        Pairs with conditions on elements of a Kleene set, by pair and element.
     stream_events : int
         Events of all types.
     partition : PairSample or None
@@ -63,7 +63,7 @@ class StatisticsSample:
     def to_statistics(self) -> Statistics:
         """Rates and selectivities with their standard errors.
 
-        A pair without candidates is left out, that is, has selectivity 1.
+        A pair without candidates is omitted, that is, has selectivity 1.
         """
         seconds = max(self.active, self.shortest)
         if not seconds:
@@ -106,7 +106,7 @@ def measure_statistics(
     pattern : Pattern or str
         All variables of all branches are measured, negated ones included.
     stream : EventStream
-        With the events of all types, if the strategy is a contiguity.
+        With events of all types, if the strategy is a contiguity strategy.
     seed : int
         Seed of the sample.
     pairs : int
@@ -142,8 +142,8 @@ def measure_statistics(
     Two variables whose order in time differs between branches of OR are measured in any order.
 
     Under partition contiguity, equality of the partition is among the conditions over any two
-    variables; ``partitions`` is the number of equal partitions in which an event has the same
-    average number of others as in those of the stream.
+    variables; ``partitions`` is the number of equal partitions in which an event shares its
+    partition with as many others on average as in the stream.
     """
     pattern, stream = pattern_from(pattern), stream_from(stream)
     if not len(stream):
@@ -202,7 +202,7 @@ def active_time(pattern: Pattern, stream: EventStream) -> float:
     Parameters
     ----------
     pattern : Pattern
-        Of which the window is used.
+        Only its window is used.
     stream : EventStream
         With events of all types.
     """

@@ -48,7 +48,7 @@ class Statistics:
         contiguity need it.
     partitions : float, optional
         Number of partitions under partition contiguity, at least 1; if they differ in size, the
-        number of equal ones with the same average number of others per event.
+        number of equal partitions with the same average number of other events per event.
 
     Raises
     ------
@@ -66,8 +66,7 @@ class Statistics:
     def __post_init__(self) -> None:
         if (self.cardinalities is None) == (self.rates is None):
             raise StatisticsError(
-                "give either cardinalities= (events per window) or rates= (events per second), "
-                "not both"
+                "give exactly one of cardinalities= (events per window), rates= (events per second)"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
         for key in (kind, "selectivities", "standard_errors"):
@@ -124,8 +123,8 @@ class Statistics:
         """
         if text(name, "name", StatisticsError) not in self._arrivals:
             raise StatisticsError(
-                f"there is no rate or cardinality for variable {name!r}; "
-                f"there is one for {', '.join(self.names) or 'none at all'}"
+                f"there is no rate or cardinality for variable {name!r}, only for "
+                f"{', '.join(self.names) or 'no variable'}"
             )
         value = self._arrivals[name]
         window = number(window, "window", StatisticsError, least=0.0)
@@ -252,8 +251,8 @@ def _number(where: str, key: object, value: Any) -> float:
 def _known(where: str, name: str, names: Mapping[str, float]) -> None:
     if name not in names:
         raise StatisticsError(
-            f"{where} mentions {shown(name)}, which has no rate or cardinality; "
-            f"those that have one are {', '.join(names) or 'none at all'}{did_you_mean(name, names)}"
+            f"{where} mentions {shown(name)}, which has no rate or cardinality; there is one for "
+            f"{', '.join(names) or 'no variable'}{did_you_mean(name, names)}"
         )
 
 

@@ -1,7 +1,7 @@
 """The output profiler: the order in which the events of reported matches arrive.
 
-Which event of a conjunction arrives last is not known from the pattern, and the latency cost
-depends on it [kolchinsky2018]_, section 5.1.
+The latency cost depends on the event that arrives last [kolchinsky2018]_, section 5.1, which is not
+determined by a conjunction.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OutputProfiler:
         Raises
         ------
         StatisticsError
-            If these are not matches, or a column is missing.
+            If it is not a table of matches of this pattern.
         """
         if not isinstance(matches, pd.DataFrame):
             raise StatisticsError(
@@ -187,4 +187,4 @@ def _arrivals(column: pd.Series) -> np.ndarray:
 
 
 def _listed(names: Iterable[object]) -> str:
-    return ", ".join(map(str, names)) or "none at all"
+    return ", ".join(map(str, names)) or "none"

@@ -14,7 +14,7 @@ from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: The elements of a Kleene set that can be measured, each with conditions on it alone.
+#: Combinations of elements of a Kleene set in one condition that can be measured.
 _MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
 
 
@@ -38,7 +38,7 @@ class PairSample:
 
 
 class Sampler:
-    """Draws candidates of each pair and evaluates the conditions on them.
+    """Samples candidates of each pair of variables and evaluates the conditions on them.
 
     Parameters
     ----------
@@ -56,12 +56,7 @@ class Sampler:
         self.most = most
         self.before = _order_in_all_branches(pattern)
         self.reader = NumericReader()
-        self.types = {variable.name: variable.type for variable in pattern.variables}
-        codes = {name: code for code, name in enumerate(stream.type_names)}
-        self.rows = {
-            variable.name: np.flatnonzero(stream.type_codes == codes.get(variable.type, -1))
-            for variable in pattern.variables
-        }
+        self.rows = {variable.name: stream.rows_of(variable.type) for variable in pattern.variables}
         self.columns: dict[tuple[str, str], np.ndarray] = {}
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
@@ -155,8 +150,8 @@ class Sampler:
         else:
             low = np.searchsorted(times[second], times[first] - window, "left")
         high = np.searchsorted(times[second], times[first] + window, "right")
-        # Two variables of one type must not share an event; in a SEQ the order implies that.
-        shared = (first, second) not in self.before and self.types[first] == self.types[second]
+        # Two variables must not share an event; in a SEQ the order implies that.
+        same, shared = self._same_events(first, second)
         ends = np.cumsum(high - low - shared)
         total = int(ends[-1]) if len(ends) else 0
         if total <= self.most:
@@ -167,9 +162,16 @@ class Sampler:
             drawn = rng.integers(total, size=self.most)
         at = np.searchsorted(ends, drawn, "right")
         partner = low[at] + drawn - (ends - (high - low - shared))[at]
-        if shared:
-            partner += partner >= at
+        partner += shared[at] & (partner >= same[at])
         return total, {first: at, second: partner}
+
+    def _same_events(self, first: str, second: str) -> tuple[np.ndarray, np.ndarray]:
+        """Where each event of one variable stands among the other's, and whether it is a candidate."""
+        rows, others = self.rows[first], self.rows[second]
+        if (first, second) in self.before or not len(others):
+            return rows, np.zeros(len(rows), dtype=bool)
+        same = np.searchsorted(others, rows)
+        return same, others[np.minimum(same, len(others) - 1)] == rows
 
     def _has_predecessor(self, name: str) -> np.ndarray:
         """Whether the previous event of the type is in the window, for each event of the type."""

@@ -1,4 +1,4 @@
-"""Advice for messages: the call that makes a stream of another object."""
+"""Advice for messages: the call that converts another object to a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cepbench.arguments import comes_from, shown
 
 
 def how_to_make_one(given: Any) -> str:
-    """The call that makes a stream of ``given``."""
+    """The call that converts ``given`` to a stream."""
     if comes_from(given, "cepbench", "EventStream"):
         return "it is already a stream"
     if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):

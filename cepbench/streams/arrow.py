@@ -54,7 +54,7 @@ def table_from_frame(
             frame = frame.assign(**{name: column.sparse.to_dense()})
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except Exception as error:  # of Arrow, pandas or an extension type
+    except Exception as error:  # raised by Arrow, pandas or an extension type
         for name in names:
             _refuse_unreadable(frame[[name]], name)
         raise StreamError(f"the DataFrame cannot be converted: {shown(str(error))}") from error
@@ -67,13 +67,13 @@ def _refuse_unreadable(column: pd.DataFrame, name: str) -> None:
         pa.Table.from_pandas(column, preserve_index=False)
     except UnicodeEncodeError as error:
         raise StreamError(
-            f"column {name!r} holds a text that is not Unicode (half of a surrogate pair, "
-            f"{error.object[error.start : error.end]!r}); replace them by "
+            f"column {name!r} has a text that is not valid Unicode (half of a surrogate pair, "
+            f"{error.object[error.start : error.end]!r}); replace such characters by "
             f"frame[{name!r}].str.encode('utf-8', 'replace').str.decode('utf-8')"
         ) from error
     except OverflowError as error:
         raise StreamError(
-            f"column {name!r} holds an integer beyond 64 bits; convert the column to texts, floats "
+            f"column {name!r} has an integer beyond 64 bits; convert the column to texts, floats "
             "or smaller integers"
         ) from error
     except Exception as error:  # as above
@@ -113,9 +113,9 @@ def columns_of_table(
     Raises
     ------
     StreamError
-        For a missing column, one of a wrong type or a duplicate name; for a missing type or
-        timestamp, a timestamp out of range, or one smaller than the previous one: then
-        ``error.row`` is the first offending row of ``table``.
+        For a column that is missing, duplicate or of a wrong type; and for a missing type or
+        timestamp, or a timestamp that is out of range or smaller than the previous one, with the
+        first such row of ``table`` as ``error.row``.
     """
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
@@ -263,7 +263,7 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks of no rows
+    if isinstance(array, pa.ChunkedArray):  # if there are no rows
         array = (
             array.chunk(0) if array.num_chunks else pa.array([], pa.string()).dictionary_encode()
         )
@@ -274,8 +274,8 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
         values = array.dictionary.to_pylist()
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"a column holds a text that is not UTF-8 ({error}); read its file with the encoding "
-            "that it was written in"
+            f"a column has a text that is not UTF-8 ({error}); read its file with the encoding "
+            "in which it was written"
         ) from error
     table = [-1 if value is None else first.setdefault(value, len(first)) for value in values]
     if len(first) < len(values):

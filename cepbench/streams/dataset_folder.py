@@ -1,4 +1,4 @@
-"""Data sets on disk: Parquet by month, and a declaration that is written last.
+"""Data sets on disk: Parquet files by month, and a declaration that is written last.
 
 <path>/_dataset.json             kind, parameters and size; marks the data set as complete
 <path>/_unfinished.json          present while it is being written, and after a crash
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
-from cepbench.files import whole_file
+from cepbench.files import write_json
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
 QUARANTINE = "_quarantine"
 STAGING = "_staging"
 
-#: The column that breaks ties of time, so that both order a whole data set.
+#: The column that breaks ties of time, so that time and sequence order the data set.
 SEQUENCE = "sequence"
 
 #: The partitioning column, present only in the names of folders.
@@ -43,7 +43,7 @@ class Declaration:
     kind : str
         Its origin, such as ``nasdaq-style``.
     parameters : mapping
-        What it was generated from; the same kind and parameters give the same events.
+        Parameters of its generation; equal kind and parameters give equal events.
     events : int
     counts : mapping of str to int
         Events of each type.
@@ -104,7 +104,7 @@ def begin_dataset(
     Raises
     ------
     DatasetError
-        If the folder holds another data set, or other files.
+        If the folder has another data set, or other files.
     """
     path = Path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
@@ -115,7 +115,7 @@ def begin_dataset(
         if have == wanted:
             return found
         raise DatasetError(
-            f"{path} holds a data set with other parameters ({_differences(have, wanted)}); "
+            f"{path} has a data set with other parameters ({_differences(have, wanted)}); "
             "choose another path, or delete that folder"
         )
     if path.exists():
@@ -131,7 +131,7 @@ def begin_dataset(
             if part.suffix == ".parquet" or _is_left(part):
                 part.unlink()
     path.mkdir(parents=True, exist_ok=True)
-    _write_json(path / UNFINISHED, wanted)
+    write_json(path / UNFINISHED, wanted)
     return None
 
 
@@ -139,12 +139,12 @@ def finish_dataset(path: str | Path, declaration: Declaration) -> None:
     """Declare a data set complete; from then on it can be read."""
     path = Path(path)
     shutil.rmtree(path / STAGING, ignore_errors=True)
-    _write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
+    write_json(path / DECLARATION, {"format": _FORMAT, **asdict(declaration)})
     (path / UNFINISHED).unlink(missing_ok=True)
 
 
 def _is_left(file: Path) -> bool:
-    """Whether it is a file of an interrupted writer, hidden until it was complete."""
+    """Whether it is an incomplete file of an interrupted writer."""
     begun = (f".{UNFINISHED}.", f".{DECLARATION}.", ".part-", ".empty.parquet.")
     return file.name.startswith(begun) and file.is_file()
 
@@ -178,8 +178,3 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DatasetError(f"{file} does not declare a data set")
     return content
-
-
-def _write_json(file: Path, content: Mapping[str, Any]) -> None:
-    with whole_file(file) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")

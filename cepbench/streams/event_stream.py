@@ -1,4 +1,4 @@
-"""A columnar, finite event stream, validated once when it is made."""
+"""A finite, columnar event stream, validated once on construction."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class EventStream:
     timestamps : ndarray of int64, shape (n,)
         Non-decreasing; nanoseconds since 1970 if ``is_datetime``, else ticks.
     is_datetime : bool
-        Whether time is a datetime column (else a plain integer).
+        Whether times are datetimes; otherwise integers.
     attributes : mapping of str to ndarray (float64, int64) or CodedStrings, shape (n,)
     unusable : mapping of str to str
-        Columns of types that cannot be compared → name of the type; for error messages.
+        Columns that cannot be compared → name of their type; for error messages.
     positions : range or ndarray of int64, shape (n,), or None
-        Positions of the events in the whole stream that they were selected from by slice, type or
-        time. None if unknown: a part of some Parquet was read without ``positions=True``.
+        Positions of the events in the stream from which they were selected by slice, type or time.
+        None if unknown, because a part of Parquet was read without ``positions=True``.
     """
 
     type_codes: np.ndarray
@@ -121,6 +121,14 @@ class EventStream:
             return self._with_rows(rows, self.positions.start + rows)
         return self._with_rows(rows, None if self.positions is None else self.positions[rows])
 
+    def rows_of(self, type: str | None) -> np.ndarray:
+        """Ascending row numbers of the events of a type, none if it is unknown; None: of all."""
+        if type is None:
+            return np.arange(len(self))
+        if type not in self.type_names:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self.type_codes == self.type_names.index(type))
+
     def whole_positions(self) -> np.ndarray:
         """``positions`` as an array of int64, shape (n,).
 
@@ -131,7 +139,7 @@ class EventStream:
         """
         if self.positions is None:
             raise StreamError(
-                "this stream is a part of another one, and the positions of its events there are "
+                "this stream is a part of another one, and the positions of its events in that are "
                 "unknown; read it with positions=True"
             )
         return np.asarray(self.positions, np.int64)

@@ -1,4 +1,4 @@
-"""Whether a stream has what a pattern needs: kind of time, attributes, types of values, types."""
+"""Checks that a pattern fits a stream: kind of time, event types, attributes and their types."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
     if not len(stream):
         return
     for variable in pattern.variables:
-        if variable.type not in stream.type_names:
+        if variable.type is not None and variable.type not in stream.type_names:
             hint = did_you_mean(variable.type, stream.type_names)
             shown = ", ".join(stream.type_names[:8])
             more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""

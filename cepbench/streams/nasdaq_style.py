@@ -1,4 +1,4 @@
-"""A synthetic stream in the style of a year of NASDAQ prices, from a seed.
+"""A synthetic stream in the style of a year of NASDAQ prices, reproducible from a seed.
 
 Each identifier and day has its own random generator, so the data does not depend on how the work
 is divided, and fewer identifiers or days give a part of the same stream.
@@ -13,34 +13,37 @@ events, 2100 identifiers and one year, which cannot all hold: 80.5 million event
 each identifier in 20 minutes of trading. Here the rates are 1 to 45 events *per window of 20
 minutes*, 7.8 on average, and a year of all identifiers has about 80.5 million events.
 
-Beyond the paper, the rates can lie between other bounds, drift, be higher at the opening and the
-close than at noon, and come in bursts; and shocks that identifiers share can be more frequent, which
-correlates the predicates of a pattern. Uniform data hides what plans gain.
+Beyond the paper, the rates can have other bounds, drift, be higher at the opening and the close
+than at noon, and come in bursts; and shocks shared by identifiers can be more frequent, which
+correlates the predicates of a pattern. Uniform data understates the gain of plans.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepbench.arguments import number, shown, whole
 from cepbench.errors import DatasetError
+from cepbench.streams.dataset_folder import MONTH
 
 #: Minimum and maximum events of an identifier per 20 minutes, and the mean over identifiers.
 RATES_PER_WINDOW = (1.0, 45.0)
 MEAN_RATE_PER_WINDOW = 7.8
 
-#: To be incremented with every change of the arithmetic below, which outdates stored data.
+#: Version of the arithmetic below; to be incremented with every change, which invalidates stored
+#: data.
 ARITHMETIC = 1
 
 MOST_IDENTIFIERS = 26**4 // 4
-#: A day of an identifier is made at once, and has a millisecond for each of its events.
+#: A day of an identifier is generated at once, each event in its own millisecond.
 _MOST_RATE = 1e5
 
 DAY_MILLISECONDS = 13 * 30 * 60_000
@@ -82,6 +85,12 @@ _FOR_IDENTIFIER, _FOR_DAYS, _FOR_SECTOR, _FOR_RATES, _FOR_DRIFT, _FOR_BURSTS = r
 #: Share of the time in bursts, and mean length of a burst in minutes.
 _BURSTING, _BURST_MINUTES = 0.1, 5.0
 
+#: Events per file: few files, yet readers can skip most.
+_FILE_EVENTS = 400_000
+#: Minimum number of files, so that several cores can write a short stream.
+_SMALL_FILE_EVENTS = 20_000
+_LEAST_FILES = 8
+
 #: Parameters that shape arrivals and prices -> (default, minimum, maximum).
 SHAPES: Mapping[str, tuple[float, float, float]] = {
     "drift": (1.0, 1.0, 100.0),
@@ -98,9 +107,9 @@ class NasdaqStyle:
     Parameters
     ----------
     identifiers : int
-        How many; 2100 in the paper.
+        Number of identifiers; 2100 in the paper.
     days : int
-        Trading days (weekdays); 252 are a year.
+        Number of trading days (weekdays); a year has 252.
     seed : int
     first_day : date
         The stream begins on the first trading day on or after it.
@@ -114,21 +123,24 @@ class NasdaqStyle:
     segment_minutes : int
         Length of a segment in minutes of trading; 390 are a day.
     intraday : float
-        Rate at the opening and the close over the rate at noon; between them a parabola. 1 for the
-        same rate all day.
+        Rate at the opening and the close relative to noon, with a parabola between them; 1 for a
+        constant rate.
     bursts : float
-        Rate within bursts over the rate outside of them. All identifiers of a sector burst
-        together, a tenth of the time, for 5 minutes on average, by a Markov chain with a step per
-        minute. 1 for no bursts.
+        Rate within bursts relative to the rate outside of them; 1 for no bursts. Bursts are shared
+        by all identifiers of a sector, take a tenth of the time and 5 minutes on average, and
+        follow a Markov chain with a step per minute.
     shocks : float
-        Frequency of the shocks of the market and the sectors over the usual one. Changes of price
-        of different identifiers are correlated by them.
+        Factor on the frequency of the shocks of the market and the sectors, which correlate the
+        price changes of different identifiers.
 
     Raises
     ------
     DatasetError
         If a number is out of range.
     """
+
+    kind: ClassVar[str] = "nasdaq-style"
+    required: ClassVar[tuple[str, ...]] = ("identifiers", "days")
 
     identifiers: int = 2100
     days: int = 252
@@ -166,6 +178,60 @@ class NasdaqStyle:
         names = ("least_rate", "most_rate", "segment_minutes", *SHAPES)
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
+    @property
+    def name(self) -> str:
+        """Of a folder beside those of other streams."""
+        unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in self.unusual.items())
+        first = "" if self.first_day == NasdaqStyle.first_day else f"-{self.first_day}"
+        return f"{self.kind}-{self.identifiers}-{self.days}-{self.seed}{first}{unusual}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters in the data set's declaration; bounds and drift only if not the defaults."""
+        return {
+            "identifiers": self.identifiers,
+            "days": self.days,
+            "seed": self.seed,
+            "first_day": self.first_day.isoformat(),
+            "arithmetic": ARITHMETIC,
+            **self.unusual,
+        }
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The arrival rates, for the data set's declaration."""
+        usual = {"least_rate", "most_rate"}.isdisjoint(self.unusual)
+        mean = MEAN_RATE_PER_WINDOW if usual else self.rates.mean()
+        return {
+            "arrival rates": (
+                f"{self.least_rate:g} to {self.most_rate:g} events per identifier and 20 "
+                f"minutes, about {mean:.1f} on average (the paper prints per second, which does "
+                "not fit its number of events)"
+            )
+        }
+
+    @property
+    def expected(self) -> float:
+        """The expected number of events of the whole stream."""
+        return self.expected_events(days=self.days)
+
+    def files(self) -> dict[str, tuple[np.ndarray, int, int]]:
+        """By month and alphabetically by symbol: file -> identifiers, first day, day after the last."""
+        alphabetical = np.argsort(np.array(self.symbols), kind="stable")
+        months = self.dates.astype("datetime64[M]")
+        found = {}
+        for month in np.unique(months):
+            first, last = np.searchsorted(months, [month, month + 1]).tolist()
+            expected = self.expected_events(days=last - first)
+            files = max(
+                math.ceil(expected / _FILE_EVENTS),
+                min(_LEAST_FILES, math.ceil(expected / _SMALL_FILE_EVENTS)),
+            )
+            parts = np.array_split(alphabetical, min(files, self.identifiers))
+            for place, some in enumerate(parts):
+                found[f"{MONTH}={month}/part-{place:05d}.parquet"] = some, first, last
+        return found
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -238,7 +304,7 @@ class NasdaqStyle:
         ``a.difference < b.difference`` rare or frequent: its probability ranges from about 0.01 to
         0.95 (0.002 to 0.88 in the paper).
         """
-        from_day = max(0, first - 1)  # the first difference needs the price of the day before
+        from_day = max(0, first - 1)  # the first difference needs the previous day's price
         counts, uniform, steps = self._draw(identifiers, from_day, last)
         days = np.tile(np.arange(from_day, last), len(identifiers))
         run = np.repeat(np.arange(len(counts)), counts)
@@ -276,7 +342,7 @@ class NasdaqStyle:
         return {name: values[keep] for name, values in found.items()}
 
     def table(self, identifiers: np.ndarray, first: int, last: int) -> pa.Table:
-        """The same as :meth:`events`, in the stored columns.
+        """The events of :meth:`events` in the stored columns.
 
         ``symbol``, ``ts`` (UTC), ``price`` and ``difference`` (dollars), ``sector``, and
         ``sequence``, which breaks ties of time.
@@ -317,7 +383,7 @@ class NasdaqStyle:
                 count = max(1, int(rng.poisson(expected[identifier] * arrived[-1])))
                 counts.append(count)
                 times = rng.random(count)
-                if len(arrived) > 2:  # the inverse of the share that has arrived by a time
+                if len(arrived) > 2:  # inverse of the cumulative arrivals
                     times = np.interp(times * arrived[-1], arrived, np.linspace(0, 1, len(arrived)))
                 uniform.append(times)
                 step = np.where(
@@ -351,7 +417,7 @@ class NasdaqStyle:
     def _drifting(self, identifier: int, day: int) -> np.ndarray:
         """Rate in each minute of a day over the mean one, by drift."""
         segment = (day * _MINUTES + np.arange(_MINUTES)) // self.segment_minutes
-        # Drawn from the first segment on, so that fewer days are a part of more.
+        # Drawn from the first segment, so that a shorter stream is a prefix of a longer one.
         drawn = self._generator(_FOR_DRIFT, identifier).random(segment[-1] + 1)
         usual = (self.drift - 1 / self.drift) / (2 * np.log(self.drift))
         return np.asarray(self.drift ** (2 * drawn[segment] - 1) / usual)

@@ -58,7 +58,7 @@ class NumericReader:
                 row = int(np.arange(len(stream))[rows][large[0]])
                 raise StreamError(
                     f"row {row}: {name!r} is {picked[large[0]]}, too large to compare exactly as a "
-                    "float; make it a text, or subtract a common origin",
+                    "float; convert it to a text, or subtract a common origin",
                     row=row,
                 )
         return picked.astype(np.float64, copy=False)

@@ -132,8 +132,8 @@ def _with_row_groups_of(
 ) -> ds.Dataset:
     """Prune the row groups without any of the types.
 
-    Arrow prunes by plain columns but not by dictionaries, as which types are read; a pattern's
-    events of a year are in one of seventy row groups.
+    Arrow prunes by plain columns but not by dictionary columns, as which types are read. The events
+    of a pattern in a year are in about one of seventy row groups.
     """
     ordered = sorted(types)
     pieces = []

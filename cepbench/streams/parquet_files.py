@@ -23,7 +23,7 @@ def write_table(table: pa.Table, file: Path) -> None:
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:
     """Encodings: deltas for times and increasing numbers, dictionaries for the rest."""
-    growing = [name for name in ("ts", "sequence", "row") if name in schema.names]
+    growing = [name for name in ("ts", "sequence", "row", "id") if name in schema.names]
     return {
         "compression": "zstd",
         "use_dictionary": [name for name in schema.names if name not in growing],

@@ -1,4 +1,4 @@
-"""Formats of source files: rows of text become columns, or are rejected with a reason."""
+"""Formats of source files: rows of text are parsed to columns, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Rows:
 
 
 class RowReader:
-    """Parses rows, and collects for each malformed one the first reason found."""
+    """Parses rows and records the first reason to reject each malformed one."""
 
     def __init__(self, lines: pa.Array, names: tuple[str, ...]) -> None:
         self.lines = lines
@@ -69,7 +69,7 @@ class RowReader:
         return np.asarray(pd.isna(self.reasons))
 
     def reject(self, wrong: np.ndarray, reason: str) -> None:
-        """Set the reason of the rows that are wrong and have none yet."""
+        """Set the reason of the wrong rows that have none yet."""
         self.reasons[wrong & self.good] = reason
 
     def text(self, name: str) -> pa.Array:
@@ -168,7 +168,7 @@ def read_rows(
 def _refuse_backward(
     reader: RowReader, moments: np.ndarray, rows: np.ndarray, latest: int | None, latest_row: int
 ) -> tuple[int | None, int]:
-    """Reject rows that go back in time; returns the latest time so far and its row."""
+    """Reject rows earlier than a preceding one; returns the latest time so far and its row."""
     good = np.flatnonzero(reader.good)
     if not len(good):
         return latest, latest_row

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from cepbench.errors import StreamError
 from cepbench.streams.dataset_folder import MONTH
 
-#: A name that no user's column has.
+#: A name that is unlikely in user data.
 _PLACE = "cepbench: place in order of arrival"
 
 
@@ -55,7 +55,7 @@ def whole_positions(
     found = [np.empty(0, np.int64)]
     before = 0
     for fragments in _months(dataset) if by_month else [list(dataset.get_fragments())]:
-        # A month without selected rows can often be skipped by the name of its folder.
+        # Months without selected rows are usually excluded by the names of their folders.
         if any(fragment.path in chosen for fragment in fragments):
             part = ds.FileSystemDataset(
                 fragments, dataset.schema, dataset.format, dataset.filesystem
@@ -88,8 +88,8 @@ def arrival_order(table: pa.Table, keys: Sequence[str]) -> np.ndarray:
     -------
     ndarray of int64, shape (n,)
     """
-    # Files are sorted runs, which a stable sort merges; the slower sort by two keys then gets only
-    # the few equal times.
+    # Files are sorted runs, which a stable sort merges quickly. The slower sort by two keys is
+    # needed only if equal times are out of sequence.
     moments = table.column(keys[0]).cast(pa.int64()).to_numpy()
     order = np.argsort(moments, kind="stable")
     for key in keys[1:]:

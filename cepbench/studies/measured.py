@@ -22,7 +22,7 @@ from cepbench.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_fold
 
 @dataclass(frozen=True)
 class StudySweep:
-    """A sweep of a study, with its results.
+    """A sweep with its results, measured where they are missing.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class StudySweep:
 
     def _repr_markdown_(self) -> str:
         sentences = [
-            f"{self.describe()}.",
+            f"{self.sweep.title}: {self.describe()}.",
             *restrictions(self.config, self.own, read_draws(self.folder)),
         ]
         return "\n".join(f"- {sentence}" for sentence in sentences)

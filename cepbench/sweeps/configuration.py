@@ -18,16 +18,26 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
-from cepbench.arguments import choice, elements, flag, number, shown, text, whole
+from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
 from cepbench.costs.models import UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
-from cepbench.errors import DatasetError, ExperimentError, PatternError, at_key, did_you_mean
+from cepbench.errors import (
+    DatasetError,
+    ExperimentError,
+    PatternError,
+    PlanError,
+    at_key,
+    did_you_mean,
+)
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import ANY
 from cepbench.patterns.parse import parse
-from cepbench.planners.registry import PlanGenerator
+from cepbench.planners.fixed import fixed_plan
+from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
+from cepbench.plans.kinds import PLAN_KINDS
+from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
@@ -40,7 +50,7 @@ STRATEGIES = ("any", "consuming", "strict_contiguity")
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {},
+    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True,
 }  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
@@ -207,6 +217,30 @@ def _regimes(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def _plans(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of plans and, as a JSON object, the shape of each under its kind."""
+    example = '{left-deep = {tree = [["a", "b"], "c"]}}'
+    found = []
+    for key, given in _table(value, name, "plan", example).items():
+        with at_key(key):
+            table = json.loads(given) if isinstance(given, str) else given
+            if not (isinstance(table, Mapping) and len(table) == 1):
+                raise ExperimentError(f"plan {key!r} must be a table such as {example}")
+            if folded(key) in map(folded, PLAN_GENERATORS):
+                raise ExperimentError(f"plan {key!r}: a plan generator has this name")
+            try:
+                _plan(table)
+            except PlanError as error:
+                raise ExperimentError(f"plan {key!r}: {error}") from error
+            found.append((key, json.dumps(dict(table))))
+    return tuple(found)
+
+
+def _plan(table: Mapping[str, Any]) -> Plan:
+    ((kind, shape),) = table.items()
+    return PLAN_KINDS[choice(kind, "the kind of a plan", PLAN_KINDS, PlanError)].plan(shape)
+
+
 _rate = partial(number, error=ExperimentError, least=0.0)
 _positive = partial(whole, error=ExperimentError, least=1)
 _text = partial(text, error=ExperimentError)
@@ -270,9 +304,15 @@ class SweepConfig:
         Whether equal plans of several generators run once; see
         :func:`cepbench.sweeps.measure.measure_pattern`.
     generators : tuple of str or None
-        Plan generators; all that are registered if None.
+        Plan generators; all that are registered if None, or none if there are ``plans``.
+    plans : tuple of (str, str)
+        Plans beside those that are generated, by name: each a JSON object with the shape of the
+        plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``; also as a mapping of names to
+        tables. A pattern with other variables refuses the plan.
     evaluators : tuple of str or None
         See :class:`cepbench.sweeps.grid.Grid`.
+    orders_in_trees : bool
+        Whether evaluators of trees run orders, too, as left-deep trees.
     options : tuple of (str, tuple of str)
         Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
         evaluators to lists of options, or to a table of options in which a list stands for one
@@ -329,7 +369,9 @@ class SweepConfig:
     latency: bool = _field(_flag, False)
     share_equal_plans: bool = _field(_flag, False)
     generators: tuple[str, ...] | None = _field(_names, None)
+    plans: tuple[tuple[str, str], ...] = _field(_plans, ())
     evaluators: tuple[str, ...] | None = _field(_names, None)
+    orders_in_trees: bool = _field(_flag, True)
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
     repetitions: int = _field(_positive, 3)
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
@@ -351,6 +393,8 @@ class SweepConfig:
         if getattr(self, "pattern_sets", None) is None:
             sets = () if self.user_patterns else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
+        if self.plans and self.generators is None:
+            object.__setattr__(self, "generators", ())
         if self.max_partial_matches == math.inf:
             object.__setattr__(self, "max_partial_matches", None)
         if not (self.pattern_sets and self.sizes) and not self.user_patterns:
@@ -378,13 +422,14 @@ class SweepConfig:
         return dict(self.streams) or {"": self.data}
 
     def grid(self, generators: Sequence[str | PlanGenerator]) -> Grid:
-        """The cells of each pattern on each stream."""
+        """The cells of each pattern on each stream; ``plans`` come after the generators."""
+        fixed = [fixed_plan(name, _plan(json.loads(given))) for name, given in self.plans]
         shared = {each.name for each in fields(Grid)} & {each.name for each in fields(self)}
         values = {name: getattr(self, name) for name in shared}
         return Grid(
             **values
             | {
-                "generators": generators,
+                "generators": [*generators, *fixed],
                 "options": dict(self.options),
                 "windows": self.windows or ("",),
             }
@@ -398,7 +443,8 @@ class SweepConfig:
             values[name] = dict(getattr(self, name))
         if isinstance(self.least_rate, tuple):
             values["least_rate"] = dict(self.least_rate)
-        values["regimes"] = {name: json.loads(given) for name, given in self.regimes}
+        for name in ("regimes", "plans"):
+            values[name] = {key: json.loads(given) for key, given in getattr(self, name)}
         values["options"] = {
             name: [json.loads(one) for one in several] for name, several in self.options
         }

@@ -85,9 +85,11 @@ def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> 
     Sets of events under KL count by their expected number, e^m for m events of a Poisson process.
     """
     total = -math.inf
+    of_type = dict[str | None, float](cardinalities.items())
+    of_type[None] = sum(cardinalities.values())
     for branch in spec.pattern.branches():
         logs = [
-            cardinalities[v.type] if v.kind is Kind.KLEENE else math.log(cardinalities[v.type])
+            of_type[v.type] if v.kind is Kind.KLEENE else math.log(of_type[v.type])
             for v in branch.positive
         ]
         orders = math.lgamma(len(logs) + 1) if branch.operator is Operator.SEQ else 0.0

@@ -28,6 +28,8 @@ class Grid:
         its kind: order plans in the lazy NFA and tree plans in the tree, as
         in [kolchinsky2018]_, section 6.2. An evaluator without plans has cells of its own,
         independent of the generators.
+    orders_in_trees : bool
+        Whether evaluators of trees run orders, too, as left-deep trees.
     options : mapping of str to sequence of str
         Evaluator -> options that it runs with in turn, each a JSON object. Other evaluators run
         with their defaults.
@@ -64,6 +66,7 @@ class Grid:
 
     generators: Sequence[str | PlanGenerator]
     evaluators: Sequence[str] | None = None
+    orders_in_trees: bool = True
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     strategies: Sequence[str] = ("any",)
     windows: Sequence[str] = ("",)
@@ -135,7 +138,10 @@ class Grid:
         for name, generator in self.plan_generators().items():
             kind = generator.kind
             fitting = [
-                entry for entry in chosen or [default_evaluator(kind)] if kind in entry.kinds
+                entry
+                for entry in chosen or [default_evaluator(kind)]
+                if kind in entry.kinds
+                and (self.orders_in_trees or kind != "order" or "tree" not in entry.kinds)
             ]
             if not fitting:
                 raise ExperimentError(

@@ -21,6 +21,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
 from cepbench.planners.registry import PlanGenerator
+from cepbench.plans.model import AnyPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import (
@@ -256,16 +257,26 @@ def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> St
 def _planned(
     generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
 ) -> Planned:
-    load_kernels(generator)
     try:
-        started = time.perf_counter()
-        plan = make_plan(pattern, statistics, generator, **purpose)
-        seconds = time.perf_counter() - started
+        plan, seconds = timed_plan(generator, pattern, statistics, **purpose)
     except PlanningRefusedError as error:
         return Planned(generator.kind, None, None, REFUSED, _reason(error))
     except Exception as error:  # one broken generator is a row; the sweep must go on
         return Planned(generator.kind, None, None, ERROR, _reason(error))
     return Planned(generator.kind, plan, seconds, OK, None)
+
+
+def timed_plan(
+    generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
+) -> tuple[AnyPlan, float]:
+    """A generator's plan and the seconds of planning, without the loading of compiled code.
+
+    Parameters and errors are those of :func:`cepbench.planners.generate.plan`.
+    """
+    load_kernels(generator)
+    began = time.perf_counter()
+    found = make_plan(pattern, statistics, generator, **purpose)
+    return found, time.perf_counter() - began
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.sweeps.configuration import SweepConfig
 
 
@@ -54,6 +55,11 @@ def restrictions(
             "statistics but not interleaved with the others, which need not be measured again: "
             "a machine that ran faster or slower meanwhile shifts all of their times. Ratios of "
             "partial matches do not depend on time."
+        )
+    if config.partial_match_limit < PARTIAL_MATCH_LIMIT:
+        found.append(
+            f"A run ends when it stores more than {config.partial_match_limit:,} partial matches; "
+            "what it took until then is a bound."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
     if config.user_patterns:

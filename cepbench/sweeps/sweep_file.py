@@ -21,8 +21,8 @@ from cepbench.datasets.library import read_library
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.planners.registry import default_generators
-from cepbench.streams.nasdaq_files import KIND
-from cepbench.streams.nasdaq_style import SHAPES, NasdaqStyle
+from cepbench.streams.generated import GENERATED, GeneratedStream, parameters_of, stream_of
+from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.cells import Cell
 from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
 
@@ -38,17 +38,16 @@ DEFAULT_PROFILE = "quick"
 
 #: Keys that a file has beside the fields of SweepConfig.
 _ABOUT = ("title", "description")
+#: Parameters that all generated streams share.
+_DEFAULTS = "stream_defaults"
 
 #: The keys of a sweep file; a profile and a change may set each.
-KEYS = (*_ABOUT, *(field.name for field in fields(SweepConfig)))
+KEYS = (*_ABOUT, _DEFAULTS, *(field.name for field in fields(SweepConfig)))
 
 #: Keys that have no meaning where no patterns are drawn.
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
                "max_kleene_events", "least_rate", "most_rate", "predicates", "selectivities",
                "regimes")  # fmt: skip
-
-#: Parameters of a generated stream; the first two are required.
-_STREAM = ("identifiers", "days", "seed", "least_rate", "most_rate", "segment_minutes", *SHAPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,9 @@ class Sweep:
         All that the file has.
     data : mapping of str to (str or mapping)
         By the names of the streams, ``""`` for a single one: path or name of a data set, or the
-        parameters of a generated stream, see :class:`cepbench.streams.nasdaq_style.NasdaqStyle`;
-        its seed is by default that of the sweep.
+        parameters of a generated stream and its ``kind``, one of
+        :data:`cepbench.streams.generated.GENERATED`, by default ``nasdaq-style``; its seed is by
+        default that of the sweep.
     values : mapping of str to object
         The other fields of :class:`SweepConfig`, by their names there.
     """
@@ -95,10 +95,10 @@ class Sweep:
         return single if isinstance(single, Mapping) else None
 
     @property
-    def generated(self) -> dict[str, NasdaqStyle]:
+    def generated(self) -> dict[str, GeneratedStream]:
         """The streams to generate, by name."""
         return {
-            name: NasdaqStyle(**{"seed": self.seed, **given})
+            name: _generated(given, self.seed)
             for name, given in self.data.items()
             if not isinstance(given, str)
         }
@@ -141,7 +141,13 @@ class Sweep:
             ),
             *(("patterns" if number == 0 else " ", text) for number, text in enumerate(patterns)),
             ("windows", ", ".join(config.windows)),
-            ("generators", ", ".join(config.generators or ("those of the default set",))),
+            (
+                "generators",
+                "those of the default set"
+                if config.generators is None
+                else ", ".join(config.generators),
+            ),
+            ("plans", ", ".join(dict(config.plans))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
             ("strategies", ", ".join(config.strategies)),
             ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
@@ -167,9 +173,19 @@ def _drawn(regime: str, config: SweepConfig) -> str:
 def _described(data: str | Mapping[str, Any]) -> str:
     if isinstance(data, str):
         return data
-    more = [f"{name} {data[name]:g}" for name in _STREAM[2:] if name in data]
-    size = f"{data['identifiers']} identifiers over {data['days']} days"
-    return f"a generated stream of {', '.join([size, *more])}"
+    required = GENERATED[_kind(data)].required
+    sizes = [f"{data[name]} {name}" for name in required]
+    more = [f"{name} {value}" for name, value in data.items() if name not in (*required, "kind")]
+    return f"a generated {_kind(data)} stream of {', '.join([*sizes, *more])}"
+
+
+def _kind(stream: Mapping[str, Any]) -> str:
+    return str(stream.get("kind", NasdaqStyle.kind))
+
+
+def _generated(stream: Mapping[str, Any], seed: int) -> GeneratedStream:
+    parameters = {name: value for name, value in stream.items() if name != "kind"}
+    return stream_of(_kind(stream), {"seed": seed, **parameters})
 
 
 def read_sweep(
@@ -371,9 +387,14 @@ def _line_of(keys: tuple[str, ...], text: str) -> int | None:
 def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
     """Each stream's data by its name, ``""`` for a single one; leaves a path for each in values."""
     found: dict[str, str | Mapping[str, Any]] = {}
+    defaults = values.pop(_DEFAULTS, {})
+    if not isinstance(defaults, Mapping):
+        raise ExperimentError(
+            f"{_DEFAULTS} must be a table of parameters of streams, not {defaults!r}", (_DEFAULTS,)
+        )
     if "data" in values:
         with at_key("data"):
-            found[""] = _checked_data(values["data"], "data")
+            found[""] = _checked_data(values["data"], "data", defaults)
         values["data"] = "x"
     if "streams" in values:
         streams = values["streams"]
@@ -385,12 +406,12 @@ def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
                 )
             for name, data in streams.items():
                 with at_key(name):
-                    found[name] = _checked_data(data, f"stream {name!r}")
+                    found[name] = _checked_data(data, f"stream {name!r}", defaults)
         values["streams"] = dict.fromkeys(streams, "x")
     return found
 
 
-def _checked_data(value: Any, name: str) -> str | Mapping[str, Any]:
+def _checked_data(value: Any, name: str, defaults: Mapping[str, Any]) -> str | Mapping[str, Any]:
     """The name or path of a data set, or the parameters of a stream to generate."""
     if isinstance(value, str | Path) and str(value):
         return str(value)
@@ -399,21 +420,19 @@ def _checked_data(value: Any, name: str) -> str | Mapping[str, Any]:
             f"{name} must be the name of a data set, a path, or such as "
             f"{{identifiers = 120, days = 10}}, not {value!r}"
         )
-    check_keys(value, _STREAM)
-    for key in _STREAM[:2]:
-        if key not in value:
-            raise ExperimentError(f"{name}: {key} is missing; it must be a whole number from 1 on")
+    stream = {**defaults, **value}
     try:
-        NasdaqStyle(**value)
+        check_keys(stream, ["kind", *parameters_of(_kind(stream))])
+        _generated(stream, seed=0)
     except DatasetError as error:
         raise ExperimentError(f"{name}: {error}") from error
-    return value
+    return stream
 
 
 def _library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
     """Patterns by name from the library of a data set, or of generated streams."""
     known = folders()
-    named = data.strip("/").partition("/")[0] if isinstance(data, str) else KIND
+    named = data.strip("/").partition("/")[0] if isinstance(data, str) else _kind(data)
     if named not in known:
         raise ExperimentError(
             f"user_patterns names patterns of a library, and {data!r} is no data set of the "
@@ -436,10 +455,7 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
     """The folder of a generated stream with these parameters, within a folder of data."""
-    style = NasdaqStyle(**{"seed": seed, **stream})
-    unusual = "".join(f"-{name.replace('_', '-')}-{v:g}" for name, v in style.unusual.items())
-    name = f"{KIND}-{style.identifiers}-{style.days}-{style.seed}{unusual}"
-    return Path(root) / name
+    return Path(root) / _generated(stream, seed).name
 
 
 def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:

@@ -347,7 +347,7 @@ def user_specs(
     for name, text in patterns:
         pattern = _parsed(text)
         for variable in pattern.variables:
-            if variable.type not in known_types:
+            if variable.type is not None and variable.type not in known_types:
                 raise ExperimentError(
                     f"pattern {name!r}: the data has no event of type {variable.type!r} "
                     f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"

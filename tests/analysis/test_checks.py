@@ -164,6 +164,8 @@ def test_a_run_that_did_not_end_leaves_a_maximum_without_bound() -> None:
     measured = measure(check, table)
     assert (measured.value, measured.low, measured.high) == pytest.approx((3.0, 3.0, math.inf))
     assert measured.left_out == 1
+    none = measure(check, table.assign(status="time_budget"))
+    assert (none.lack, none.left_out) == (TOO_FEW, 4)  # known to exist, so that readers see it
 
 
 def test_a_run_at_the_limit_is_a_bound_unless_both_are() -> None:
@@ -197,6 +199,18 @@ def test_averages_follow_the_pattern_of_the_largest_value() -> None:
     check = ClaimCheck("ratio_of_averages", "events_per_second", GAIN.over, GAIN.under)
     assert measure(check, table).value == pytest.approx(100.0)
     assert measure(GAIN, table).value == pytest.approx(991**0.1)
+
+
+def test_a_bound_counts_in_an_average_unless_both_runs_have_one() -> None:
+    table = results([2.0] * 7 + [9.0])
+    slow = table["generator"] == "EFREQ"
+    ids = table["pattern_id"].astype(int)
+    table.loc[slow & (ids == 0), "status"] = LIMIT
+    table.loc[ids == 7, "status"] = LIMIT
+    check = ClaimCheck("ratio_of_averages", "events_per_second", GAIN.over, GAIN.under)
+    measured = measure(check, table)
+    assert measured.value == pytest.approx(2.0)
+    assert (measured.patterns, measured.left_out, measured.bounds) == (7, 1, 1)
 
 
 def test_of_ratios_of_averages_the_largest_of_all_sizes_and_pairs_counts() -> None:

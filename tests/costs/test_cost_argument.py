@@ -72,15 +72,15 @@ def test_searches_by_joins_find_what_compiled_ones_find(
     for seed in seeds(3):
         compiled = costed(seed, 6, Throughput(alpha), reading)
         generic = costed(seed, 6, ByJoins(alpha), reading)
+        costs = {}
         for name in ("GREEDY", "DP-LD", "DP-B", "ZSTREAM", "ZSTREAM-ORD", "FLIPS", "LINDP"):
             wanted, found = plan_problem(compiled, name), plan_problem(generic, name)
             assert found.log_cost == pytest.approx(wanted.log_cost, abs=1e-9), name
+            costs[name] = found.log_cost
         for name in ("II-RANDOM", "II-GREEDY", "SA", "2PO"):
             found = plan_problem(generic, name)
-            start = plan_problem(generic, "GREEDY").log_cost
-            best = plan_problem(generic, "DP-LD").log_cost
-            assert best - 1e-9 <= found.log_cost
-            assert name == "II-RANDOM" or found.log_cost <= start + 1e-9
+            assert costs["DP-LD"] - 1e-9 <= found.log_cost
+            assert name == "II-RANDOM" or found.log_cost <= costs["GREEDY"] + 1e-9
         assert (
             plan_problem(generic, "QUICKPICK").log_cost
             <= plan_problem(generic, "QUICKPICK", budget=Budget(steps=3)).log_cost
@@ -162,7 +162,7 @@ def test_costs_that_are_none() -> None:
         cep.plan(PATTERN, STATISTICS, cost="troughput")
     with pytest.raises(StatisticsError, match="comparisons takes no such weight"):
         cep.plan(PATTERN, STATISTICS, cost="comparisons", alpha=1)
-    with pytest.raises(PlanGeneratorError, match="taken by cepbench"):
+    with pytest.raises(PlanGeneratorError, match="built-in cost model"):
         cep.cost_model("Throughput")(len)
     for wrong in ({"of": "leaf"}, {"in_logs": 1}):
         with pytest.raises(PlanGeneratorError):
@@ -172,7 +172,7 @@ def test_costs_that_are_none() -> None:
     with pytest.raises(PlanGeneratorError, match="a cost is a function"):
         cep.cost_model("MINE")(3)
     cep.cost_model("MINE")(lambda problem, tree: -1.0)
-    with pytest.raises(PlanGeneratorError, match="what the cost MINE returns"):
+    with pytest.raises(PlanGeneratorError, match="the value of the cost MINE"):
         cep.plan(PATTERN, STATISTICS, "SA", cost="mine")
     with pytest.raises(PlanningRefusedError, match="GOO does not minimize the cost comparisons"):
         cep.plan(PATTERN, STATISTICS, "GOO", cost="comparisons")

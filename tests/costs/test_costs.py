@@ -346,10 +346,12 @@ def test_latency_that_makes_no_sense() -> None:
             CostedProblem.from_pattern(case.pattern, case.statistics, cost=Throughput(alpha))
     with pytest.raises(StatisticsError, match="OutputProfiler"):
         CostedProblem.from_pattern(case.pattern, case.statistics, cost=Throughput(1))
-    with pytest.raises(StatisticsError, match=r"last = 'z', but no such one; .*v0, v1, v2"):
+    with pytest.raises(
+        StatisticsError, match=r"last = 'z', but there is no such variable; .*v0, v1, v2"
+    ):
         CostedProblem.from_pattern(case.pattern, case.statistics, last="z")
     sequence = dataclasses.replace(case, operator="SEQ")
-    with pytest.raises(StatisticsError, match=r"puts another one after it; .* be of v2"):
+    with pytest.raises(StatisticsError, match=r"another event always follows it; .* that of v2"):
         CostedProblem.from_pattern(sequence.pattern, case.statistics, last="v0")
     with pytest.raises(StatisticsError, match="none of the indices"):
         CostedProblem(("a",), np.zeros(1), np.zeros((1, 1)), last=1)

@@ -24,8 +24,10 @@ from tests.conftest import CATALOGUE
 NAMES = sorted(file.parent.name for file in CATALOGUE.glob("*/dataset.toml"))
 
 
-def test_the_four_data_sets_are_there() -> None:
-    assert NAMES == ["lobster", "minute-bars", "nasdaq-style", "ten-symbols"]
+def test_the_six_data_sets_are_there() -> None:
+    assert NAMES == [
+        "lobster", "minute-bars", "nasdaq-style", "stock-rates", "ten-symbols", "web-log",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

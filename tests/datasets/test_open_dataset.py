@@ -16,11 +16,11 @@ import pytest
 import cepbench as cep
 from cepbench.datasets.catalogue import folders, roots
 from cepbench.datasets.checksums import stream_checksum
-from cepbench.datasets.making import make_nasdaq_style, make_ten_symbols
+from cepbench.datasets.making import make_stream
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED
 from cepbench.streams.nasdaq_style import NasdaqStyle
-from cepbench.streams.ten_symbols import ten_symbols
+from cepbench.streams.ten_symbols import TenSymbols, ten_symbols
 
 SMALL = {"identifiers": 20, "days": 3, "seed": 4}
 
@@ -28,7 +28,7 @@ SMALL = {"identifiers": 20, "days": 3, "seed": 4}
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A data set of one's own, beside any catalogue."""
-    make_nasdaq_style(tmp_path / "small", **SMALL)
+    make_stream(tmp_path / "small", NasdaqStyle(**SMALL))
     return tmp_path / "small"
 
 
@@ -47,7 +47,9 @@ def test_the_list_names_every_variant_and_how_to_get_it(catalogue: Path) -> None
     listed = cep.open_dataset()
     assert set(listed.index) == {
         "nasdaq-style/sample", "nasdaq-style/quick", "nasdaq-style/full", "ten-symbols/sample",
-        "ten-symbols/quick", "minute-bars/sample", "lobster/sample",
+        "ten-symbols/quick", "minute-bars/sample", "lobster/sample", "stock-rates/sample",
+        "stock-rates/quick", "stock-rates/full", "stock-rates/segments", "web-log/sample",
+        "web-log/quick", "web-log/full",
     }  # fmt: skip
     at_hand = listed["at hand"]
     assert at_hand["lobster/sample"] == "here"
@@ -87,6 +89,13 @@ def test_a_variant_is_made_on_first_use_and_only_then(
     assert {path.name for path in dataset.path.parent.iterdir()} <= {"quick", ".quick.lock"}
 
 
+def test_parameters_that_do_not_fit_say_where(catalogue: Path) -> None:
+    with_quick(catalogue, parameters="{ events = 500, sed = 3 }")
+    told = r"dataset\.toml: variants\.quick\.parameters: .*no parameter 'sed'; .*mean 'seed'"
+    with pytest.raises(DatasetError, match=told):
+        cep.open_dataset("ten-symbols/quick")
+
+
 def test_what_was_stopped_half_way_is_made_anew(catalogue: Path) -> None:
     with_quick(catalogue)
     folder = catalogue / "ten-symbols" / "data" / "quick"
@@ -100,14 +109,15 @@ SLOW = """
 import shutil, sys
 import cepbench as cep
 from cepbench.datasets import making
-def slow(path, **parameters):
+make = making.make_stream
+def slow(path, stream):
     path.mkdir()
     (path / "half.parquet").write_text("half")
     print("at work", flush=True)
     sys.stdin.readline()
     shutil.rmtree(path)
-    return making.make_ten_symbols(path, **parameters)
-making.MAKERS["ten-symbols"] = slow
+    return make(path, stream)
+making.make_stream = slow
 print(len(cep.open_dataset("ten-symbols/quick").stream()))
 """
 
@@ -242,14 +252,14 @@ def test_a_folder_of_events_opens_by_its_path(small: Path) -> None:
 
 
 def test_undeclared_folders_below_data_have_names(catalogue: Path) -> None:
-    make_nasdaq_style(catalogue / "nasdaq-style" / "data" / "mine", **SMALL)
+    make_stream(catalogue / "nasdaq-style" / "data" / "mine", NasdaqStyle(**SMALL))
     dataset = cep.open_dataset("nasdaq-style/mine")
     assert dataset.name == "nasdaq-style/mine" and dataset.variant is None
     listed = cep.open_dataset()
     assert listed.loc["nasdaq-style/mine", "events"] == dataset.events
     with pytest.raises(DatasetError, match="did you mean 'mine'"):
         cep.open_dataset("nasdaq-style/mien")
-    make_ten_symbols(catalogue / "ten-symbols" / "data" / "other", events=10)
+    make_stream(catalogue / "ten-symbols" / "data" / "other", TenSymbols(10))
     assert cep.open_dataset(catalogue / "ten-symbols/data/other").name == "ten-symbols/other"
 
 

@@ -39,6 +39,7 @@ from tests.evaluators.strategies import (
     event_frames,
     order_plans,
     tree_plans,
+    types_of_items,
 )
 
 #: Ways to bind events that the brute-force twin is asked to go through.
@@ -116,7 +117,7 @@ def construct_cases(
     types = TYPES[: draw(st.sampled_from(family.types))]
     size = draw(st.integers(*sizes))
     variables = tuple(
-        Variable(name, draw(st.sampled_from(types)), draw(st.sampled_from(family.kinds)))
+        Variable(name, draw(types_of_items(types)), draw(st.sampled_from(family.kinds)))
         for name in "abcdefg"[:size]
     )
     structure = draw((_several_ways if family.several_ways else _structures)(variables, family))
@@ -165,15 +166,16 @@ def able(pattern: Pattern) -> list[str]:
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all ways to bind them would take too long."""
-    seen = dict.fromkeys(TYPES, 0)
+    seen = dict.fromkeys((*TYPES, None), 0)
     for position, kind in enumerate(events["type"]):
         seen[kind] += 1
+        seen[None] += 1
         if _ways(pattern.structure, seen) > AFFORDABLE:
             return events.iloc[:position]
     return events
 
 
-def _ways(part: Variable | Structure, seen: dict[str, int]) -> int:
+def _ways(part: Variable | Structure, seen: dict[str | None, int]) -> int:
     if isinstance(part, Variable):
         count = seen[part.type]
         return {Kind.PLAIN: count, Kind.KLEENE: 2**count - 1, Kind.NEGATED: 1}[part.kind]

@@ -54,7 +54,7 @@ class EveryCombination:
             self._kept = [one for one in self._kept if timestamp - one["timestamp"] <= keep]
             known = len(found)
             for variable in self._pattern.positive:
-                if variable.type == event["type"]:
+                if variable.type in (None, event["type"]):
                     found += self._matches({variable.name: event})
             self._kept.append(event)
             self._position += 1
@@ -71,7 +71,7 @@ class EveryCombination:
             yield {name: event["at"] for name, event in bound.items()}
         else:
             for event in self._kept:
-                if event["type"] == missing[0].type:
+                if missing[0].type in (None, event["type"]):
                     yield from self._matches({**bound, missing[0].name: event})
 
     def _fits(self, bound: dict[str, Any]) -> bool:

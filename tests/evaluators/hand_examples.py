@@ -32,6 +32,10 @@ ONE_BRANCH = {
         (0, (1, 4), 5),
         (2, (4,), 5),
     },
+    # Of any type, but another event than the others.
+    "AND(ANY a, C c) WITHIN 0 units": {(2, 3), (6, 5)},
+    "SEQ(A a, NOT(ANY n), ANY b) WITHIN 4 units": {(0, 1), (2, 4)},
+    "AND(C c, NOT(ANY n)) WITHIN 1 units": {(7,)},
     "KL(C c) WITHIN 2 units": {((3,),), ((5,),), ((7,),), ((3, 5),)},
     "SEQ(A a, B b) STRATEGY consuming WITHIN 4 units": {(0, 1), (2, 4)},
     # Within one last event the smallest positions in the order of the pattern come first.

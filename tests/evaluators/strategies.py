@@ -91,7 +91,7 @@ def cases(
     """Patterns of all kinds with streams of up to 25 events."""
     kinds = TYPES[: draw(st.sampled_from([2, 3, 1, 4]))]
     size = draw(st.integers(*sizes))
-    variables = tuple(Variable(name, draw(st.sampled_from(kinds))) for name in "abcdefg"[:size])
+    variables = tuple(Variable(name, draw(types_of_items(kinds))) for name in "abcdefg"[:size])
     is_datetime = draw(st.booleans())
     pattern = Pattern(
         draw(structures(variables, nested=nested, operators=operators)),
@@ -104,6 +104,11 @@ def cases(
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
     return Case(pattern, _affordable(pattern, events))
+
+
+def types_of_items(kinds: Sequence[str]) -> st.SearchStrategy[str | None]:
+    """One of the types, or now and then any."""
+    return st.sampled_from((*kinds, *kinds, None))
 
 
 @st.composite
@@ -252,9 +257,10 @@ def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
 
 def _affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all combinations would take too long."""
-    seen = dict.fromkeys(TYPES, 0)
+    seen = dict.fromkeys((*TYPES, None), 0)
     for position, kind in enumerate(events["type"]):
         seen[kind] += 1
+        seen[None] += 1
         if np.prod([seen[v.type] for v in pattern.variables], dtype=float) > AFFORDABLE:
             return events.iloc[:position]
     return events

@@ -61,8 +61,8 @@ def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObj
     expected = plain(cep.evaluate(case.pattern, case.stream, plan).matches)
     rows = data.draw(st.integers(1, 4))
     with (
-        mock.patch.object(advance, "_FIRST_CHUNK", 1),
-        mock.patch.object(advance, "_LARGEST_CHUNK", 2),
+        mock.patch.object(advance, "FIRST_CHUNK", 1),
+        mock.patch.object(advance, "LARGEST_CHUNK", 2),
         mock.patch.object(batching, "_FIRST_EVENTS", 2),
     ):
         result = cep.evaluate(case.pattern, case.stream, plan, output="arrow")

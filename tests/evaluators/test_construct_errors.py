@@ -128,7 +128,7 @@ def test_more_sets_than_anyone_could_enumerate(place: str, output: str, evaluato
         plan: Plan = OrderPlan(order)
         if len(pattern.branches()) > 1:
             plan = UnionPlan([OrderPlan(["d"]), OrderPlan(order)])
-        options = {"evaluator": evaluator, "output": output, "partial_match_limit": 10_000}
+        options = {"evaluator": evaluator, "output": output, "partial_match_limit": 1_000}
         refused = ""
         try:
             matches = evaluate(pattern, CROWDS[size], plan, **options).metrics.matches

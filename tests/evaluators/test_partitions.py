@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cepbench.evaluators.detector import Detector
-from cepbench.evaluators.joins.partitions import PartitionRanks
+from cepbench.evaluators.plan_runs.partitions import PartitionRanks
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan
 from cepbench.streams.numeric import NumericReader

@@ -30,5 +30,5 @@ def test_an_estimate_is_off_from_the_lowest_node_of_the_same_direction() -> None
         node(4, -1, "a, b, c", 100.0, 900.0),
     ]
     told = _worst_estimate(rows)
-    assert "furthest off at the root (a, b, c), 9 times too low" in told
-    assert "It is off from (a, b) on (partial matches: 100 expected, 250 measured)" in told
+    assert "worst estimate is at the root (a, b, c), 9 times too low" in told
+    assert "The error originates at (a, b) (partial matches: 100 expected, 250 measured)" in told

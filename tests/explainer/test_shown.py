@@ -123,12 +123,12 @@ a, b, c                10       –   930   43.9k   ×47.2!!
     assert run.stakes is not None and at_stake == run.stakes.sentences()
     assert re.fullmatch(r"43,900 matches in 900 events; \S+ s by the tree evaluator\.", matches)
     assert worst == (
-        "The estimate is furthest off at the root (a, b, c), 47.2 times too low (rows: 930 expected, "
-        "43.9k measured). It is off from (a, b) on (partial matches: 1 expected, 46.2 measured)."
+        "The worst estimate is at the root (a, b, c), 47.2 times too low (rows: 930 expected, "
+        "43.9k measured). The error originates at (a, b) (partial matches: 1 expected, 46.2 measured)."
     )
     assert re.fullmatch(
-        r"Most time went into .*: \d+ % of the \S+ s that all nodes took, and \d+ % of the cost was "
-        r"expected there\.",
+        r"Most time was spent in .*: \d+ % of the \S+ s of all nodes; its expected share of the cost "
+        r"is \d+ %\.",
         time,
     )
     assert legend.startswith("Off by: ") and " ".join(told.split()) == " ".join(run.sentences())

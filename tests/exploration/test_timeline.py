@@ -43,6 +43,8 @@ PATTERNS = {
     "sequence": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 30 seconds",
     "kleene": "PATTERN SEQ(A a, KL(B b), C c) WHERE b.price > 101 WITHIN 30 seconds",
     "or": "PATTERN OR(SEQ(A a, NOT(D n), B b), AND(C c, D d)) WHERE c.price < d.price WITHIN 9 seconds",
+    "any type": "PATTERN SEQ(A a, ANY b, NOT(ANY n), C c) WHERE b.price > 101 AND n.price > 101 "
+    "WITHIN 9 seconds",
 }
 
 
@@ -72,7 +74,7 @@ def test_every_event_of_every_match_is_there(name: str) -> None:
                     )
                 )
     assert list(found.events.itertuples(index=False, name=None)) == expected
-    used = {variable.type for variable in pattern.variables}
+    used = {variable.type for variable in pattern.variables} | {event[2] for event in expected}
     curves = events[events["type"].isin(used)]
     assert found.curves["position"].tolist() == curves.index.tolist()
     assert found.curves["value"].tolist() == curves["price"].tolist()
@@ -148,6 +150,9 @@ def test_a_chart_has_a_panel_a_type_and_one_match_marked() -> None:
     assert len(names) == 2
     empty = cep.match_timeline(stream, matches[:0], pattern).to_dict()
     assert "no matches" in empty["title"]["subtitle"]
+    pattern, matches = found_in(stream, "PATTERN SEQ(ANY a, B b) WITHIN 9 seconds")
+    chart = cep.match_timeline(stream, matches, pattern).to_dict()
+    assert len(chart["vconcat"]) == 4  # b's type, and those of all events that a is bound to
 
 
 def test_a_forbidden_type_is_marked_and_an_event_of_many_matches_drawn_once() -> None:

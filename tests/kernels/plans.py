@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.joins import tables
 
 
@@ -15,7 +16,7 @@ def a_plan(**known: Any) -> tables.Plan:
         **{
             "nodes": np.zeros((1, tables.NODE_COLUMNS), np.int64),
             "spans": np.zeros((1, tables.RULE_KINDS + 1), np.int64),
-            "rules": np.empty((0, tables.RULE_COLUMNS), np.int64),
+            "rules": np.empty((0, RULE_COLUMNS), np.int64),
             "constants": np.empty(0),
             "window": 0,
             "inner": 0,

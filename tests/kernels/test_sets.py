@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cepbench.evaluators.latency import Latency
 from cepbench.kernels import clock
+from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.consume import choose_disjoint
 from cepbench.kernels.joins.pool import compacted
@@ -30,7 +31,7 @@ def plan_of(nodes: np.ndarray, own: list[list[tuple[int, ...]]], window: int = 0
         spans[node, : tables.POSITIONS + 1] = len(written)
         written += rules_of_node
         spans[node, tables.POSITIONS + 1 :] = len(written)
-    rules = np.array(written, np.int64).reshape(-1, tables.RULE_COLUMNS)
+    rules = np.array(written, np.int64).reshape(-1, RULE_COLUMNS)
     return a_plan(nodes=nodes, spans=spans, rules=rules, window=window, consuming=True)
 
 

@@ -45,7 +45,8 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
     rows = events.to_dict("records")
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
-    for label, part, binding in sorted(_ways(pattern.structure, rows), key=lambda way: way.choices):
+    ways = _ways(pattern.structure, rows, pattern.window.length)
+    for label, part, binding in sorted(ways, key=lambda way: way.choices):
         if _is_match(pattern, part, binding, rows):
             # The same events for the same variables are the same match, found in whatever branch.
             found.setdefault(frozenset(binding.items()), (branch_of[label], binding))
@@ -94,10 +95,12 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
         yield part.name
 
 
-def _ways(part: Variable | Structure, rows: list[Event]) -> Iterator[Found]:
-    """All ways to bind distinct events of the right types, whatever their order in time."""
+def _ways(part: Variable | Structure, rows: list[Event], window: float) -> Iterator[Found]:
+    """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
-        fitting = [position for position, row in enumerate(rows) if row["type"] == part.type]
+        fitting = [
+            position for position, row in enumerate(rows) if part.type in (None, row["type"])
+        ]
         if part.kind is Kind.NEGATED:
             yield Found((), part, {})
         elif part.kind is Kind.KLEENE:
@@ -109,17 +112,35 @@ def _ways(part: Variable | Structure, rows: list[Event]) -> Iterator[Found]:
                 yield Found((), part, {part.name: position})
     elif part.operator is Operator.OR:
         for number, item in enumerate(part.items):
-            for choices, chosen, binding in _ways(item, rows):
+            for choices, chosen, binding in _ways(item, rows, window):
                 yield Found((number, *choices), chosen, binding)
     else:
-        for ways in itertools.product(*(list(_ways(item, rows)) for item in part.items)):
-            positions = [p for way in ways for p in _positions(way.binding)]
-            if len(set(positions)) == len(positions):
-                yield Found(
-                    tuple(itertools.chain(*(way.choices for way in ways))),
-                    Structure(part.operator, tuple(way.part for way in ways)),
-                    {name: value for way in ways for name, value in way.binding.items()},
-                )
+        joined: list[tuple[Choices, tuple[Variable | Structure, ...], Binding]] = [((), (), {})]
+        for item in part.items:
+            ways = list(_ways(item, rows, window))
+            joined = [
+                (choices + way.choices, (*parts, way.part), binding | way.binding)
+                for choices, parts, binding in joined
+                for way in ways
+                if _go_together(part.operator, binding, way.binding, rows, window)
+            ]
+        for choices, parts, binding in joined:
+            yield Found(choices, Structure(part.operator, parts), binding)
+
+
+def _go_together(
+    operator: Operator, before: Binding, here: Binding, rows: list[Event], window: float
+) -> bool:
+    """Whether a match may have both: what is too late or too far apart stays so, whatever is added."""
+    one, other = _positions(before), _positions(here)
+    if not one or not other:
+        return True
+    if not set(one).isdisjoint(other):
+        return False
+    first, second = ([rows[position]["time"] for position in each] for each in (one, other))
+    if operator is Operator.SEQ and max(first) >= min(second):
+        return False
+    return max(*first, *second) - min(*first, *second) <= window
 
 
 def _is_match(
@@ -130,7 +151,7 @@ def _is_match(
         return False
     for negated in _negated(part):
         for position, row in enumerate(rows):
-            if row["type"] != negated.type or position in positions:
+            if negated.type not in (None, row["type"]) or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):

@@ -154,9 +154,9 @@ def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)
 
 
-def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
+def test_the_notebook_of_a_user_defined_generator_names_it_once(tmp_path: Path) -> None:
     """Its function, in a cell of its own, is all that a reader replaces."""
-    path = NOTEBOOKS / "own_generator.ipynb"
+    path = NOTEBOOKS / "user_defined_generator.ipynb"
     naming = [c for c in nbformat.read(path, as_version=4).cells if "lookahead" in c.source.lower()]
     assert len(naming) == 1 and "check_generator" not in naming[0].source
     copy = tmp_path / "balanced.ipynb"
@@ -174,7 +174,7 @@ def test_the_notebook_of_an_own_generator_names_it_once(tmp_path: Path) -> None:
     )
     build_report(
         tmp_path / "r", only=[str(copy)], plugins=[plugin], on_progress=lambda what, state: None,
-        parameters=tiny_for("own_generator") | {"identifiers": 40},
+        parameters=tiny_for("user_defined_generator") | {"identifiers": 40},
     )  # fmt: skip
     page = read_page((tmp_path / "r" / "balanced.html").read_text(encoding="utf-8"))
     text = " ".join(page.text.split())

@@ -59,6 +59,7 @@ names = st.one_of(
             "seq'",
             "true",
             "LEN",
+            "any",
         ]
     ),
     st.text(characters, max_size=5),
@@ -157,7 +158,7 @@ def structures(draw: st.DrawFn, variables: list[Variable], depth: int = 0) -> St
 def patterns(draw: st.DrawFn) -> Pattern:
     kinds = st.sampled_from([Kind.PLAIN, Kind.PLAIN, Kind.KLEENE, Kind.NEGATED])
     variables = [
-        Variable(name, draw(names), draw(kinds))
+        Variable(name, draw(names | st.none()), draw(kinds))
         for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
     ]
     structure = draw(structures(variables))

@@ -54,6 +54,20 @@ def conditions_of(where: str, items: str = "SEQ(A a, KL(B b), NOT(C c), D d)") -
                 "(B b)+",
             ]
         ),
+        *(
+            (f"SEQ(A a, {item}, D d)", "SEQ(A a, NOT(B b), NOT(C c), D d)")
+            for item in [
+                "NOT(OR(B b, C c))",
+                "!(B b | C c)",
+                "NOT((B b ∨ C c))",
+                "~OR(OR(B b), (C c))",
+            ]
+        ),
+        ("AND(A, !(B | B | C))", "AND(A A, NOT(B B), NOT(B B2), NOT(C C))"),
+        ("A | B; !(C | D)", "OR(A A, SEQ(B B, NOT(C C), NOT(D D)))"),
+        ("SEQ(ANY a, KL(any b), !Any c)", "SEQ(ANY a, KL(ANY b), NOT(ANY c))"),
+        ("SEQ(ANY, A, ANY)", "SEQ(ANY ANY, A A, ANY ANY2)"),
+        ('SEQ("ANY" a, "any" ANY, "any" b)', 'SEQ("ANY" a, "any" ANY, "any" b)'),
         ("SEQ(A, NOT(B), C, D)", "SEQ(A A, NOT(B B), C C, D D)"),
         ("SEQ(A, B+, A)", "SEQ(A A, KL(B B), A A2)"),
         ("SEQ(A, A+, !A, A[])", "SEQ(A A, KL(A A2), NOT(A A3), KL(A A4))"),

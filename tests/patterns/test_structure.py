@@ -46,6 +46,17 @@ def test_kinds_and_what_a_match_binds() -> None:
     assert pattern.branches() == (pattern,)
 
 
+def test_types_of_the_items() -> None:
+    assert pattern_of("SEQ(B a, NOT(C n), OR(A b, B c))").types == ("B", "C", "A")
+    some = pattern_of('SEQ(A a, ANY b, NOT(ANY n), "ANY" c)')
+    assert [v.type for v in some.variables] == ["A", None, None, "ANY"]
+    assert some.types is None
+    assert Variable("a", "A").overlaps(Variable("b", "A"))
+    assert Variable("a", None).overlaps(Variable("b", "A"))
+    assert Variable("a", "A").overlaps(Variable("b", None))
+    assert not Variable("a", "A").overlaps(Variable("b", "ANY"))
+
+
 @pytest.mark.parametrize(
     ("text", "pairs"),
     [
@@ -131,9 +142,11 @@ def test_what_conditions_range_over(where: str, elementwise: bool, running: set[
         ("OR(A a, NOT(B b))", 21, r"SEQ\(NOT\(B b\)\) has only negated items"),
         ("OR(A a, NOT(B b)) WHERE [x]", 21, "has only negated items"),
         ("AND(NOT(A a), OR(B b, NOT(C c)))", 17, "has only negated items"),
-        ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "a single event type, not to SEQ"),
-        ("SEQ(A a, !(B b & C c))", 18, "a single event type, not to AND"),
-        ("SEQ(A a, NOT(B b | C c))", 18, r"write NOT\(B b\), NOT\(C c\) instead"),
+        ("NOT(OR(A a, B b))", 16, "a match would bind no event"),
+        ("SEQ(A a, NOT(SEQ(B b, C c)))", 18, "an OR of event types, not to SEQ"),
+        ("SEQ(A a, !(B b & C c))", 18, "an OR of event types, not to AND"),
+        ("SEQ(A a, NOT(OR(B b, SEQ(C c, D d))))", 18, "an OR of event types, not to SEQ"),
+        ("SEQ(A a, NOT(OR(B b, NOT(C c))))", 18, "NOT of NOT"),
         ("SEQ(A a, NOT(KL(B b)))", 18, "means no event at all"),
         ("SEQ(A a, !B+ b[])", 18, "means no event at all"),
         ("SEQ(A a, NOT(NOT(B b)))", 18, "NOT of NOT"),

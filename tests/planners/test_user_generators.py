@@ -116,7 +116,7 @@ def test_the_same_function_may_change_the_case_of_its_name() -> None:
 
 
 def test_a_name_of_cepbench_is_refused() -> None:
-    with pytest.raises(PlanGeneratorError, match="GREEDY is taken by cepbench itself"):
+    with pytest.raises(PlanGeneratorError, match="GREEDY is the name of a built-in plan generator"):
         plan_generator("greedy", kind="order")(lambda problem, rng: [])
     assert PLAN_GENERATORS["GREEDY"].is_builtin
 

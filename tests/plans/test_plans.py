@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.errors import PlanError
 from cepbench.plans.drawing import tree_svg
+from cepbench.plans.kinds import PLAN_KINDS, plan_from_json
 from cepbench.plans.model import OrderPlan, TreePlan, shown_log
 from cepbench.plans.tree import leaves, post_order
 
@@ -247,3 +249,19 @@ def test_any_tree_lists_and_draws_its_nodes(shape) -> None:
     assert plan.nodes()[-1] == plan.names
     assert sorted(texts(plan._repr_html_())) == sorted(plan.names)
     assert len(plan.describe().splitlines()) == 2 * count
+
+
+def test_kinds_of_plan_are_added_but_built_in_ones_not_replaced() -> None:
+    class Mine(OrderPlan):
+        pass
+
+    mine = replace(PLAN_KINDS["order"], plan=Mine)
+    with pytest.raises(PlanError, match="the name order is taken by cepbench"):
+        PLAN_KINDS.add(mine)
+    with pytest.raises(PlanError, match="does not describe a plan"):
+        plan_from_json({"kind": "mine", "shape": ["b", "a"]})
+    with PLAN_KINDS.restored():
+        PLAN_KINDS.add(replace(mine, name="mine"))
+        assert plan_from_json({"kind": "mine", "shape": ["b", "a"]}) == Mine(["b", "a"])
+        assert PLAN_KINDS.find("MINE").named([1, 0], ["a", "b"]) == Mine(["b", "a"])
+    assert list(PLAN_KINDS) == ["order", "tree"]

@@ -94,7 +94,7 @@ def test_last_is_asked_for_where_the_pattern_leaves_it_open() -> None:
         plan(THREE, STATISTICS, last="z")
     with pytest.raises(StatisticsError, match=r"one for each|each of the pattern's 3 branches"):
         plan(THREE, STATISTICS, last=["c", "d"])
-    with pytest.raises(StatisticsError, match=r"puts another one after it; .* may be of c"):
+    with pytest.raises(StatisticsError, match=r"another event always follows it; .* that of c"):
         plan(THREE, STATISTICS, last="a")
 
 
@@ -165,7 +165,7 @@ def test_negated_variables_take_no_part_and_are_remarked(name) -> None:
         same.estimates,
     )
     assert made.remarks == (
-        "NOT(N n): checked on the way, no step of the plan",
+        "NOT(N n): negated, not a step of the plan",
         "KL(B b): sets of events",
     )
     assert made.describe().endswith("\n  ".join(["", *made.remarks]))

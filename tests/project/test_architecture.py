@@ -99,6 +99,19 @@ def test_a_package_sees_only_what_the_table_says() -> None:
     assert below == []
 
 
+def test_engines_share_a_package_and_do_not_see_each_other() -> None:
+    seen = set()
+    for path in (PACKAGE / "evaluators").glob("*/*.py"):
+        own = path.parent.name
+        for name in imported_by(path):
+            other = re.match(r"cepbench\.evaluators\.(\w+)\.", name)
+            if other and (PACKAGE / "evaluators" / other[1]).is_dir():
+                assert other[1] in {own, "plan_runs"}, f"{path.relative_to(PACKAGE)}: {name}"
+                seen.add((own, other[1]))
+    assert {("joins", "plan_runs"), ("instances", "plan_runs")} <= seen
+    assert ("plan_runs", "joins") not in seen
+
+
 #: Who may load a library out of its package, and why: Spark's workers are forked with Numba loaded.
 LOADING = {("spark/daemon.py", "numba")}
 

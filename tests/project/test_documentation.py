@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
 #: How-to pages whose code is run from top to bottom, each in a Python of its own.
-SHOWN = ("own_generator", "own_evaluator")
+SHOWN = ("user_defined_generators", "user_defined_evaluators")
 
 
 @pytest.mark.parametrize("stem", SHOWN)

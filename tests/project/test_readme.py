@@ -15,7 +15,7 @@ DOCUMENTS = {
     name: (ROOT / name).read_text(encoding="utf-8")
     for name in (
         "README.md", "CONTRIBUTING.md", "datasets/README.md", "docs/architecture.md",
-        "docs/language.md", "docs/own_data.md",
+        "docs/language.md", "docs/data.md",
     )
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from cepbench.analysis.settings import ENGINES
 from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.reporting.claims import claims
 from cepbench.reporting.verdicts import by_claim, counts_of
@@ -26,7 +27,7 @@ from tests.reporting.offline import Page, read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 STEMS = (
-    "quickstart", "tutorial", "explore", "own_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "quickstart", "tutorial", "explore", "user_defined_generator", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
     "ledger",
 )  # fmt: skip
@@ -118,13 +119,15 @@ def test_the_results_hold_every_generator_and_every_cell(
     expected = set(join_based if stem == "figure_8" else default_generators(user_defined=False))
     assert set(results["generator"]) == expected
     assert tuple(results["pattern_set"].unique()) == sets
-    (asked,) = map(json.loads, results["configuration"].unique())
-    regimes = [asked | changes for changes in asked["regimes"].values()]
-    assert set(results["regime"]) == set(asked["regimes"]) >= {"sparse", "dense"}
-    patterns = sum(
-        len(each["pattern_sets"]) * len(each["sizes"]) * each["patterns"] for each in regimes
-    )
-    assert len(results) == len(expected) * patterns * asked["repetitions"] * variants
+    sweeps = [(json.loads(its), rows) for its, rows in results.groupby("configuration")]
+    assert len(sweeps) == (2 if stem == "figures_3_4_5" else 1)
+    for asked, rows in sweeps:
+        regimes = [asked | changes for changes in asked["regimes"].values()]
+        assert set(rows["regime"]) == set(asked["regimes"]) >= {"sparse", "dense"}
+        patterns = sum(
+            len(each["pattern_sets"]) * len(each["sizes"]) * each["patterns"] for each in regimes
+        )
+        assert len(rows) == len(expected) * patterns * asked["repetitions"] * variants
     found = results[results["status"] == OK]
     assert len(found) > 0.9 * len(results)
     assert (found.groupby(["pattern_id", "strategy"])["matches"].nunique() == 1).all()
@@ -135,7 +138,7 @@ def test_sweeps_are_shared_by_notebooks(report: Path) -> None:
     sweeps = {
         path.parent.name.partition("-")[0] for path in report.glob("data/sweeps/*/sweep.json")
     }
-    assert sweeps >= {"latency", "strategies", "types"}
+    assert sweeps >= {"instances", "latency", "strategies", "types"}
 
 
 def test_every_figure_is_there_still_and_moving(
@@ -236,6 +239,7 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
     # Claims about throughput are judged in every regime of their sweep, on partial matches first.
     gain = verdicts[verdicts["id"] == "join-orders-faster"]
     assert set(gain["regime"]) == set(table(files, "figures_3_4_5")["regime"])
+    assert set(gain["engine"]) == set(ENGINES.values())
     assert list(gain["basis"])[::2] == ["partial matches"] * (len(gain) // 2)
     text = " ".join(pages["index"].text.split())
     for verdict, count in counts_of(verdicts).items():
@@ -246,7 +250,7 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
 
 def test_heads_of_tables_are_words(files: dict[str, Path]) -> None:
     """But on pages that teach, whose readers need the names of the columns."""
-    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "own_generator"}:
+    for stem in {*STEMS, "index"} - {"quickstart", "tutorial", "explore", "user_defined_generator"}:
         html = files[stem].read_text(encoding="utf-8")
         heads = re.findall(r"<th\b[^>]*>(.*?)</th>", html, re.DOTALL)
         assert not [head for head in heads if "_" in re.sub(r"<[^>]*>", "", head)], stem

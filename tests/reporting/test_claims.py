@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,35 @@ def test_orders_and_trees_are_compared_on_one_scale_of_cost(claim: Claim) -> Non
 
 def test_one_throughput_is_meant_everywhere() -> None:
     metrics = {test.check.metric for claim in CLAIMS for test in claim.tests}
-    assert not {metric for metric in metrics if "stream" in metric or metric == "seconds"}
+    assert not {metric for metric in metrics if "stream" in metric}
+
+
+@EVERY_CLAIM
+def test_patterns_are_compared_with_each_other_by_the_time_too(claim: Claim) -> None:
+    """Whether a throughput counts a pattern's own events or the stream's matters for these alone."""
+    check = claim.main.check
+    across_patterns = check.metric == "events_per_second" and check.under is None
+    assert ("seconds" in {test.check.metric for test in claim.tests}) == across_patterns
+
+
+def test_printed_factors_of_averages_are_tested_on_averages() -> None:
+    """And partial matches, of which the paper prints no averages, pattern by pattern."""
+    averaged = {claim.id for claim in CLAIMS if claim.main.check.kind == "ratio_of_averages"}
+    assert averaged == {
+        "dp-ld-over-efreq-kleene", "dp-ld-over-efreq-conjunction", "dp-ld-over-efreq-other-sets",
+        "dp-b-over-zstream", "join-orders-memory", "dp-b-memory", "dp-b-over-zstream-size-3",
+        "dp-b-over-zstream-size-7", "dp-cheaper-by-57",
+    }  # fmt: skip
+    kinds = {test.check.kind for claim in CLAIMS for test in claim.tests if test is not claim.main}
+    assert "ratio_of_averages" not in kinds
+
+
+def test_a_test_on_the_time_may_take_the_other_end() -> None:
+    (claim,) = (claim for claim in CLAIMS if claim.id == "throughput-falls-with-size")
+    assert [(test.basis, test.check.take, test.low, test.high) for test in claim.tests] == [
+        (PARTIAL_MATCHES, "highest", -math.inf, 0.8), ("time", "lowest", 1.25, math.inf),
+        ("throughput", "highest", -math.inf, 0.8),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.key)
@@ -110,6 +139,7 @@ expected = { from = 1.0 }
         (("", "[front]\nlast = ['{x|loud}']"), "quotes 'x' as 'loud'; .* forms are percent"),
         (("", "[headlines]\ny = 'l'"), "a headline for 'y', but no such claim"),
         (("", "partial_matches = { metric = 'm' }"), "the range for partial matches has neither"),
+        (("", "time = { from = 1.0, tak = 'lowest' }"), "time has an unknown key 'tak'"),
     ],
 )
 def test_a_ledger_with_a_mistake_says_which(

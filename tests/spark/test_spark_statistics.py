@@ -10,7 +10,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
-from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.spark.generate import generate_stream
 from cepbench.spark.statistics import arrival_rates, measure_statistics
 from cepbench.statistics.measure import merge_samples, sample_statistics
 from cepbench.streams.nasdaq_style import WINDOWS_PER_DAY, NasdaqStyle
@@ -32,9 +32,7 @@ PATTERNS = {
 @pytest.fixture(scope="module")
 def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("statistics") / "data"
-    generate_nasdaq_style(
-        spark, path, identifiers=STYLE.identifiers, days=STYLE.days, seed=STYLE.seed
-    )
+    generate_stream(spark, path, STYLE)
     return path
 
 

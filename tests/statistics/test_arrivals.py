@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.errors import StatisticsError
 from cepbench.statistics.arrivals import Arrivals, arrival_table, arrivals_in, arrivals_in_file
 from cepbench.streams.event_stream import EventStream
 
@@ -55,6 +54,14 @@ def test_a_stream_is_counted_like_a_file() -> None:
 def test_no_time_and_no_days() -> None:
     table = arrival_table([Arrivals({"A": 1}, {19_000: (5, 5)})])
     assert table["events"].tolist() == [1] and np.isnan(table["rate"].iloc[0])
-    ticks = pd.DataFrame({"symbol": ["A"], "ts": [3]})
-    with pytest.raises(StatisticsError, match="integers"):
-        arrivals_in(EventStream.from_pandas(ticks, type="symbol", time="ts"))
+
+
+def test_integer_time_has_rates_per_tick(tmp_path: Path) -> None:
+    # Longer than a day, were it nanoseconds.
+    ticks = pd.DataFrame({"symbol": ["A", "B", "A"], "ts": [3, 10**15, 10**15 + 7]})
+    ticks[:2].to_parquet(tmp_path / "0.parquet")
+    ticks[2:].to_parquet(tmp_path / "1.parquet")
+    by_file = arrival_table([arrivals_in_file(tmp_path / f"{n}.parquet") for n in (1, 0)])
+    whole = arrival_table([arrivals_in(EventStream.from_pandas(ticks, type="symbol", time="ts"))])
+    pd.testing.assert_frame_equal(by_file, whole)
+    assert whole["rate"].to_dict() == {"A": 2 / (10**15 + 4), "B": 1 / (10**15 + 4)}

@@ -108,5 +108,9 @@ def test_unknown_types_with_the_nearest_one() -> None:
         check_types(parse("PATTERN AND(MSTF a, GOOG b) WITHIN 1 s"), DATETIMES)
 
 
+def test_any_type_is_known() -> None:
+    check_types(parse("PATTERN SEQ(MSFT a, ANY b, NOT(ANY n)) WITHIN 1 s"), DATETIMES)
+
+
 def test_an_empty_stream_refuses_no_type() -> None:
     check_types(parse("PATTERN AND(MSTF a, GOOG b) WITHIN 1 s"), stream_of(pa.int64(), rows=0))

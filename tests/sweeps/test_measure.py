@@ -100,6 +100,19 @@ def test_repetitions_are_the_outer_loop_and_rotate() -> None:
     }
 
 
+def test_orders_run_in_evaluators_of_trees_unless_they_may_not() -> None:
+    both = ["lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances"]
+    grid = Grid(generators=["GREEDY", "DP-B"], evaluators=both, repetitions=1)
+    ran_in = {cell[:2] for cell in grid.cells()}
+    assert ran_in == {("GREEDY", name) for name in both} | {
+        ("DP-B", "tree"), ("DP-B", "tree-instances"),
+    }  # fmt: skip
+    apart = {cell[:2] for cell in replace(grid, orders_in_trees=False).cells()}
+    assert ran_in - apart == {("GREEDY", "tree"), ("GREEDY", "tree-instances")}
+    with pytest.raises(ExperimentError, match="none of the evaluators tree"):
+        replace(grid, evaluators=["tree"], orders_in_trees=False).cells()
+
+
 def test_named_evaluators_run_what_they_can() -> None:
     cells = cells_of(["TRIVIAL", "DP-B"], ["lazy-nfa", "tree"], 1)
     assert cells == [

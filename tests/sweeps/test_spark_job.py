@@ -39,6 +39,7 @@ from cepbench.sweeps.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Ce
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.on_spark import job as sweep
+from cepbench.sweeps.on_spark.data import sweep_data
 from cepbench.sweeps.on_spark.estimate import estimate_sweep
 from cepbench.sweeps.on_spark.job import run_sweep
 from cepbench.sweeps.store import (
@@ -49,6 +50,7 @@ from cepbench.sweeps.store import (
     read_results,
     read_with_user_parts,
 )
+from cepbench.sweeps.sweep_file import read_sweep
 from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
 from tests.naive.matcher import naive_matches
 
@@ -172,6 +174,54 @@ def test_the_workers_count_what_is_there(spark: SparkSession, tmp_path: Path) ->
         assert row["events"] == len(part)
         events = part.to_pandas().astype({"time": "int64"})
         assert row["matches"] == len(naive_matches(pattern, events)) > 0
+
+
+def test_plans_on_streams_of_chosen_selectivity(spark: SparkSession, tmp_path: Path) -> None:
+    """A study of plans: query × parameter of the stream × plan × engine, in ticks."""
+    file = tmp_path / "ticks.toml"
+    file.write_text(
+        """
+        evaluators = ["tree", "lazy-nfa"]
+        repetitions = 1
+        stream_defaults = { kind = "stock-rates", events = 2000 }
+        [user_patterns]
+        one = "PATTERN IBM a; Sun b; Oracle c WHERE a.price > b.price WITHIN 60 units"
+        other = "PATTERN IBM a; Sun b WITHIN 60 units"
+        [streams.all]
+        selectivities = { "IBM > Sun" = 1.0 }
+        [streams.few]
+        selectivities = { "IBM > Sun" = 0.03125 }
+        [plans]
+        left-deep = { tree = [["a", "b"], "c"] }
+        right-deep = { tree = ["a", ["b", "c"]] }
+        as-written = { order = ["a", "b", "c"] }
+        """,
+        encoding="utf-8",
+    )
+    asked = read_sweep(file)
+    paths = sweep_data(spark, asked, tmp_path, progress=False)
+    results = run_sweep(spark, asked.config(paths), tmp_path / "out", progress=False)
+    assert len(results) == 2 * 2 * 4
+    is_one = results["pattern"].str.contains("Oracle")
+    assert (results["status"] == is_one.map({True: OK, False: REFUSED})).all()
+    assert results.loc[~is_one, "reason"].str.contains("'c' that the pattern has not").all()
+    found = results[is_one].set_index(["stream", "generator", "evaluator"]).sort_index()
+    assert set(found.loc["all", "plan"]) == {"((a, b), c)", "(a, (b, c))", "a, b, c"}
+    for name, path in paths.items():
+        stream = EventStream.from_parquet(path).of_types(["IBM", "Sun", "Oracle"])
+        pattern = parse(found["pattern"].iloc[0])
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, stream))
+        expected = cep.evaluate(pattern, stream, plan, output="count").metrics.matches
+        assert (found.loc[name, "matches"] == expected).all() and expected > 0
+    held = found["matches"].groupby("stream").first()
+    assert held["few"] / held["all"] == pytest.approx(1 / 32, rel=0.5)
+    # The cost sees the selectivity: joining the compared events first pays only if few pass.
+    costs = found["plan_cost"].xs("tree", level="evaluator").groupby(level=[0, 1]).first().unstack()
+    gain = costs["right-deep"] / costs["left-deep"]
+    assert gain["few"] > 1.5 > gain["all"] > 0.8
+    # Rates are per tick: each of four names comes every fourth one.
+    rates = read_kept(tmp_path / "out", "cardinalities@all")
+    assert {round(events / 1200, 1) for events in rates.values()} <= {0.2, 0.3}
 
 
 def test_every_pattern_set_strategy_and_weight(

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
+from cepbench.sweeps import store
 from cepbench.sweeps.cells import cell_of, results_frame, results_table
 from cepbench.sweeps.store import (
     Journal,
@@ -150,6 +151,22 @@ def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"rubbish\n" + path.read_bytes())
     with pytest.raises(ExperimentError, match="line 1: not a results row"):
         Journal(path)
+
+
+def test_rows_are_in_the_file_at_once_and_on_the_disk_after_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, synced = [0.0], []
+    monkeypatch.setattr(store.time, "monotonic", lambda: now[0])
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        monkeypatch.setattr(store.os, "fsync", lambda handle: synced.append(path.read_bytes()))
+        for repetition, seconds in enumerate((0.5, 0.9, 1.1, 1.2)):
+            now[0] = seconds
+            journal.append(row(repetition=repetition))
+            assert path.read_bytes().count(b"\n") == repetition + 1
+        assert [text.count(b"\n") for text in synced] == [3]
+    assert [text.count(b"\n") for text in synced] == [3, 4]
 
 
 def test_a_cell_is_written_once(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert "complete" in sweep("list", "--folder", tmp_path).stdout
 
 
-def test_user_patterns_and_an_own_generator_from_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_user_patterns_and_a_user_defined_generator_from_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "tiny.toml").write_text(OWN)
     (tmp_path / "plugin.py").write_text(PLUGIN)
     common = [tmp_path / "tiny.toml", "--plugin", tmp_path / "plugin.py", "--json"]

@@ -9,6 +9,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
+from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.on_spark import data as module
 from cepbench.sweeps.on_spark.data import sweep_data
 from cepbench.sweeps.sweep_file import read_sweep
@@ -44,10 +45,10 @@ def test_a_stream_is_generated_from_the_seed_of_the_sweep(
 ) -> None:
     made: list[tuple[Any, ...]] = []
 
-    def generate(spark: Any, path: Path, **parameters: Any) -> None:
-        made.append((path, parameters["identifiers"], parameters["days"], parameters["seed"]))
+    def generate(spark: Any, path: Path, stream: Any, progress: bool) -> None:
+        made.append((path, stream))
 
-    monkeypatch.setattr(module, "generate_nasdaq_style", generate)
+    monkeypatch.setattr(module, "generate_stream", generate)
     path = found(tmp_path / "mine.toml", "{identifiers = 30, days = 2}", "reports/data")
     assert path == Path("reports/data/nasdaq-style-30-2-4")
-    assert made == [(path, 30, 2, 4)]
+    assert made == [(path, NasdaqStyle(30, 2, seed=4))]

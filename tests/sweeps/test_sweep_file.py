@@ -11,6 +11,7 @@ import pytest
 import cepbench as cep
 from cepbench.errors import ExperimentError
 from cepbench.streams.nasdaq_style import NasdaqStyle
+from cepbench.streams.stock_rates import StockRates
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.sweep_file import (
     KEYS,
@@ -68,13 +69,15 @@ duration = "3 days"
 least_rate = 8
 
 [profile.many]
+orders_in_trees = false
 cost = "comparisons"
 windows = ["5 minutes", "1 hours"]
+stream_defaults = { days = 1 }
+plans = { backwards = { order = ["b", "a"] }, pair = { tree = ["a", "b"] } }
 [profile.many.streams]
 sample = "nasdaq-style/sample"
 [profile.many.streams.slow]
 identifiers = 12
-days = 1
 most_rate = 20.0
 drift = 4
 [profile.many.options.tree]
@@ -181,11 +184,98 @@ def test_streams_windows_and_options_vary(tmp_path: Path) -> None:
         "lazy-nfa": ('{"block": 16}',),
     }
     assert "window" not in config.to_dict() and "data" not in config.to_dict()
-    for part in ("stream slow", "most_rate 20, drift 4", "windows     5 minutes, 1 hours", "1024"):
+    for part in (
+        "stream slow",
+        "most_rate 20.0, drift 4",
+        "windows     5 minutes, 1 hours",
+        "1024",
+    ):
         assert part in sweep.describe()
+    # Generators first, then plans.
+    planned = config.grid(["GREEDY"]).plan_generators()
+    kinds = [(name, generator.kind) for name, generator in planned.items()]
+    assert kinds == [("GREEDY", "order"), ("backwards", "order"), ("pair", "tree")]
+    assert SweepConfig.from_dict(config.to_dict()) == config
     # A caller's data takes the place of a profile's streams.
     changed = read_sweep(tmp_path / "mine.toml", profile="many", changes={"data": "there"})
     assert changed.data == {"": "there"} and changed.config("x").streams == ()
+
+
+TICKS = """\
+stream_defaults = { kind = "stock-rates", events = 500, rates = { IBM = 1, Sun = 2, Oracle = 3 } }
+user_patterns = ["one-predicate"]
+seed = 3
+[streams.all]
+selectivities = { "IBM > Sun" = 1 }
+[streams.few]
+selectivities = { "IBM > Sun" = 0.25 }
+seed = 4
+[streams.log]
+kind = "web-log"
+days = 2
+rates = { IBM = 1 }
+[plans.left-deep]
+tree = [["a", "b"], "c"]
+[profile.quick]
+[profile.long]
+stream_defaults = { kind = "stock-rates", events = 900 }
+"""
+
+
+def test_streams_of_other_kinds(tmp_path: Path) -> None:
+    text = TICKS.replace('[streams.log]\nkind = "web-log"\ndays = 2\nrates = { IBM = 1 }\n', "")
+    sweep = read_sweep(write(tmp_path, text))
+    rates = {"IBM": 1, "Sun": 2, "Oracle": 3}
+    assert sweep.generated == {
+        "all": StockRates(500, 3, rates, {"IBM > Sun": 1}),
+        "few": StockRates(500, 4, rates, {"IBM > Sun": 0.25}),
+    }
+    assert len({data_folder("x", data, 3) for data in sweep.data.values()}) == 2
+    # Without generators only the plans run.
+    assert sweep.config("x").generators == () and len(sweep.cells()) == 3
+    assert dict(sweep.config("x").user_patterns).keys() == {"one-predicate"}
+    for part in ("generated stock-rates stream of 500 events", "plans       left-deep"):
+        assert part in sweep.describe()
+    longer = read_sweep(tmp_path / "mine.toml", profile="long")
+    assert [stream.events for stream in longer.generated.values()] == [900, 900]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "message"),
+    [
+        ("days = 2", "days = 2", "line 9: unknown key 'events'"),
+        ('kind = "stock-rates", events = 500', "events = 500", "line 4: unknown key 'events'"),
+        ('kind = "stock-rates", ev', 'kind = "stock", ev', "line 4: stream 'all': kind is one of"),
+        ("IBM > Sun", "IBM > Snu", "line 4: stream 'all': selectivities: .* did you mean 'Sun'"),
+        ("stream_defaults =", "stream_default =", "line 1: .* did you mean 'stream_defaults'"),
+        ("events = 500", "events = 0", "line 4: stream 'all': events must be positive"),
+        (TICKS, 'data = "x"\nstream_defaults = 3', "line 2: stream_defaults must be a table"),
+    ],
+)
+def test_mistakes_in_streams_of_other_kinds(
+    tmp_path: Path, there: str, instead: str, message: str
+) -> None:
+    assert there in TICKS
+    with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
+        read_sweep(write(tmp_path, TICKS.replace(there, instead, 1)))
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ('tree = ["a", "b", "c"]', "plan 'p': .* is not a tree"),
+        ('bush = ["a", "b"]', "plan 'p': the kind of a plan is one of order, tree, not 'bush'"),
+        ('tree = ["a", "a"]', "plan 'p': .*'a'"),
+        ('tree = ["a", "b"]\norder = ["a"]', "plan 'p' must be a table such as"),
+    ],
+)
+def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
+    text = f'data = "x"\n[user_patterns]\nq = "PATTERN A a; B b WITHIN 1 units"\n[plans.p]\n{plan}'
+    with pytest.raises(ExperimentError, match=rf"mine\.toml, line 4: {message}"):
+        read_sweep(write(tmp_path, text))
+    taken = text.replace("plans.p", "plans.dp_b")
+    with pytest.raises(ExperimentError, match="plan 'dp_b'"):
+        read_sweep(write(tmp_path, taken.replace(plan, 'tree = ["a", "b"]')))
 
 
 def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:
@@ -250,7 +340,7 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
         ('title = "All keys"', "title = 3", "line 1: title must be a text, not 3"),
         ('"nasdaq-style/quick"', "3", "line 33: data must be the name of .*, not 3"),
         ('"nasdaq-style/quick"', "{day = 3}", "line 33: unknown key 'day'; .*did you mean 'days'"),
-        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: identifiers is missing"),
+        ('"nasdaq-style/quick"', "{days = 3}", "line 33: data: a nasdaq-style stream needs ident"),
         ('["sequence", "kleene"]', "[]", "line 6: sizes is about patterns that are"),
         (FULL, 'title = "T"', "names no data"),
         (FULL, 'data = "x"\nstreams = {a = "y"}', "line 2: a sweep has data or streams, not both"),

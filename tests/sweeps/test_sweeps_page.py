@@ -15,6 +15,7 @@ from cepbench.arguments import whole
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.protocol import Option
 from cepbench.evaluators.registry import plan_evaluator
+from cepbench.streams.generated import GENERATED, parameters_of
 from cepbench.sweeps.cells import PROVENANCE, RESULT_SCHEMA
 from cepbench.sweeps.configuration import STRATEGIES
 from cepbench.sweeps.sweep_file import KEYS, find_sweep, read_sweep
@@ -22,13 +23,14 @@ from cepbench.sweeps.workload import PATTERN_SETS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 EXAMPLE = ROOT / "notebooks" / "sweeps" / "example.toml"
 
 
 @pytest.fixture
 def printed(tmp_path: Path) -> Path:
     """The example of the page as a file."""
-    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    text, _ = BLOCKS
     path = tmp_path / "printed.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -38,7 +40,7 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
     named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
-    assert set(content).union(*named) == set(KEYS)
+    assert set(content).union(*named) == set(KEYS) - {"plans"}
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
@@ -55,6 +57,23 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     lifted = printed.read_text(encoding="utf-8").replace("= 1e6", "= inf")
     printed.write_text(lifted, encoding="utf-8")
     assert read_sweep(printed).config("x").max_partial_matches is None
+
+
+def test_the_example_with_plans(tmp_path: Path) -> None:
+    path = tmp_path / "plans.toml"
+    path.write_text(BLOCKS[1], encoding="utf-8")
+    sweep = read_sweep(path)
+    assert [*sweep.generated] == ["all", "few"]
+    assert {(cell.generator, cell.evaluator) for cell in sweep.cells()} == {
+        ("left-deep", "tree"), ("right-deep", "tree"), ("as-written", "tree"),
+        ("as-written", "lazy-nfa"),
+    }  # fmt: skip
+
+
+def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:
+    rows = dict(re.findall(r"\n\| `([a-z-]+)`[^|]*\| (.*) \|", PAGE))
+    for kind in GENERATED:
+        assert set(re.findall(r"`(\w+)`", rows[kind])) == {*parameters_of(kind)} - {"seed"}
 
 
 def test_only_data_must_be_there(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Patterns and plans as the tables that the kernels of the instance-based engines read.
+"""Compilation of patterns and plans to tables for the kernels of the instance-based engines.
 
-Conditions are assigned to nodes by :mod:`cepbench.evaluators.joins.nodes`, as for the join engine.
+Conditions are assigned to nodes by :mod:`cepbench.evaluators.plan_runs.nodes`, as for the join engine.
 Here they read the events of an instance, which is a record of references to events.
 """
 
@@ -11,54 +11,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.evaluators.joins.nodes import Check, Node, PlannedNodes, Tree, raw_values
-from cepbench.evaluators.joins.programs import (
+from cepbench.evaluators.plan_runs.engine import Layout, columns_of
+from cepbench.evaluators.plan_runs.nodes import Check, Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
     Derived,
     ProgramWriter,
     RowPrograms,
     Rule,
+    rule_tables,
     separated_sides,
 )
 from cepbench.kernels.instances import tables
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 
 
-@dataclass(frozen=True)
-class InstanceLayout:
-    """Patterns and plans, ready to run.
+@dataclass(frozen=True, kw_only=True)
+class InstanceLayout(Layout):
+    """Compiled patterns and plans.
 
     Attributes
     ----------
     plan : cepbench.kernels.instances.tables.Plan
-    leaves : tuple of Variable
-        Leaf ``i`` is node ``i``; of each branch the positive variables, then the negated ones.
-    filters : tuple of tuple of Clause
-        Conditions on each leaf alone.
     values : tuple of tuple of (int, Expression)
-        The columns of an event that each leaf fills, with their expressions.
+        The columns of an event filled by each leaf, with their expressions.
     width : int
-        How many columns an event has.
-    nodes : tuple of tuple of str
-        The variables of each node.
+        Number of columns of an event.
     branches : tuple of tuple of int
         The nodes of each branch, the root last.
-    columns : int
-        Columns of a match.
-    branch_columns : tuple of slice
-        Those of each branch's variables: the position of an event; where a set starts and its size.
     has_sets : bool
     """
 
     plan: tables.Plan
-    leaves: tuple[Variable, ...]
-    filters: tuple[tuple[Clause, ...], ...]
     values: tuple[tuple[tuple[int, Expression], ...], ...]
     width: int
-    nodes: tuple[tuple[str, ...], ...]
     branches: tuple[tuple[int, ...], ...]
-    columns: int
-    branch_columns: tuple[slice, ...]
     has_sets: bool
 
 
@@ -73,13 +60,13 @@ def instance_layout(
     Parameters
     ----------
     branches : sequence of Pattern
-        Without OR; several share consumed events.
+        Without OR; if there are several, they consume each other's events.
     trees : sequence of nested pairs of names
         Over exactly the positive variables of each branch.
     written : sequence of str
         All variables in the order of the pattern, in which positions of matches are compared.
     code : callable
-        Text → its code, for texts that conditions mention.
+        Text → its code, for texts in conditions.
     """
     planned = [
         PlannedNodes(branch, tree, positions=True)
@@ -89,10 +76,17 @@ def instance_layout(
 
 
 class _Columns:
-    """Numbers the values that are stored of the events of each type."""
+    """Numbers the stored values of the events of each type.
 
-    def __init__(self) -> None:
-        self._of_type: dict[str, dict[object, int]] = {}
+    Parameters
+    ----------
+    overlap : bool
+        Whether an event can be bound to variables of different types, which then share all columns.
+    """
+
+    def __init__(self, *, overlap: bool) -> None:
+        self._overlap = overlap
+        self._of_type: dict[str | None, dict[object, int]] = {}
         self.of_leaf: dict[int, dict[int, Expression]] = {}
 
     def number(self, leaf: int, variable: Variable, expression: Expression) -> int:
@@ -101,14 +95,14 @@ class _Columns:
         if isinstance(expression, Attribute):
             # Stored once for all variables of a type.
             key = expression.name
-        columns = self._of_type.setdefault(variable.type, {})
+        columns = self._of_type.setdefault(None if self._overlap else variable.type, {})
         column = columns.setdefault(key, len(columns))
         self.of_leaf.setdefault(leaf, {})[column] = expression
         return column
 
     @property
     def width(self) -> int:
-        """The most columns that events of any type have."""
+        """The maximum number of columns of events of any type."""
         return max(map(len, self._of_type.values()), default=0)
 
 
@@ -124,7 +118,7 @@ class _Writer:
         self.planned = planned
         self.written = list(written)
         self.programs = ProgramWriter(code)
-        self.columns = _Columns()
+        self.columns = _Columns(overlap=any(part.pattern.types is None for part in planned))
         leaves = [part.inner for part in planned]
         inner = [len(part.nodes) - part.inner for part in planned]
         self.leaves = sum(leaves)
@@ -134,33 +128,24 @@ class _Writer:
         self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
         self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
         self.names: list[tuple[str, ...]] = [()] * self.total
-        self.variables: list[Variable] = []
         self.late = False
         self.consuming = planned[0].pattern.strategy.name == "consuming"
 
     def layout(self) -> InstanceLayout:
         several = len(self.planned) > 1
         column = int(several)
-        branch_columns = []
         members: list[tuple[int, ...]] = []
         for branch, part in enumerate(self.planned):
             writer = _BranchWriter(self, branch, part)
             writer.write(column)
-            branch_columns.append(slice(column, column + writer.columns))
-            column += writer.columns
+            column += columns_of(part.pattern)
             members.append(tuple(map(writer.place, range(len(part.nodes)))))
             self.table[members[-1][-1], tables.BRANCH] = branch if several else -1
-        rules: list[Rule] = []
-        spans = np.zeros((len(self.owned), tables.RULE_KINDS + 1), np.int64)
-        for owner, written in enumerate(self.owned):
-            spans[owner, 0] = len(rules)
-            for kind in range(tables.RULE_KINDS):
-                rules += written.get(kind, [])
-                spans[owner, kind + 1] = len(rules)
+        spans, rules = rule_tables(self.owned, tables.RULE_KINDS)
         plan = tables.Plan(
             nodes=self.table,
             spans=spans,
-            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
+            rules=rules,
             constants=np.array(self.programs.constants, np.float64),
             window=self.planned[0].pattern.window.length,
             leaves=self.leaves,
@@ -172,19 +157,10 @@ class _Writer:
             late=self.late,
             consuming=self.consuming,
         )
-        filters = tuple(
-            tuple(
-                clause
-                for clause in part.pattern.conditions
-                if set(clause.variables) == {name} and clause.is_elementwise
-            )
-            for part in self.planned
-            for name in part.leaf_of
-        )
         return InstanceLayout(
             plan=plan,
-            leaves=tuple(self.variables),
-            filters=filters,
+            leaves=tuple(leaf for part in self.planned for leaf in part.leaves),
+            filters=tuple(clauses for part in self.planned for clauses in part.filters),
             values=tuple(
                 tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
             ),
@@ -192,8 +168,7 @@ class _Writer:
             nodes=tuple(self.names),
             branches=tuple(members),
             columns=column,
-            branch_columns=tuple(branch_columns),
-            has_sets=any(variable.kind is Kind.KLEENE for variable in self.variables),
+            has_sets=any(part.kleene for part in self.planned),
         )
 
 
@@ -209,7 +184,6 @@ class _BranchWriter:
         self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
         self.by_name = {variable.name: variable for variable in self.pattern.variables}
         self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
-        self.columns = 0
 
     def place(self, number: int) -> int:
         """The number in the tables of one of the branch's nodes."""
@@ -225,9 +199,7 @@ class _BranchWriter:
             whole.names[place] = node.variables
             row = whole.table[place]
             if node.is_leaf:
-                variable = self.by_name[node.variables[0]]
-                whole.variables.append(variable)
-                row[tables.IS_NEGATED] = variable.kind is Kind.NEGATED
+                row[tables.IS_NEGATED] = planned.leaves[number].kind is Kind.NEGATED
                 row[tables.RETAINED], row[tables.WIDTH] = 1, 0
                 continue
             is_root = node is planned.nodes[-1]
@@ -249,15 +221,15 @@ class _BranchWriter:
         if column is not None:
             names = sorted(names, key=self.whole.written.index)
         slots: list[Rule] = []
-        own = 0 if column is None else column
         # Columns of a match are in the order of the branch's variables.
-        targets = {}
-        for name in self.pattern.positive_names if column is not None else ():
-            targets[name] = own + self.columns
-            self.columns += 2 if name in kleene else 1
+        targets: dict[str, int] = {}
+        if column is not None:
+            for name in self.pattern.positive_names:
+                targets[name] = column
+                column += 2 if name in kleene else 1
         for name in names:
             slots.append((self.leaf_of[name], int(name in kleene), targets.get(name, -1), 0))
-        # Of the set that is made here the new member is tested.
+        # Of the set under construction the new member is tested.
         made = kleene - {node.makes}
         return {
             tables.SLOTS: slots,
@@ -298,7 +270,7 @@ class _BranchWriter:
         return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
 
     def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
-        """Comparisons of two values, and clauses for all other conditions on single events."""
+        """Comparisons of two values, and programs for all other conditions on single events."""
         compared: list[Rule] = []
         others: list[Clause] = []
         for clause in clauses:

@@ -10,7 +10,7 @@ from cepbench.errors import SnapshotError
 from cepbench.kernels.instances.room import empty_state
 from cepbench.kernels.instances.tables import CAPACITY, WIDTH, Plan, State
 
-#: Working space, which holds nothing between two batches.
+#: Working space, undefined between batches.
 _SCRATCH = "chosen"
 
 
@@ -32,12 +32,12 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: Plan, columns: int) -> Stat
     snapshot : mapping of str to ndarray
     plan : Plan
     columns : int
-        How many values of each event are stored.
+        Number of stored values of each event.
 
     Raises
     ------
     SnapshotError
-        If an array is missing, or is not of the type and shape that it must be.
+        If an array is missing, or has an invalid type or shape.
     """
     empty = empty_state(plan, columns)._asdict()
     del empty[_SCRATCH]
@@ -62,7 +62,7 @@ def unpack(snapshot: Mapping[str, np.ndarray], plan: Plan, columns: int) -> Stat
                 f"{shapes[name]} is due"
             )
     for name, size in (("events", events), ("cells", cells)):
-        # Rings are read by a mask.
+        # Rings are indexed by a mask.
         if size == 0 or size & (size - 1):
             raise SnapshotError(f"the snapshot is damaged: {name!r} has {size} rows")
     return State(**found, chosen=np.zeros((2, events), np.int64))

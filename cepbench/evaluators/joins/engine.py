@@ -1,22 +1,21 @@
-"""Runs plans over the batches of a stream: the kernels, their state, and the matches found."""
+"""The join engine: the tables, state and calls of its kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
 
 import numpy as np
-import pandas as pd
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
-from cepbench.evaluators.joins.node_table import NodeCounts
-from cepbench.evaluators.joins.nodes import Tree
-from cepbench.evaluators.joins.partitions import PartitionRanks
 from cepbench.evaluators.joins.snapshot import pack, unpack
-from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
-from cepbench.kernels import clock
+from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
+from cepbench.evaluators.plan_runs.node_table import NodeCounts
+from cepbench.evaluators.plan_runs.nodes import Tree
+from cepbench.evaluators.plan_runs.partitions import PartitionRanks
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import COMPARED
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.joins import tables
@@ -28,92 +27,62 @@ from cepbench.kernels.joins.equality import INDEXED
 from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.pairs import MOST_PAIRS
 from cepbench.kernels.joins.sets import MOST_STORED, MOST_VISITED
-from cepbench.kernels.joins.steps import NEVER
-from cepbench.kernels.sorting import count_types, rows_by_type
-from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute, Kind, Pattern
-from cepbench.patterns.parse import parse
+from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Moments in a window, at which extensible rows are counted; see `kernels.joins.steps`.
+#: Moments per window, at which extensible rows are counted; see `kernels.joins.steps`.
 MOMENTS_PER_WINDOW = 8
 
-#: The same under the consuming strategy: the sooner events are consumed, the less is joined.
+#: The same under the consuming strategy: the earlier events are consumed, the fewer rows are
+#: joined.
 CONSUMING_MOMENTS_PER_WINDOW = 128
 
-#: Events in a step under the consuming strategy, however many share a timestamp.
+#: Events in a step under the consuming strategy, even if more share a timestamp.
 CONSUMING_EVENTS_PER_STEP = 16
 
-#: A step takes moments up to so many events, but no more than so many moments.
+#: A step takes moments up to this number of events, but at most this number of moments.
 EVENTS_PER_STEP = 256
 MOMENTS_PER_STEP = 64
 
-#: Events in a step if rows of an inner node are not created in the order of time: all of them are
-#: tested, so fewer are better.
+#: Events in a step if rows of an inner node are not created in time order: fewer, because all of
+#: them are scanned.
 UNSORTED_EVENTS_PER_STEP = 64
 
 
-class Engine:
-    """Finds the matches of one branch of a pattern, or of several that consume each other's events.
+class JoinEngine(PlanEngine):
+    """The join engine: processes steps of time, node by node.
 
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR; several with the consuming strategy and one window.
-    trees : sequence of nested pairs of names
-        A plan for each.
-    written : sequence of str
-        The variables of all branches in the order of the pattern.
-    reader : NumericReader
-        Assigns codes to texts; may be shared.
-    reports : bool
-        Whether matches are returned, or only counted.
-    limit : int
-        How many partial matches may be stored.
-    timed : bool
-        Whether to measure latencies; events are then processed one timestamp after the other.
-    watched : bool
-        Whether to measure the time spent in each node.
+    If latencies are measured, every timestamp is a step.
     """
 
-    def __init__(
-        self,
-        branches: Sequence[Pattern],
-        trees: Sequence[Tree],
-        *,
-        written: Sequence[str],
-        reader: NumericReader,
-        reports: bool,
-        limit: int,
-        timed: bool,
-        watched: bool,
-    ) -> None:
-        self.branches = tuple(branches)
-        self.limit = limit
-        self._reader = reader
-        self._reports = reports
+    layout: JoinLayout
+
+    def __init__(self, task: BranchTask) -> None:
+        super().__init__(task)
         self._layouts = [
-            _layout(branch.with_partition(), tree, reports, reader)
-            for branch, tree in zip(branches, trees, strict=True)
+            _layout(branch.with_partition(), tree, task.reports, task.reader)
+            for branch, tree in zip(task.branches, task.trees, strict=True)
         ]
         self.layout = (
-            self._layouts[0] if len(branches) == 1 else forest_layout(self._layouts, written)
+            self._layouts[0]
+            if len(task.branches) == 1
+            else forest_layout(self._layouts, task.written)
         )
-        strategy = branches[0].strategy
+        strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
-        self._scratch = _scratch(self.layout, timed)
-        self._pace = _pace(self.layout.plan, timed=timed, watched=watched)
+        self._scratch = _scratch(self.layout, self.latencies)
+        self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
         warm_up()
 
     def node_counts(self) -> list[NodeCounts]:
-        """Counts at the nodes of each branch's plan."""
+        """See :meth:`PlanEngine.node_counts`."""
         found = []
         for layout, place in zip(self._layouts, places_of(self._layouts), strict=True):
             leaves, inner = len(layout.leaves), layout.plan.inner
             counts = self.state.counts[place]
-            # Comparisons of a check count at the node whose rows it tests.
+            # Comparisons of a check are attributed to the node whose rows it tests.
             tested = layout.plan.nodes[leaves:inner, tables.LEFT]
             np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
             shown = np.r_[:leaves, inner : len(counts)]
@@ -127,144 +96,71 @@ class Engine:
         return self.state.peaks
 
     def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
+        """See :meth:`PlanEngine.packed`."""
         return pack(self.layout.plan.nodes, self.state)
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
+        """See :meth:`PlanEngine.restore`."""
         self.state = unpack(snapshot, self.layout.plan)
 
-    @property
-    def latencies(self) -> np.ndarray:
-        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
-        return self._scratch.latencies
-
-    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events.
-
-        Parameters
-        ----------
-        batch : EventStream or None
-            None for no events, at the end.
-        first_position : int
-            Of the batch's first event.
-        ended : bool
-            Whether no events follow.
-
-        Raises
-        ------
-        PartialMatchLimitError
-            If more would have to be stored, or a Kleene set has more subsets than can be counted.
-        """
-        if batch is None:
-            leaves = len(self.layout.leaves)
-            taken = tables.Batch(
-                events=np.empty((3 if self.layout.ranks else 2, 0), np.int64),
-                starts=np.zeros(leaves + 1, np.int64),
-                values=np.empty(0),
-                value_starts=np.zeros(leaves, np.int64),
-            )
-        else:
-            taken = self._leaf_events(batch, first_position)
-        until = NEVER if batch is None or ended else int(batch.timestamps[-1])
-        # Divisions by zero are part of a condition's value, not a bug.
-        with np.errstate(all="ignore"):
-            self.state, chunks, found, outcome = advance(
-                self.layout.plan,
-                self._pace,
-                self.limit,
-                self.state,
-                self._scratch,
-                taken,
-                self.layout.columns,
-                until,
-            )
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """See :meth:`PlanEngine.advance`."""
+        self.state, chunks, found, outcome = advance(
+            self.layout.plan,
+            self._pace,
+            self.task.limit,
+            self.state,
+            self._scratch,
+            self._nothing() if batch is None else self._leaf_events(batch, first_position),
+            self.layout.columns,
+            until,
+        )
         if outcome == tables.TOO_MANY:
-            raise PartialMatchLimitError(self._too_many())
+            first = self.layout.plan.inner
+            rows = self.state.rows[first:, tables.END] - self.state.rows[first:, tables.START]
+            raise self.too_many(self.layout.nodes[first + int(rows.argmax())])
         if outcome == tables.TOO_LARGE:
             raise PartialMatchLimitError(self._too_large())
-        return Found(found, self._matches(chunks))
+        return [(chunk, self.state.members[1]) for chunk in chunks], found
 
-    def _matches(self, chunks: list[np.ndarray]) -> tuple[BranchMatches | None, ...]:
-        if not self._reports:
-            return (None,) * len(self.branches)
-        if len(self.branches) == 1:
-            return (self._of_branch(self.branches[0], chunks),)
-        found = []
-        column = 1
-        for number, (branch, layout) in enumerate(zip(self.branches, self._layouts, strict=True)):
-            own = slice(column, column + layout.columns)
-            pieces = [chunk[own, chunk[0] == number] for chunk in chunks]
-            found.append(self._of_branch(branch, pieces))
-            column = own.stop
-        return tuple(found)
-
-    def _of_branch(self, branch: Pattern, chunks: list[np.ndarray]) -> BranchMatches:
-        return BranchMatches(
-            branch.positive_names, [tuple(self._columns(branch, chunk)) for chunk in chunks]
-        )
-
-    def _columns(self, branch: Pattern, found: np.ndarray) -> Iterator[Column]:
-        at = 0
-        for variable in branch.positive:
-            if variable.kind is Kind.KLEENE:
-                yield SetColumn.of(found[at], found[at + 1], self.state.members[1])
-                at += 2
-            else:
-                yield found[at]
-                at += 1
-
-    def _too_many(self) -> str:
-        first = self.layout.plan.inner
-        rows = self.state.rows[first:, tables.END] - self.state.rows[first:, tables.START]
-        names = ", ".join(self.layout.nodes[first + int(rows.argmax())])
-        return (
-            f"more than {self.limit:,} partial matches have to be stored, most of "
-            f"them over ({names}); try another plan generator, a shorter window or more conditions, "
-            "or allow more with partial_match_limit"
+    def _nothing(self) -> tables.Batch:
+        """A batch without events."""
+        leaves = len(self.layout.leaves)
+        return tables.Batch(
+            events=np.empty((3 if self.layout.ranks else 2, 0), np.int64),
+            starts=np.zeros(leaves + 1, np.int64),
+            values=np.empty(0),
+            value_starts=np.zeros(leaves, np.int64),
         )
 
     def _too_large(self) -> str:
-        kleene = [v for branch in self.branches for v in branch.positive if v.kind is Kind.KLEENE]
+        kleene = [
+            v for branch in self.task.branches for v in branch.positive if v.kind is Kind.KLEENE
+        ]
         names = dict.fromkeys(variable.name for variable in kleene)
-        most = MOST_STORED if self._reports else MOST_VISITED
+        most = MOST_STORED if self.task.reports else MOST_VISITED
         return (
             f"so many events fit KL({', '.join(names)}) within one window that there are more than "
             f"2^{most} sets of them; use a rarer type, a shorter window, or conditions on "
             "neighbours such as b[i].x > b[i-1].x"
         )
 
-    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-        return lambda attribute: self._reader.read(batch, attribute.name, rows)
-
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
-        """Events that may be bound to each leaf, as the kernels take them."""
-        chosen: list[np.ndarray] = []
-        columns: list[np.ndarray] = []
-        ranks = self.ranks.of(batch, self._reader) if self.ranks is not None else None
-        of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
-        for leaf, variable in enumerate(self.layout.leaves):
-            rows = of_type[variable.type]
-            for clause in self.layout.filters[leaf]:
-                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
-                rows = rows[np.broadcast_to(held, rows.shape)]
-            chosen.append(rows)
-            for _, expression in self.layout.values[leaf]:
-                values = expression_values(
-                    expression, self._reading(batch, rows), self._reader.code
-                )
-                columns.append(np.broadcast_to(values, rows.shape))
+        """The events that can be bound to each leaf, as arrays for the kernels."""
+        ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
+        chosen = self.leaf_rows(batch)
+        columns = [
+            self.values(expression, batch, rows)
+            for rows, values in zip(chosen, self.layout.values, strict=True)
+            for _, expression in values
+        ]
         counts = np.array([len(rows) for rows in chosen])
         widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
         all_rows = np.concatenate(chosen)
         integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
-        # All rows are there: nothing is clipped, but nothing is checked either.
+        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
         np.take(batch.timestamps, all_rows, out=integers[0], mode="clip")
         np.add(all_rows, first_position, out=integers[1])
         if ranks is not None:
@@ -277,35 +173,6 @@ class Engine:
         )
 
 
-def rows_of_types(batch: EventStream, types: set[str]) -> dict[str, np.ndarray]:
-    """The rows of each of these types, empty for those that the batch does not know.
-
-    Parameters
-    ----------
-    batch : EventStream
-    types : set of str
-
-    Returns
-    -------
-    dict of str to int64 array
-        Ascending row numbers.
-    """
-    # Arrays that may and may not be written are different types to a kernel: it gets the latter.
-    type_codes = np.ascontiguousarray(batch.type_codes).view()
-    type_codes.flags.writeable = False
-    counts = np.zeros(len(batch.type_names), np.int64)
-    count_types(type_codes, counts)
-    wanted = np.array([name in types for name in batch.type_names], np.int64)
-    last = np.cumsum(counts * wanted)
-    rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
-    rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
-    found = dict.fromkeys(types, np.empty(0, np.int64))
-    for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
-        if name in types:
-            found[name] = rows[end - count : end]
-    return found
-
-
 def _layout(pattern: Pattern, tree: Tree, positions: bool, reader: NumericReader) -> JoinLayout:
     return _layout_without_texts(pattern, tree, positions) or join_layout(
         pattern, tree, positions=positions, code=reader.code
@@ -314,7 +181,7 @@ def _layout(pattern: Pattern, tree: Tree, positions: bool, reader: NumericReader
 
 @lru_cache(maxsize=256)
 def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> JoinLayout | None:
-    """The layout of a pattern and a plan that may well be run again.
+    """The cached layout of a pattern and a plan.
 
     None if the pattern mentions texts, whose codes are those of a reader.
     """
@@ -341,7 +208,7 @@ def _pace(plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
     return tables.Pace(length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched)
 
 
-def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
+def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
     columns = layout.integer_columns
     return tables.Scratch(
         mask=np.empty(BLOCK, np.uint8),
@@ -357,7 +224,7 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
         values=np.empty(STACK),
         clock=np.empty(2, np.int64),
         alive=np.empty(OUTER_BLOCK, np.uint8),
-        latencies=np.zeros(clock.BINS if timed else 0, np.int64),
+        latencies=latencies,
         outer_of=np.empty(MOST_PAIRS, np.int64),
         inner_of=np.empty(MOST_PAIRS, np.int64),
         guide=np.empty(GUIDE + 1, np.int64),
@@ -373,11 +240,8 @@ def _scratch(layout: JoinLayout, timed: bool) -> tables.Scratch:
 
 @cache
 def warm_up() -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
-    pattern = parse("PATTERN AND(A a, B b) WITHIN 1 units")
-    layout = join_layout(pattern, ("a", "b"), positions=True, code=float)
-    events = pd.DataFrame({"type": ["A"], "time": [0]})
-    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
+    layout = join_layout(warm_up_pattern(), ("a", "b"), positions=True, code=float)
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),
@@ -389,7 +253,7 @@ def warm_up() -> None:
         _pace(layout.plan, timed=False, watched=False),
         1,
         empty_state(layout.plan),
-        _scratch(layout, timed=False),
+        _scratch(layout, np.empty(0, np.int64)),
         batch,
         layout.columns,
         NEVER,

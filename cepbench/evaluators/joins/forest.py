@@ -1,7 +1,7 @@
-"""The layouts of several branches as one: their matches consume each other's events.
+"""One layout for several branches whose matches consume each other's events.
 
-Under ``STRATEGY consuming`` an event is in one match of the whole pattern, whichever branch finds
-it. Their plans therefore run as one, step by step together, with a root for each branch; see
+Under ``STRATEGY consuming`` an event is in at most one match of the whole pattern, of any branch.
+The plans of the branches therefore run as one, in common steps, with a root for each branch; see
 :mod:`cepbench.kernels.joins.consume`.
 """
 
@@ -31,7 +31,7 @@ def places_of(layouts: Sequence[JoinLayout]) -> list[np.ndarray]:
     leaves = np.array([len(layout.leaves) for layout in layouts])
     inner = np.array([layout.plan.inner for layout in layouts])
     sizes = np.array([len(layout.plan.nodes) for layout in layouts])
-    pieces = [leaves, inner - leaves, sizes - inner]  # how many of each kind, branch by branch
+    pieces = [leaves, inner - leaves, sizes - inner]  # number of each kind by branch
     first = np.cumsum([0, *(piece.sum() for piece in pieces)])
     begins = [first[kind] + np.cumsum(piece) - piece for kind, piece in enumerate(pieces)]
     return [
@@ -46,25 +46,25 @@ def places_of(layouts: Sequence[JoinLayout]) -> list[np.ndarray]:
 
 
 def forest_layout(layouts: Sequence[JoinLayout], written: Sequence[str]) -> JoinLayout:
-    """All branches' trees as one plan with several roots.
+    """The trees of all branches as one plan with several roots.
 
     Parameters
     ----------
     layouts : sequence of JoinLayout
-        One a branch, of one window, with stored roots that wait for nothing.
+        One per branch, with equal windows and stored roots that do not wait.
     written : sequence of str
         All variables in the order of the pattern, in which positions of matches are compared.
 
     Returns
     -------
     JoinLayout
-        A match has the number of its branch in its first column, and then columns of its own for
+        A match has the number of its branch in its first column, followed by separate columns for
         each branch.
     """
     places = places_of(layouts)
     total = sum(map(len, places))
     nodes = np.empty((total, tables.NODE_COLUMNS), np.int64)
-    rules: list[np.ndarray] = [np.empty((0, tables.RULE_COLUMNS), np.int64)] * (
+    rules: list[np.ndarray] = [np.empty((0, instructions.RULE_COLUMNS), np.int64)] * (
         total * tables.RULE_KINDS
     )
     names: list[tuple[str, ...]] = [()] * total
@@ -121,7 +121,7 @@ def _moved_nodes(nodes: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 def _move_clauses(rules: np.ndarray, place: np.ndarray, constants: int) -> None:
-    """Write the new numbers of leaves and constants into clauses over rows, in place."""
+    """Renumber leaves and constants in clauses over rows, in place."""
     at = 0
     while at < len(rules):
         slots, length = rules[at, 1], rules[at, 3]

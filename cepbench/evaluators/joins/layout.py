@@ -1,9 +1,8 @@
-"""A pattern and a plan as the tables that the join kernels read.
+"""Compilation of a pattern and a plan to tables for the join kernels.
 
-Every node of the plan gets just those columns that a join above it will look at: timestamps where
-an order of events is still to be checked, positions where events must differ or are reported, and
-the values that later conditions compare. What each node needs is found in
-:mod:`cepbench.evaluators.joins.nodes`.
+Every node of the plan has only the columns that joins above it read: timestamps for conditions on
+order, positions of events that must be distinct or are reported, and values of later conditions.
+They are determined in :mod:`cepbench.evaluators.plan_runs.nodes`.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.evaluators.joins.nodes import Check, Key, Node, PlannedNodes, Tree
-from cepbench.evaluators.joins.programs import (
+from cepbench.evaluators.plan_runs.engine import Layout
+from cepbench.evaluators.plan_runs.nodes import Check, Key, Node, PlannedNodes, Tree
+from cepbench.evaluators.plan_runs.programs import (
     Derived,
     ProgramWriter,
     RowPrograms,
@@ -22,50 +22,39 @@ from cepbench.evaluators.joins.programs import (
     SetPlace,
     contiguous_ranks,
     distinct_events,
+    rule_tables,
 )
 from cepbench.kernels.joins import tables
-from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+from cepbench.patterns.model import Kind, Pattern
 
 
-@dataclass(frozen=True)
-class JoinLayout:
-    """A pattern and a plan, ready to run.
+@dataclass(frozen=True, kw_only=True)
+class JoinLayout(Layout):
+    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests.
 
     Attributes
     ----------
     plan : cepbench.kernels.joins.tables.Plan
-    leaves : tuple of Variable
-        Positive ones in the order of the pattern, then negated ones; leaf ``i`` is node ``i``.
-    filters : tuple of tuple of Clause
-        Conditions on each leaf alone.
-    values : tuple of tuple of Expression
-        What each leaf's float columns hold.
-    nodes : tuple of tuple of str
-        The variables of each node; of a check those of the rows that it tests.
+    values : tuple of tuple of Derived
+        The values in each leaf's float columns.
     ranks : bool
-        Whether events have a rank within a partition, beside timestamp and position.
-    columns : int
-        Columns of a match: the position of an event; where a set starts and its size.
+        Whether events have a rank within a partition, in addition to timestamp and position.
     """
 
     plan: tables.Plan
-    leaves: tuple[Variable, ...]
-    filters: tuple[tuple[Clause, ...], ...]
     values: tuple[tuple[Derived, ...], ...]
-    nodes: tuple[tuple[str, ...], ...]
     ranks: bool
-    columns: int
 
     @property
     def integer_columns(self) -> int:
-        """The largest number of integer columns that any node has."""
+        """The maximum number of integer columns of a node."""
         return int(self.plan.nodes[:, tables.INTS].max())
 
 
 def join_layout(
     pattern: Pattern, tree: Tree, *, positions: bool, code: Callable[[str], float]
 ) -> JoinLayout:
-    """Lay out ``pattern`` for evaluation along ``tree``.
+    """Compile ``pattern`` for evaluation along ``tree``.
 
     Parameters
     ----------
@@ -74,9 +63,9 @@ def join_layout(
     tree : nested pairs of names
         Over exactly the pattern's positive variables.
     positions : bool
-        Whether matches are to be reported (else only counted, and no positions are kept for it).
+        Whether matches are reported; otherwise they are only counted, without positions.
     code : callable
-        Text → its code, for texts that conditions mention.
+        Text → its code, for texts in conditions.
     """
     return _Writer(PlannedNodes(pattern, tree, positions=positions), positions, code).layout()
 
@@ -97,7 +86,7 @@ class _Writer:
         )
         self.partitioned = self.pattern.strategy.name == "partition_contiguity"
         self.checks = [(node, check) for node in self.nodes for check in node.checks]
-        # Late ones last, so that both kinds are in one piece.
+        # Late ones last, so that both kinds are contiguous.
         self.checks.sort(key=lambda pair: pair[1].is_late)
         late = [check for _, check in self.checks if check.is_late]
         self.first_late = planned.inner + len(self.checks) - len(late)
@@ -118,7 +107,7 @@ class _Writer:
         for variable in self.pattern.positive if positions else ():
             self.targets[variable.name] = self.columns
             self.columns += 2 if variable.kind is Kind.KLEENE else 1
-        # Column numbers by what they hold, node by node.
+        # Column numbers by content, for each node.
         self.ints: list[dict[Key, int]] = []
         self.floats: list[dict[Derived, int]] = []
         total = len(self.nodes) + len(self.checks)
@@ -127,7 +116,7 @@ class _Writer:
         self.table[:, tables.IS_ROOT] = np.arange(total) == total - 1
 
     def place(self, number: int) -> int:
-        """The number of a node in the tables, where checks come between leaves and inner nodes."""
+        """The number of a node in the tables, which have checks between leaves and inner nodes."""
         return number if number < self.planned.inner else number + len(self.checks)
 
     def layout(self) -> JoinLayout:
@@ -135,25 +124,19 @@ class _Writer:
         for number, node in enumerate(self.nodes):
             self._number_columns(number, node)
         self._fill_nodes()
-        rules: list[Rule] = []
-        total = len(self.table)
-        spans = np.zeros((total, tables.RULE_KINDS + 1), np.int64)
         first_inner = inner + len(self.checks)
-        for number in range(total):
-            if number < inner:
-                written = self._leaf_rules(number)
-            elif number < first_inner:
-                written = self._check_rules(*self.checks[number - inner])
-            else:
-                written = self._rules(number - len(self.checks))
-            spans[number, 0] = len(rules)
-            for kind in range(tables.RULE_KINDS):
-                rules += written.get(kind, [])
-                spans[number, kind + 1] = len(rules)
+        spans, rules = rule_tables(
+            [
+                *map(self._leaf_rules, range(inner)),
+                *(self._check_rules(node, check) for node, check in self.checks),
+                *map(self._rules, range(inner, len(self.nodes))),
+            ],
+            tables.RULE_KINDS,
+        )
         plan = tables.Plan(
             nodes=self.table,
             spans=spans,
-            rules=np.array(rules, np.int64).reshape(-1, tables.RULE_COLUMNS),
+            rules=rules,
             constants=np.array(self.programs.constants, np.float64),
             window=self.window,
             inner=first_inner,
@@ -163,20 +146,17 @@ class _Writer:
             late_last=first_inner,
             consuming=self.consuming,
         )
-        by_name = {variable.name: variable for variable in self.pattern.variables}
-        leaves = tuple(by_name[self.nodes[number].variables[0]] for number in range(inner))
-        alone = tuple(
-            tuple(
-                clause
-                for clause in self.pattern.conditions
-                if set(clause.variables) == {leaf.name} and clause.is_elementwise
-            )
-            for leaf in leaves
-        )
         names = [node.variables for node in self.nodes]
         names[inner:inner] = [node.variables for node, _ in self.checks]
-        values = tuple(tuple(self.floats[number]) for number in range(inner))
-        return JoinLayout(plan, leaves, alone, values, tuple(names), self.partitioned, self.columns)
+        return JoinLayout(
+            plan=plan,
+            leaves=self.planned.leaves,
+            filters=self.planned.filters,
+            values=tuple(tuple(self.floats[number]) for number in range(inner)),
+            nodes=tuple(names),
+            ranks=self.partitioned,
+            columns=self.columns,
+        )
 
     def _number_columns(self, number: int, node: Node) -> None:
         ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)
@@ -188,7 +168,7 @@ class _Writer:
         row[tables.SORTED] = node.is_sorted
 
     def _fill_nodes(self) -> None:
-        """The nodes' children, how long they keep rows, what they make and what checks them."""
+        """The nodes' children, retention of rows, kinds and checks."""
         nodes, table, inner = self.nodes, self.table, self.planned.inner
         table[: self.planned.inner, tables.RETAINED] = 1
         table[:, tables.KEPT] = 0
@@ -205,7 +185,7 @@ class _Writer:
             if node.makes:
                 self._fill_sets(number, node, row)
         for number, name in enumerate(node.variables[0] for node in nodes[:inner]):
-            # Sets tell their members by number, and negated events are looked at again.
+            # Sets refer to their members by number, and negated events are read again.
             if name in self.planned.kleene or number >= len(self.pattern.positive):
                 table[number, tables.KEPT] = 1
             # Of rows that wait for the window of their latest event, members are as old as that.
@@ -304,7 +284,7 @@ class _Writer:
             newest = int(outer_row[tables.LATEST])
             bounds.append((tables.LOWER, earliest, newest, -self.window))
             if earliest != latest and self.nodes[inner].is_sorted:
-                # It follows, and narrows the range.
+                # Implied, but narrows the range.
                 bounds.append((tables.LOWER, latest, newest, -self.window))
         if node.drives[1 - side]:
             oldest = int(outer_row[tables.EARLIEST])
@@ -355,7 +335,7 @@ class _Writer:
                 yield ints["position", name], 0, 0, 0
 
     def _output(self, ints: dict[Key, int]) -> list[Rule]:
-        """What of a stored root's row goes where in a match."""
+        """The copies from a row of a stored root to a match."""
         rules: list[Rule] = []
         for name, target in self.targets.items():
             if name in self.planned.kleene:
@@ -366,7 +346,7 @@ class _Writer:
         return rules
 
     def _copies(self, number: int, node: Node) -> dict[int, list[Rule]]:
-        """Which columns of the children a row takes over."""
+        """The columns that a row copies from its children."""
         ints: list[Rule] = []
         floats: list[Rule] = []
         direct = self._is_direct_root(node)
@@ -376,7 +356,7 @@ class _Writer:
             below = self.ints[child]
             for name in self.nodes[child].variables:
                 if name == node.makes and name in self.planned.kleene:
-                    continue  # written as the set is made
+                    continue  # written when the set is created
                 if direct and name in self.targets:
                     target = self.targets[name]
                     wanted = {("start" if ("start", name) in below else "position", name): target}
@@ -439,16 +419,15 @@ def _integer_columns(
 ) -> tuple[dict[Key, int], int]:
     """The integer columns of a node, and how many there are.
 
-    Columns 0 and 1 hold the earliest and the latest timestamp of a row, and so the timestamp of a
-    variable that comes before or after all others; of an event 0 holds its timestamp and 1 its
-    position.
+    Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
+    variable that precedes or follows all others; for an event, its timestamp and position.
 
     Parameters
     ----------
     node : Node
     planned : PlannedNodes
     ranks : bool
-        Whether events have ranks of their own; else their positions are their ranks.
+        Whether events have separate ranks; otherwise positions are ranks.
 
     Returns
     -------
@@ -471,7 +450,7 @@ def _integer_columns(
         is_last = all((other, name) in before for other in others)
         ends = {key for key in node.times if key[1] == name}
         if name not in planned.kleene and (is_first or is_last or ends):
-            # One event is both ends.
+            # A single event is both.
             column = 0 if is_first else (1 if is_last else count)
             columns["earliest", name] = columns["latest", name] = column
             count = max(count, column + 1)

@@ -1,4 +1,4 @@
-"""The kernels' state of a plan's nodes; packed as plain arrays for a snapshot, and back."""
+"""Conversion of the kernels' state to plain arrays for a snapshot, and back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import empty_state, place_columns
 
 
 def pack(nodes: np.ndarray, state: tables.NodeState) -> dict[str, np.ndarray]:
-    """Stored rows as plain arrays, without the room between the rows."""
+    """Stored rows as plain arrays, without unused capacity."""
 
     def stored(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
         pieces = [np.empty(0, arena.dtype)]
@@ -33,34 +34,13 @@ def pack(nodes: np.ndarray, state: tables.NodeState) -> dict[str, np.ndarray]:
     }
 
 
-def stored_array(
-    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
-    """A copy of an array of a snapshot.
-
-    Raises
-    ------
-    SnapshotError
-        If it is missing, not of the type of ``like``, or of another shape.
-    """
-    if name not in snapshot:
-        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
-    found = np.asarray(snapshot[name])
-    if found.dtype != like.dtype or found.shape != shape:
-        raise SnapshotError(
-            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
-            f"{found.shape}, where {like.dtype} and {shape} are due"
-        )
-    return found.copy()
-
-
 def unpack(snapshot: Mapping[str, np.ndarray], plan: tables.Plan) -> tables.NodeState:
     """The kernels' state from a snapshot of a detector with this plan.
 
     Raises
     ------
     SnapshotError
-        If an array is missing, or is not of the kind and size that it must be.
+        If an array is missing, or has an invalid type or size.
     """
     nodes = plan.nodes
     empty = empty_state(plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels import counts
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK, NEVER
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.instances import tables
 from cepbench.kernels.instances.grow import combine
@@ -12,9 +13,6 @@ from cepbench.kernels.instances.lists import expire
 from cepbench.kernels.instances.matches import consume_best, decide, has_room
 from cepbench.kernels.instances.room import more_cells, more_events, more_instances
 from cepbench.kernels.jit import njit_in_place
-
-# Matches in the first chunk of a batch, and in the largest ones.
-_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
 
 
 def advance(
@@ -40,11 +38,8 @@ def advance(
         Written in place.
     scratch : Scratch
     batch : Batch
-    columns : int
-        Columns of a match; 0 to count matches only.
-    until : int
-        No event follows with an earlier timestamp: the batch's last one, of whatever type; or
-        ``NEVER`` if no event follows at all.
+    columns, until : int
+        See :mod:`cepbench.kernels.batches`.
     has_sets : bool
         Whether matches have sets.
     watched : bool
@@ -67,7 +62,7 @@ def advance(
     at[tables.AT_NODE] = at[tables.OUTER] = at[tables.INNER] = at[tables.BEST] = -1
     chunks: list[tuple[np.ndarray, np.ndarray]] = []
     found = 0
-    size = _FIRST_CHUNK if columns else 0
+    size = FIRST_CHUNK if columns else 0
     room = (
         int(state.totals[tables.NEXT_EVENT] - state.totals[tables.FIRST_EVENT])
         + batch.events.shape[1]
@@ -86,14 +81,13 @@ def advance(
         elif outcome == tables.NO_CELLS:
             state = more_cells(state)
         else:
-            # Chunks are never copied: a large result would be moved again and again.
             reported = int(at[tables.REPORTED])
             found += reported
             chunks.append((matches[:, : reported if columns else 0], members[: at[tables.MEMBERS]]))
             at[tables.REPORTED] = at[tables.MEMBERS] = 0
             if outcome == tables.NO_MATCHES:
-                size = min(2 * size, _LARGEST_CHUNK)
-                wide = min(2 * wide, max(wide, _LARGEST_CHUNK))
+                size = min(2 * size, LARGEST_CHUNK)
+                wide = min(2 * wide, max(wide, LARGEST_CHUNK))
                 matches, members = np.empty((columns, size), np.int64), np.empty(wide, np.int64)
     return state, chunks, found, int(outcome)
 
@@ -138,7 +132,7 @@ def _pass_time(now, reports, plan, state, scratch, matches, members):
         outcome = decide(now, reports, plan, state, scratch, matches, members)
         if outcome != tables.OK:
             return outcome
-    if now < tables.NEVER:
+    if now < NEVER:
         state.totals[tables.NOW] = now
         expire(plan, state)
     return tables.OK

@@ -6,28 +6,18 @@ each Kleene variable; the variable whose set is being extended is bound to the n
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from cepbench.kernels.clauses import aggregated, member_read, members_met, operate
 from cepbench.kernels.instances import tables
 from cepbench.kernels.instructions import (
     AGGREGATE,
-    AVERAGE,
     COUNT,
-    EACH,
     KEEP_IF_TRUE,
-    LEAST,
-    LOAD_CONSTANT,
-    LOAD_FIRST,
     LOAD_LAST,
     LOAD_LEFT,
     LOAD_MEMBER,
-    LOAD_PREVIOUS,
-    NEGATE,
     ONCE,
-    SUM,
-    calculated,
     compares,
 )
 from cepbench.kernels.jit import njit, njit_in_place
@@ -134,8 +124,8 @@ def _all_hold(first, last, newest, plan, state, scratch):
             slots[slot, _SIZE] = list_members(
                 scratch.bound[plan.rules[rule, 1]], state.chosen[slot], state
             )
-        first_0, last_0 = _members_met(slots, 0, newest)
-        first_1, last_1 = _members_met(slots, 1, newest)
+        first_0, last_0 = members_met(slots[0, _SIZE], slots[0, _LOOPS], newest)
+        first_1, last_1 = members_met(slots[1, _SIZE], slots[1, _LOOPS], newest)
         for i in range(first_0, last_0):
             slots[0, _AT] = i
             for j in range(first_1, last_1):
@@ -167,16 +157,6 @@ def list_members(cell, members, state):
 
 
 @njit_in_place
-def _members_met(slots, slot, newest):
-    """Which members of a set a clause ranges over."""
-    if slots[slot, _LOOPS] == ONCE:
-        return 0, 1
-    if newest == 1:
-        return max(slots[slot, _SIZE] - 1, slots[slot, _LOOPS] - EACH), slots[slot, _SIZE]
-    return slots[slot, _LOOPS] - EACH, slots[slot, _SIZE]
-
-
-@njit_in_place
 def _is_true(first, last, plan, state, scratch):
     """Run one clause's instructions for the current members."""
     stack, slots, rules = scratch.stack, scratch.slots, plan.rules
@@ -185,24 +165,12 @@ def _is_true(first, last, plan, state, scratch):
     for instruction in range(first, last):
         opcode, argument = rules[instruction, 0], rules[instruction, 1]
         slot = rules[instruction, 2]
-        if opcode < LOAD_LEFT:
-            top -= 1
-            stack[top - 1] = compares(opcode, stack[top - 1], stack[top])
-        elif opcode == LOAD_LEFT:
+        if opcode == LOAD_LEFT:
             event = scratch.bound[argument // tables.VALUE] & mask
             stack[top] = state.values[event, argument % tables.VALUE]
             top += 1
-        elif opcode == LOAD_CONSTANT:
-            stack[top] = plan.constants[argument]
-            top += 1
         elif LOAD_MEMBER <= opcode <= LOAD_LAST:
-            at = slots[slot, _AT]
-            if opcode == LOAD_PREVIOUS:
-                at -= 1
-            elif opcode == LOAD_FIRST:
-                at = 0
-            elif opcode == LOAD_LAST:
-                at = slots[slot, _SIZE] - 1
+            at = member_read(opcode, slots[slot, _AT], slots[slot, _SIZE])
             stack[top] = state.values[state.chosen[slot, at] & mask, argument]
             top += 1
         elif opcode == AGGREGATE:
@@ -210,32 +178,20 @@ def _is_true(first, last, plan, state, scratch):
             size = slots[slot, _AT] if more >= 8 else slots[slot, _SIZE]
             stack[top] = _aggregate(more % 8, slot, size, argument, state)
             top += 1
-        elif opcode == NEGATE:
-            stack[top - 1] = -stack[top - 1]
         elif opcode == KEEP_IF_TRUE:
             return stack[top - 1] != 0.0
         else:
-            top -= 1
-            stack[top - 1] = calculated(opcode, stack[top - 1], stack[top])
+            top = operate(opcode, argument, plan.constants, stack, top)
     return True
 
 
 @njit_in_place
 def _aggregate(function, slot, size, column, state):
     """An aggregate over the first ``size`` members of a set."""
-    if function == COUNT:
-        return float(size)
     mask = len(state.events) - 1
-    total = 0.0
-    least, greatest = np.inf, -np.inf
-    for at in range(size):
+    total, least, greatest = 0.0, np.inf, -np.inf
+    for at in range(0 if function == COUNT else size):
         value = state.values[state.chosen[slot, at] & mask, column]
         total += value
         least, greatest = min(least, value), max(greatest, value)
-    if math.isnan(total) or size == 0:
-        return np.nan
-    if function == SUM:
-        return total
-    if function == AVERAGE:
-        return total / size
-    return least if function == LEAST else greatest
+    return aggregated(function, size, total, least, greatest)

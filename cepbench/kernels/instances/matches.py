@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels import counts
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.clock import record
 from cepbench.kernels.instances import tables
 from cepbench.kernels.instances.conditions import list_members
@@ -124,9 +125,9 @@ def decide(now, reports, plan, state, scratch, matches, members):
     lists, mask = state.lists, len(state.events) - 1
     due = now - plan.window
     soonest = lists[root, tables.SOONEST]
-    if soonest == tables.NEVER or state.events[soonest & mask, tables.TIME] >= due:
+    if soonest == NEVER or state.events[soonest & mask, tables.TIME] >= due:
         return tables.OK
-    kept, row, soonest = lists[root, tables.START], lists[root, tables.START], tables.NEVER
+    kept, row, soonest = lists[root, tables.START], lists[root, tables.START], NEVER
     outcome = tables.OK
     while row < lists[root, tables.END]:
         place = place_of(root, row, plan, state)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels import counts
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instances import tables
 
 #: Initial capacities: events, cells, and instances of each node; powers of two.
@@ -25,7 +26,7 @@ def empty_state(plan: tables.Plan, columns: int) -> tables.State:
     """
     nodes = len(plan.nodes)
     lists = np.zeros((nodes, tables.LIST_COLUMNS), np.int64)
-    lists[:, tables.SOONEST] = tables.NEVER
+    lists[:, tables.SOONEST] = NEVER
     lists[plan.leaves :, tables.CAPACITY] = _INSTANCES
     totals = np.zeros(tables.TOTALS, np.int64)
     totals[tables.NOW] = np.iinfo(np.int64).min

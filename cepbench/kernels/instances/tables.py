@@ -99,7 +99,6 @@ CLAUSES = 4  # all other conditions on single events
 STEP = 5  # clauses on the newest member of a set and those before it
 ROW = 6  # clauses on a new instance
 RULE_KINDS = 7
-RULE_COLUMNS = 4
 
 #: A value of a variable's event as one number: ``variable * VALUE + column``.
 VALUE = 1 << 16
@@ -164,6 +163,3 @@ NO_EVENTS = 2
 NO_INSTANCES = 3  # at node AT_NODE
 NO_CELLS = 4
 NO_MATCHES = 5
-
-#: A timestamp after all others.
-NEVER = np.iinfo(np.int64).max

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK, NEVER
 from cepbench.kernels.clock import now as now_ns
 from cepbench.kernels.clock import record
 from cepbench.kernels.jit import njit_in_place
@@ -15,20 +16,17 @@ from cepbench.kernels.joins.output import emit
 from cepbench.kernels.joins.pool import compacted
 from cepbench.kernels.joins.rows import spans_of_fresh
 from cepbench.kernels.joins.sets import join_sets
-from cepbench.kernels.joins.steps import NEVER, copy_counts, finish_step, lay_out_step, take_back
+from cepbench.kernels.joins.steps import copy_counts, finish_step, lay_out_step, take_back
 
 _LONG_AGO = np.iinfo(np.int64).min
 
-# How far a step has come: PROGRESS[...].
+# Progress of a step: PROGRESS[...].
 _NODE = 0  # the next node, leaves first; -1 before the step
 _NOW = 1  # the latest timestamp taken
-_MOMENTS = 2  # how many moments the step has
+_MOMENTS = 2  # number of moments in the step
 _ARRIVED = 3  # when the step began, by the system's clock
-_REPORTED = 4  # how many matches are in the present chunk
-_MOST = 5  # how many moments the step may have
-
-# Matches in the first chunk of a batch, and in the largest ones.
-_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 20
+_REPORTED = 4  # number of matches in the current chunk
+_MOST = 5  # maximum number of moments in the step
 
 
 def advance(
@@ -43,30 +41,28 @@ def advance(
 ) -> tuple[tables.NodeState, list[np.ndarray], int, int]:
     """Process a batch of events and find the matches that they complete.
 
-    Within a step every node joins all that is new before its parent does, and each pair of rows
-    meets once. The length of a step does not change what is found, only how soon rows are evicted,
-    and so how many are tested needlessly.
+    Within a step every node joins its new rows before its parent does, and each pair of rows is
+    joined once. The length of a step does not affect the matches, only how early rows are evicted,
+    and so the number of unnecessary tests.
 
     Parameters
     ----------
     plan : Plan
     pace : Pace
     limit : int
-        How many partial matches may be stored.
+        Maximum number of stored partial matches.
     state : NodeState
         Written in place.
     scratch : Scratch
     batch : Batch
-    columns : int
-        Columns of a match; 0 to count matches only.
-    until : int
-        No event follows with an earlier timestamp: the batch's last one, of whatever type; or
-        ``NEVER`` if no event follows at all.
+    columns, until : int
+        See :mod:`cepbench.kernels.batches`.
 
     Returns
     -------
     state : NodeState
-        With new arenas or a new pool if there was no room; do not use the given state again.
+        With new arenas or a new pool if the old ones were full; the given state is invalid
+        afterwards.
     matches : list of int64 arrays, each of shape (columns, some)
         Positions of the events of each match, and for a set its start in ``state.members`` and its
         size, preceded by the number of the branch if there are several roots; at least one array,
@@ -77,7 +73,7 @@ def advance(
     """
     root = len(plan.nodes) - 1
     taken = batch.starts.copy()
-    matches = np.empty((columns, _FIRST_CHUNK if columns else 0), np.int64)
+    matches = np.empty((columns, FIRST_CHUNK if columns else 0), np.int64)
     chunks: list[np.ndarray] = []
     found = 0
     at = scratch.progress
@@ -91,13 +87,12 @@ def advance(
             known = [*chunks, matches[:, : at[_REPORTED]]]
             state = compacted(more, plan, state, known)
         elif outcome == tables.NO_ROOM and (node > root or (node == root and not plan.stored)):
-            # Chunks are never copied: a large result would be moved again and again.
             chunks.append(matches[:, : at[_REPORTED]])
             found += int(at[_REPORTED])
             at[_REPORTED] = 0
             if not plan.stored:
                 state.rows[root, tables.END] = 0
-            size = max(more, min(2 * matches.shape[1], _LARGEST_CHUNK))
+            size = max(more, min(2 * matches.shape[1], LARGEST_CHUNK))
             matches = np.empty((columns, size), np.int64)
         elif outcome == tables.NO_ROOM:
             state = make_room(node, more, plan, state)
@@ -115,7 +110,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
     root = len(plan.nodes) - 1
     at = scratch.progress
     timed = len(scratch.latencies) > 0
-    # Rows of a root that may prove to be no matches count as partial matches.
+    # Rows of a root that may still be rejected count as partial matches.
     withheld = plan.waits != tables.WAITS_NOT or plan.consuming
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
@@ -128,7 +123,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
             elif plan.waits == tables.WAITS_NOT or at[_NOW] >= until:
                 return tables.OK
             else:
-                # No more events of the pattern's types, but time goes on for what waits.
+                # No more events of the pattern's types, but time advances for waiting matches.
                 at[_NODE], at[_NOW], at[_MOMENTS] = root + 1, until, 1
                 scratch.moments[0] = until
             if timed:
@@ -171,7 +166,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
                 if timed and state.counts[node, tables.CREATED] > before:
                     record(at[_ARRIVED], state.counts[node, tables.CREATED] - before, scratch)
             if outcome == tables.TOO_MANY and at[_MOMENTS] > 1:
-                # Some may have expired before others were created: repeat moment by moment.
+                # Some rows may have expired before others were created: repeat moment by moment.
                 take_back(node, leaves, plan, state, taken, scratch)
                 scratch.rectangle[tables.TURN] = -1
                 at[_MOST] = 1
@@ -209,7 +204,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
 
 @njit_in_place
 def _watch(node, since, state, scratch):
-    """Count the time from ``since`` on for a node; gives the present time."""
+    """Add the time since ``since`` to a node; returns the current time."""
     now = now_ns(scratch.clock)
     state.counts[node, tables.NANOSECONDS] += now - since
     return now

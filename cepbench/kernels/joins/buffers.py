@@ -1,4 +1,4 @@
-"""Room for rows: growing arenas of columns for all nodes, and the eviction of expired rows."""
+"""Storage of rows: growing arenas of columns for all nodes, and eviction of expired rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
 
-#: Rows that each node has room for at first.
+#: Initial capacity of each node in rows.
 _FIRST_ROOM = 1024
 
 
@@ -53,10 +53,10 @@ def _move_to_front(node, plan, state):
 
 @njit_in_place
 def expire(node, oldest, plan, state):
-    """Evict rows whose earliest timestamp is before ``oldest``; returns how many are left.
+    """Evict rows whose earliest timestamp is before ``oldest``; returns the number of rows left.
 
-    Expired rows may lie between others. They are compacted once they are more than the live ones,
-    which keeps the cost per row constant and the memory within twice of what is needed.
+    Expired rows may be between live ones. Rows are compacted once expired ones outnumber live ones,
+    so the amortized cost per row is constant, and at most twice the needed memory is used.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def expire(node, oldest, plan, state):
         start += 1
     rows[tables.START] = start
     if plan.nodes[node, tables.EARLIEST] == plan.nodes[node, tables.LATEST]:
-        # Events expire in the order in which they came.
+        # Events expire in order of arrival.
         rows[tables.FRESH] = end
         return end - start
     live = 0
@@ -95,7 +95,7 @@ def _compact(node, oldest, live, plan, state):
     for column in range(plan.nodes[node, tables.FLOATS]):
         base = tables.float_column(node, column, state)
         _compact_column(state.floats, base, state.ints, earliest, start, end, oldest)
-    # Last of all, since it decides for the other columns which rows are kept.
+    # Last, because it determines which rows of the other columns are kept.
     _compact_column(state.ints, earliest, state.ints, earliest, start, end, oldest)
     rows[tables.START] = 0
     rows[tables.END] = live
@@ -105,16 +105,17 @@ def _compact(node, oldest, live, plan, state):
 def _compact_column(column, base, ints, earliest, start, end, oldest):
     kept = base
     for row in range(start, end):
-        # Always written, kept only if it lives: no branch to mispredict.
+        # Always written, kept only if live: no branch to mispredict.
         column[kept] = column[base + row]
         kept += int(ints[earliest + row] >= oldest)
 
 
 def empty_state(plan: tables.Plan) -> tables.NodeState:
-    """The empty state of a plan, with some room for the rows of each node."""
+    """The empty state of a plan, with initial capacity for the rows of each node."""
     nodes = plan.nodes
     rows = np.zeros((len(nodes), tables.STATE_COLUMNS), np.int64)
-    # Checks have no rows; rows of a root that is not stored are matches, which lie elsewhere.
+    # Checks have no rows; rows of a root that is not stored are matches, which are stored
+    # elsewhere.
     has_rows = (nodes[:, tables.INTS] > 0) & (
         plan.stored | (np.arange(len(nodes)) < len(nodes) - 1)
     )
@@ -149,7 +150,7 @@ def place_columns(nodes: np.ndarray, rows: np.ndarray, offset: int, width: int) 
 def make_room(
     grown: int, extra: int, plan: tables.Plan, state: tables.NodeState
 ) -> tables.NodeState:
-    """The state with both arenas laid out anew, with room for more rows at one node.
+    """The state with both arenas reallocated, with room for more rows at one node.
 
     Not compiled: as capacities double, it is called a few times in a run. The rows
     of the node, and no others, move to the front.
@@ -176,7 +177,7 @@ def make_room(
         larger = np.empty(place_columns(nodes, rows, offset, width), arena.dtype)
         for node in range(len(nodes)):
             if old[node, tables.CAPACITY] == 0:
-                continue  # no rows, or matches, which lie elsewhere
+                continue  # no rows, or matches, which are stored elsewhere
             for column in range(nodes[node, width]):
                 source = old[node, offset] + column * old[node, tables.CAPACITY]
                 target = rows[node, offset] + column * rows[node, tables.CAPACITY]

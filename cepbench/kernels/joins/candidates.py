@@ -1,4 +1,4 @@
-"""Which inner rows may join an outer row: a range of them by time, then tests column by column.
+"""The inner rows that join an outer row: a range of rows by time, then tests by column.
 
 Shared by joins, sets and checks. Outer rows are processed in blocks, so that their bounds and
 ranges are columns too.
@@ -22,16 +22,16 @@ from cepbench.kernels.joins.filters import (
     run_program,
 )
 
-#: Outer rows whose bounds are found together.
+#: Outer rows whose bounds are computed together.
 OUTER_BLOCK = 256
 
-#: Parts of time in a guide to a sorted column.
+#: Intervals of an index on time.
 GUIDE = 1024
 
 
 @njit_in_place
 def is_exact(node, side, plan):
-    """Whether every inner row in the range of an outer row joins it: none needs a test.
+    """Whether every inner row in the range of an outer row joins it, so that no tests are needed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def set_bounds(node, side, first, outers, plan, state, scratch):
     node, side : int
         The node, and the side of the outer rows.
     first, outers : int
-        The first outer row, and how many there are, at most ``OUTER_BLOCK``.
+        The first outer row, and the number of them, at most ``OUTER_BLOCK``.
     plan, state, scratch : Plan, NodeState, Scratch
     """
     low, high = scratch.low, scratch.high
@@ -90,12 +90,12 @@ def inner_range(rectangle, first, last):
 
 @njit_in_place
 def find_ranges(node, side, outers, plan, state, scratch):
-    """For each outer row the inner rows that may join it, as far as they are sorted by time.
+    """The range of inner rows that may join each outer row, by columns sorted by time.
 
     Parameters
     ----------
     node, side, outers : int
-        The node, the side of the outer rows, and how many there are, whose bounds are set.
+        The node, the side of the outer rows, and the number of them; their bounds are set.
     plan, state : Plan, NodeState
     scratch : Scratch
         ``starts`` and ``stops`` are written.
@@ -116,23 +116,23 @@ def find_ranges(node, side, outers, plan, state, scratch):
 
 @njit_in_place
 def first_at_least(column, offset, values, found, count, guide):
-    """For each of some values the first row of a sorted column that is not smaller.
+    """For each value the first row of a sorted column that is not smaller.
 
-    If there are many values in ascending order, both columns are merged in one scan. Otherwise the
-    time that the column spans is divided into parts of equal length, and ``guide`` holds the first
-    row of each part, which leaves a row or two to search.
+    Many values in ascending order are found by a merge scan. Otherwise ``guide`` is an equi-width
+    index on the time spanned by the column, with the first row of each interval, which leaves a row
+    or two to search.
 
     Parameters
     ----------
     column : int64 array, shape (rows,)
         Ascending.
     offset : int
-        Added to what is found; ``offset + rows`` is found where all rows are smaller.
+        Added to all results; the result is ``offset + rows`` if all rows are smaller.
     values : int64 array, shape (at least count,)
     found : int64 array, shape (at least count,)
         Written in place.
     count : int
-        How many values.
+        Number of values.
     guide : int64 array, shape (GUIDE + 1,)
         Working space.
     """
@@ -149,7 +149,7 @@ def first_at_least(column, offset, values, found, count, guide):
         return
     least, greatest = column[0], column[rows - 1]
     shift = -1
-    # The difference of halves cannot overflow.
+    # Halved, so that the difference cannot overflow.
     if 8 * count > rows > 8 and greatest // 2 - least // 2 < HIGHEST // 2:
         shift = 0
         while (greatest - least) >> shift >= min(GUIDE, 2 * rows):
@@ -190,7 +190,7 @@ def _never_falls(values):
 
 @njit_in_place
 def total_length(starts, stops, outers):
-    """How many rows lie in all ranges together.
+    """Total number of rows in all ranges.
 
     Parameters
     ----------
@@ -212,9 +212,9 @@ def test(node, side, outer, row, begin, size, plan, state, scratch):
     node, side : int
         The node, and the side of the outer row.
     outer, row : int
-        The outer row, and its place in its block.
+        The outer row, and its index in its block.
     begin, size : int
-        The first inner row, and how many there are, at most ``BLOCK``.
+        The first inner row, and the number of them, at most ``BLOCK``.
     plan, state, scratch : Plan, NodeState, Scratch
     """
     mask = scratch.mask[:size]
@@ -254,7 +254,7 @@ def test(node, side, outer, row, begin, size, plan, state, scratch):
 
 @njit_in_place
 def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
-    """How many of the inner rows ``start..stop`` join an outer row, where tests are needed.
+    """The number of inner rows ``start..stop`` that join an outer row, if tests are needed.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def count_joining(node, side, outer, row, start, stop, plan, state, scratch):
     bounds, comparisons = last_bounded - bounded, last_compared - compared
     others = spans[node, tables.PROGRAM + 1] - spans[node, tables.DISTINCT] - comparisons
     y = plan.nodes[node, tables.RIGHT - side]
-    # The usual tests are counted in one pass, several times as fast as by a mask.
+    # The most frequent tests are counted in one pass, several times as fast as with a mask.
     if others == 0 and comparisons == 0 and bounds <= 2:
         column, second = rules[bounded, 0], rules[last_bounded - 1, 0]
         low, high = scratch.low[column, row], scratch.high[column, row]
@@ -312,7 +312,7 @@ def choose(begin, size, mask, chosen):
     Parameters
     ----------
     begin, size : int
-        The first row, and how many there are.
+        The first row, and the number of rows.
     mask : uint8 array, shape (at least size,)
     chosen : int64 array, shape (at least size,)
         Written in place.

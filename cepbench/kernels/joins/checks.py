@@ -18,7 +18,7 @@ from cepbench.kernels.joins.clauses import clauses_hold
 from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.rows import move_row
 
-# Literals would make Numba compile what is called with them once more.
+# For literals Numba would compile the called kernels again.
 _NONE, _ZERO = np.int64(-1), np.int64(0)
 
 
@@ -79,10 +79,10 @@ def _reject_broken(node, first, outers, plan, state, scratch):
 
 @njit_in_place
 def reject_negated(check, first, outers, plan, state, scratch):
-    """Set ``scratch.alive`` to 0 for the negated ones of ``outers`` rows from ``first`` on.
+    """Set ``scratch.alive`` to 0 for the negated rows among ``outers`` rows from ``first``.
 
     Rows are those of the left child of ``check``, its right child is the leaf of the negated
-    variable; events there are tested as if they were to be joined.
+    variable; its events are tested as for a join.
 
     Parameters
     ----------

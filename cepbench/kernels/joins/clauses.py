@@ -1,45 +1,26 @@
-"""Clauses over a single row, for conditions that cannot be tested on a block of candidates.
-
-A clause that reads a set of a Kleene variable, or a negated event beside one, is run as a
-program of its own for every row. Its rules are a header ``(CLAUSE, slots, -, rules)`` with
-the number of sets that it reads and of its rules; for each set
-``(SLOT, leaf, start column or -1, loop)``, where -1 is the set under construction; then
-instructions ``(opcode, argument, slot, more)`` of a stack machine. It holds if its program is true
-for all members, or pairs of members, that it ranges over.
-"""
+"""Clauses over a row of the join engine; see :mod:`cepbench.kernels.clauses`."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from cepbench.kernels.clauses import aggregated, member_read, members_met, operate
 from cepbench.kernels.instructions import (
     AGGREGATE,
-    AVERAGE,
     BEGIN_SPAN,
     COUNT,
-    EACH,
     END_SPAN,
     KEEP_IF_TRUE,
-    LEAST,
-    LOAD_CONSTANT,
-    LOAD_FIRST,
     LOAD_INTEGER,
     LOAD_LAST,
     LOAD_LEFT,
     LOAD_MEMBER,
     LOAD_MEMBER_INTEGER,
     LOAD_OTHER_INTEGER,
-    LOAD_PREVIOUS,
     LOAD_RIGHT,
-    NEGATE,
     ONCE,
     SPAN_INTEGER,
     SPAN_SET,
-    SUM,
-    calculated,
-    compares,
 )
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
@@ -82,8 +63,8 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
                 column = tables.int_column(node, plan.rules[rule, 2], state) + row
                 slots[slot, _BEGIN] = state.ints[column]
                 slots[slot, _SIZE] = state.ints[column + state.rows[node, tables.CAPACITY]]
-        first_0, last_0 = _members_met(slots, 0, newest)
-        first_1, last_1 = _members_met(slots, 1, newest)
+        first_0, last_0 = members_met(slots[0, _SIZE], slots[0, _LOOPS], newest)
+        first_1, last_1 = members_met(slots[1, _SIZE], slots[1, _LOOPS], newest)
         for i in range(first_0, last_0):
             slots[0, _AT] = i
             for j in range(first_1, last_1):
@@ -97,16 +78,6 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
 
 
 @njit_in_place
-def _members_met(slots, slot, newest):
-    """Which members of a set a clause ranges over."""
-    if slots[slot, _LOOPS] == ONCE:
-        return 0, 1
-    if newest == 1:
-        return slots[slot, _SIZE] - 1, slots[slot, _SIZE]
-    return slots[slot, _LOOPS] - EACH, slots[slot, _SIZE]
-
-
-@njit_in_place
 def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
     """Run one clause's instructions for the present members."""
     values, slots = scratch.values, scratch.slots
@@ -114,17 +85,11 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
     for instruction in range(first, last):
         opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]
         slot = plan.rules[instruction, 2]
-        if opcode < LOAD_LEFT:
-            top -= 1
-            values[top - 1] = compares(opcode, values[top - 1], values[top])
-        elif opcode == LOAD_LEFT:
+        if opcode == LOAD_LEFT:
             values[top] = state.floats[tables.float_column(node, argument, state) + row]
             top += 1
         elif opcode == LOAD_RIGHT:
             values[top] = state.floats[tables.float_column(other_node, argument, state) + other]
-            top += 1
-        elif opcode == LOAD_CONSTANT:
-            values[top] = plan.constants[argument]
             top += 1
         elif opcode == LOAD_INTEGER:
             values[top] = state.ints[tables.int_column(node, argument, state) + row]
@@ -133,13 +98,7 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
             values[top] = state.ints[tables.int_column(other_node, argument, state) + other]
             top += 1
         elif LOAD_MEMBER <= opcode <= LOAD_LAST:
-            at = slots[slot, _AT]
-            if opcode == LOAD_PREVIOUS:
-                at -= 1
-            elif opcode == LOAD_FIRST:
-                at = 0
-            elif opcode == LOAD_LAST:
-                at = slots[slot, _SIZE] - 1
+            at = member_read(opcode, slots[slot, _AT], slots[slot, _SIZE])
             values[top] = _float_of(slot, at, argument, slots, state)
             top += 1
         elif opcode == LOAD_MEMBER_INTEGER:
@@ -162,13 +121,10 @@ def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
         elif opcode == END_SPAN:
             values[0] = values[1] - values[0] + 1.0 == values[2]
             top = 1
-        elif opcode == NEGATE:
-            values[top - 1] = -values[top - 1]
         elif opcode == KEEP_IF_TRUE:
             return values[top - 1] != 0.0
         else:
-            top -= 1
-            values[top - 1] = calculated(opcode, values[top - 1], values[top])
+            top = operate(opcode, argument, plan.constants, values, top)
     return True
 
 
@@ -197,18 +153,9 @@ def _widen(values, integer):
 @njit_in_place
 def _aggregate(function, slot, size, column, slots, state):
     """An aggregate over the first ``size`` members of a set."""
-    if function == COUNT:
-        return float(size)
-    total = 0.0
-    least, greatest = np.inf, -np.inf
-    for at in range(size):
+    total, least, greatest = 0.0, np.inf, -np.inf
+    for at in range(0 if function == COUNT else size):
         value = _float_of(slot, at, column, slots, state)
         total += value
         least, greatest = min(least, value), max(greatest, value)
-    if math.isnan(total) or size == 0:
-        return np.nan
-    if function == SUM:
-        return total
-    if function == AVERAGE:
-        return total / size
-    return least if function == LEAST else greatest
+    return aggregated(function, size, total, least, greatest)

@@ -20,13 +20,13 @@ from cepbench.kernels.joins.rows import move_row, swap_rows
 
 @njit
 def choose_disjoint(plan, state):
-    """Move the due rows of the roots that are matches to the front.
+    """Move the matches among the due rows of the roots to the front.
 
     Parameters
     ----------
     plan : Plan
     state : NodeState
-        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes how many are matches.
+        Rows ``START … START + DUE`` of each root are due; ``GIVEN`` becomes the number of matches.
     """
     due = 0
     for root in range(plan.inner, len(plan.nodes)):
@@ -49,7 +49,7 @@ def choose_disjoint(plan, state):
     is_match = np.zeros(due, np.uint8)
     first = 0
     while first < due:
-        # All that end with the same event: it is in one match at most.
+        # All rows that end with the same event, which is in at most one match.
         best, at = -1, first
         while at < due and lasts[order[at]] == lasts[order[first]]:
             row = order[at]
@@ -110,26 +110,26 @@ def consume(plan, state):
                 move_row(node, row, kept, plan, state)
                 kept += 1
             elif _makes_sets(node, plan):
-                # Sets refer to its rows by number, so they stay, but join no more.
+                # Sets refer to its rows by number, so the rows remain, but are not joined any more.
                 state.ints[
                     state.rows[node, tables.INT_OFFSET] + state.rows[node, tables.CAPACITY] + row
                 ] = -1
                 kept += 1
         if is_root:
-            # Rows of a root count as matches; these are none.
+            # Rows of a root count as matches; these are not.
             state.counts[node, tables.CREATED] -= state.rows[node, tables.END] - kept
         state.rows[node, tables.END] = kept
 
 
 @njit
 def _sorted_by(lasts):
-    """The numbers of rows by their last positions, those of equal ones as they are."""
+    """Stable sort of row numbers by their last positions."""
     if len(lasts) == 0:
         return np.empty(0, np.int64)
     least, most = lasts.min(), lasts.max()
     if most - least > 4 * len(lasts):
         return np.argsort(lasts, kind="mergesort")
-    # A step has few events, and each of them may complete very many rows.
+    # A step has few events, each of which may complete a large number of rows.
     begin = np.zeros(most - least + 2, np.int64)
     for last in lasts:
         begin[last - least + 1] += 1
@@ -152,7 +152,7 @@ def _room_for(number):
 
 @njit
 def _in_more_room(used, number):
-    """The same positions in a table with room for more."""
+    """A larger table with the same positions."""
     larger = _room_for(2 * number)
     for position in used:
         if position >= 0:
@@ -162,7 +162,7 @@ def _in_more_room(used, number):
 
 @njit_in_place
 def _place(used, position):
-    """Where in the table a position is, or where there is room for it."""
+    """The slot of a position, or the free slot for it."""
     last = len(used) - 1
     place = position & last
     while used[place] != position and used[place] != -1:
@@ -179,7 +179,7 @@ def _makes_sets(node, plan):
 
 @njit_in_place
 def _holds_any(used, node, row, plan, state):
-    """Whether a row holds an event of these positions."""
+    """Whether a row has an event at one of these positions."""
     for rule in tables.rules_of(node, tables.POSITIONS, plan):
         start, size, is_set = _events(node, row, rule, plan, state)
         for number in range(size):
@@ -201,7 +201,7 @@ def _use(used, node, row, plan, state):
 
 @njit_in_place
 def _size(node, row, plan, state):
-    """How many events a row holds."""
+    """The number of events of a row."""
     total = 0
     for rule in tables.rules_of(node, tables.POSITIONS, plan):
         _, size, _ = _events(node, row, rule, plan, state)
@@ -211,7 +211,7 @@ def _size(node, row, plan, state):
 
 @njit_in_place
 def _events(node, row, rule, plan, state):
-    """A position, 1 and False; or where a set starts in the pool, its size and True."""
+    """A position, 1 and False; or the start of a set in the pool, its size and True."""
     place = tables.int_column(node, plan.rules[rule, 0], state) + row
     if plan.rules[rule, 1] == 1:
         return state.ints[place], state.ints[place + state.rows[node, tables.CAPACITY]], True
@@ -220,7 +220,7 @@ def _events(node, row, rule, plan, state):
 
 @njit_in_place
 def _comes_before(node, row, other_node, other, plan, state):
-    """Whether a row comes before another one of the same or another root, of equal last events."""
+    """Whether a row precedes another one with the same last event, of any root."""
     rule, last_rule = plan.spans[node, tables.POSITIONS], plan.spans[node, tables.POSITIONS + 1]
     rule_other, last_other = (
         plan.spans[other_node, tables.POSITIONS],

@@ -1,7 +1,7 @@
 """Equality joins: a hash index over the inner rows of a rectangle.
 
-The index is built anew for each rectangle, since rows may move in between. It takes a few
-nanoseconds an inner row, less than testing all inner rows for more than a few outer rows.
+The index is rebuilt for each rectangle, because rows may move in between. It takes a few
+nanoseconds per inner row, less than testing all inner rows for more than a few outer rows.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import test
 from cepbench.kernels.joins.filters import BLOCK
 
-#: The most inner rows that are indexed; beyond, all are tested.
+#: Maximum number of inner rows to index; if there are more, all are tested.
 INDEXED = 1 << 14
 
 #: With fewer rows on either side, testing all is faster.
 FEWEST_OUTER, FEWEST_INNER = 16, 128
 
-# Literals would make Numba compile what is called with them once more.
+# For literals Numba would compile the called kernels again.
 _ONE = np.int64(1)
 
 
@@ -79,7 +79,7 @@ def make_index(rule, node, side, plan, state, scratch):
 
 @njit_in_place
 def _bucket(value, buckets):
-    # Zero has two signs, which are equal. No product is beyond 64 bits.
+    # -0.0 equals 0.0. No product exceeds 64 bits.
     bits = np.float64(value + 0.0).view(np.int64)
     mixed = ((bits >> 32) & 0x7FFFFFFF) * 2654435 + (bits & 0x7FFFFFFF) * 40503
     return (mixed ^ (mixed >> 15) ^ (mixed >> 30)) & (buckets - 1)
@@ -87,25 +87,25 @@ def _bucket(value, buckets):
 
 @njit_in_place
 def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state, scratch):
-    """Put the inner rows ``begin..stop`` that join an outer row into ``scratch.chosen``.
+    """Write the inner rows ``begin..stop`` that join an outer row to ``scratch.chosen``.
 
     Parameters
     ----------
     rule, buckets : int
-        The rule of the equality, and what :func:`make_index` gave.
+        The rule of the equality, and the result of :func:`make_index`.
     node, side, outer, row : int
-        The node, the side of the outer row, its number, and its place in its block.
+        The node, the side of the outer row, its number, and its index in its block.
     begin, stop : int
     plan, state, scratch : Plan, NodeState, Scratch
 
     Returns
     -------
     found : int
-        How many there are; at most ``BLOCK``.
+        Number of rows; at most ``BLOCK``.
     compared : int
-        How many had the same value.
+        Number of rows with the same value.
     after : int
-        Where to resume.
+        The row at which to resume.
     """
     x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
     mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
@@ -128,7 +128,7 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
 
 @njit_in_place
 def count_equal(rule, buckets, node, side, outer, row, start, stop, plan, state, scratch):
-    """How many of the inner rows ``start..stop`` join an outer row, and how many had its value.
+    """The numbers of inner rows ``start..stop`` that join an outer row, and that have its value.
 
     Parameters
     ----------

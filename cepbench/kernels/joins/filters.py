@@ -1,7 +1,7 @@
-"""Conditions on a block of candidates: tight loops over one column each, so that they vectorize.
+"""Conditions on a block of candidates: loops over one column each, so that they vectorize.
 
-The operator is the same throughout a loop, so the compiler makes one loop for each operator. A mask
-is uint8, one entry a candidate, 1 where all conditions so far hold.
+The operator is constant within a loop, so the compiler generates one loop per operator. A mask is
+uint8, with one entry per candidate, 1 where all conditions so far hold.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cepbench.kernels.instructions import (
 )
 from cepbench.kernels.jit import njit_in_place
 
-#: Candidates that are tested together; a column of them stays in the first-level cache.
+#: Candidates tested together; a column of them fits the L1 cache.
 BLOCK = 1024
 
-# Bounds that bound nothing.
+# Bounds without effect.
 LOWEST = np.iinfo(np.int64).min
 HIGHEST = np.iinfo(np.int64).max
 
-#: Flipping the sides of a comparison gives ``FLIPPED[operator]``.
+#: ``FLIPPED[operator]`` is the operator after exchanging the sides of a comparison.
 FLIPPED = np.array([GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, EQUAL, UNEQUAL])
 
 
@@ -68,7 +68,7 @@ def keep_other(mask, column, value):
 
 @njit_in_place
 def keep_compared(mask, operator, value, column):
-    """Drop candidates for which ``value operator column`` is not true (never is with a NaN).
+    """Drop candidates for which ``value operator column`` does not hold (never with NaN).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def keep_compared(mask, operator, value, column):
 
 @njit_in_place
 def count_between(column, low, high):
-    """How many values are within [low, high).
+    """The number of values within [low, high).
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def count_between(column, low, high):
 
 @njit_in_place
 def count_between_both(column, low, high, second, second_low, second_high):
-    """How many rows have values within [low, high) and within [second_low, second_high).
+    """The number of rows with values within [low, high) and [second_low, second_high).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def count_between_both(column, low, high, second, second_low, second_high):
     """
     total = 0
     if high == HIGHEST and second_low == LOWEST:
-        # So it is where the window bounds a row on both sides.
+        # The case of rows bounded on both sides by the window.
         for row in range(len(column)):
             total += int((column[row] >= low) & (second[row] < second_high))
         return total
@@ -128,7 +128,7 @@ def count_between_both(column, low, high, second, second_low, second_high):
 
 @njit_in_place
 def count_compared(operator, value, column):
-    """How many values there are for which ``value operator column`` is true.
+    """The number of values for which ``value operator column`` holds.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def count_compared(operator, value, column):
 
 @njit_in_place
 def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, sibling):
-    """Drop candidates for which a clause of a program is not true.
+    """Drop candidates for which a clause of a program does not hold.
 
     Candidates are ``rows`` rows of the sibling; each is tested with the one row of the driver.
 
@@ -162,8 +162,8 @@ def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, 
     floats : float64 array, shape (size,)
         The arena.
     driver, sibling : (int, int)
-        Where the driver's row and the first candidate have their column 0, and how far the next
-        columns are apart.
+        Offsets of column 0 of the driver's row and of the first candidate, and distances between
+        columns.
     """
     size = len(mask)
     top = 0
@@ -190,7 +190,7 @@ def run_program(mask, plan, first, last, stack, driver_is_left, floats, driver, 
         else:
             top -= 1
             left, right = stack[top - 1, :size], stack[top, :size]
-            # Two loops, as the compiler specializes each of them for the instruction.
+            # Two loops, each of which the compiler specializes for the instruction.
             if opcode < LOAD_LEFT:
                 for row in range(size):
                     left[row] = compares(opcode, left[row], right[row])

@@ -1,9 +1,10 @@
-"""One inner node of a plan: joins the rows of its two children as they are created.
+"""The join of the rows of two children at an inner node, as they are created.
 
-Every pair of rows meets once, in the step in which the later row was created. The pairs of a step
-are a rectangle of rows of one child, the *outer* rows, and of the other, the *inner* rows. For each
-outer row, time conditions on a sorted column become a range of inner rows; the other conditions are
-tested column by column on blocks of inner rows, or, if ranges are short, on blocks of pairs.
+Every pair of rows is joined once, in the step in which the later row was created. The pairs of a
+step are a rectangle of rows of one child, the *outer* rows, and of the other, the *inner* rows. For
+each outer row, time conditions on a sorted column become a range of inner rows; the other
+conditions are tested column by column on blocks of inner rows, or, if ranges are short, on blocks
+of pairs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from cepbench.kernels.joins.pairs import (
 )
 from cepbench.kernels.joins.rows import append, copy_ints
 
-#: What an outer row costs, in inner rows tested: rectangles are joined along their shorter side.
+#: Cost of an outer row in inner rows tested: rectangles are joined along their shorter side.
 _OUTER_COST = 32
 
 
@@ -57,10 +58,10 @@ def has_drivers(node, plan, state):
 
 @njit_in_place
 def join_node(node, counting, limit, plan, state, scratch, matches):
-    """Join the fresh rows of both children of an inner node, into rows of its own.
+    """Join the fresh rows of both children of an inner node.
 
-    Rows of the root are matches: they are written to ``matches``, or only counted. Where there is
-    no room for more rows, it stops, and resumes when called again.
+    Rows of the root are matches: they are written to ``matches``, or only counted. If there is no
+    room for more rows, it returns, and resumes when called again.
 
     Parameters
     ----------
@@ -68,10 +69,10 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
     counting : bool
         Whether to count rows instead of storing them; only at the root.
     limit : int
-        How many rows may be stored.
+        Maximum number of stored rows.
     plan, state : Plan, NodeState
     scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
+        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
     matches : int64 array, shape (columns of the root, capacity)
 
     Returns
@@ -98,7 +99,7 @@ def join_node(node, counting, limit, plan, state, scratch, matches):
 
 @njit_in_place
 def _lay_out(node, side, is_root, plan, state, rectangle):
-    """The rows that the fresh rows of one side meet; possibly none."""
+    """The rows with which the fresh rows of one side are joined; possibly none."""
     nodes = plan.nodes
     x, y = nodes[node, tables.LEFT + side], nodes[node, tables.RIGHT - side]
     both_drive = nodes[node, tables.LEFT_DRIVES] + nodes[node, tables.RIGHT_DRIVES] == 2
@@ -106,14 +107,14 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
     inner_first, inner_last = state.rows[y, tables.START], state.rows[y, tables.END]
     rectangle[tables.TURN] = side
     if both_drive and side == 1:
-        # Two fresh rows have met when it was the left side's turn.
+        # Pairs of fresh rows were joined in the turn of the left side.
         inner_last = state.rows[y, tables.FRESH]
     if nodes[node, tables.LEFT_DRIVES + side] == 0 or inner_first == inner_last:
         last = first
     rectangle[tables.OUTER] = rectangle[tables.OUTER_LAST] = first
     if first == last:
         return
-    # Only if the drivers are taken one after the other, rows come out sorted by time.
+    # Results are sorted by time only if the drivers are the outer rows.
     if (is_root or both_drive) and _better_turned(
         node, side, last - first, inner_last - inner_first, plan
     ):
@@ -127,7 +128,7 @@ def _lay_out(node, side, is_root, plan, state, rectangle):
 
 @njit_in_place
 def _better_turned(node, side, outer, inner, plan):
-    """Whether to take the inner rows of a rectangle as the outer ones."""
+    """Whether to exchange the inner and outer rows of a rectangle."""
     inner_cost = 0 if is_exact(node, side, plan) else inner
     outer_cost = 0 if is_exact(node, 1 - side, plan) else outer
     return inner * (_OUTER_COST + outer_cost) < outer * (_OUTER_COST + inner_cost)

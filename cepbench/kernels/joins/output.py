@@ -1,4 +1,4 @@
-"""Stored rows of roots: which are matches, and when they are emitted.
+"""Stored rows of roots: deciding which are matches, and emitting them.
 
 They are stored if they cannot be decided at once: a negated event may still arrive, a set has a
 condition, or events may be consumed by an earlier match that is not known yet.
@@ -21,11 +21,11 @@ def emit(now, reported, positions, plan, state, scratch, matches):
     Parameters
     ----------
     now : int
-        Timestamp up to which all events have been seen, later ones not.
+        Timestamp up to which all events have been seen, and none after it.
     reported : int
-        How many matches are in ``matches`` already.
+        Number of matches already in ``matches``.
     positions : bool
-        Whether to write them (else they are only counted).
+        Whether to write positions; otherwise matches are only counted.
     plan, state, scratch : Plan, NodeState, Scratch
     matches : int64 array, shape (columns, capacity)
 
@@ -34,7 +34,7 @@ def emit(now, reported, positions, plan, state, scratch, matches):
     outcome : int
         ``OK``, or ``NO_ROOM`` for ``scratch.rectangle[FOUND]`` matches, to be called again then.
     given : int
-        How many were emitted.
+        Number of matches emitted.
     """
     total = 0
     for root in range(plan.inner, len(plan.nodes)):
@@ -85,7 +85,7 @@ def _write(root, place, plan, state, matches):
 
 @njit_in_place
 def _gather_due(root, now, plan, state, scratch):
-    """Move the rows that are due to the front and remove negated ones; gives how many are left."""
+    """Move due rows to the front and remove negated ones; returns the number left."""
     first, end = state.rows[root, tables.START], state.rows[root, tables.END]
     if plan.waits == tables.WAITS_NOT:
         return end - first
@@ -98,7 +98,7 @@ def _gather_due(root, now, plan, state, scratch):
         if state.ints[base + row] + plan.window < now:
             swap_rows(root, first + due, row, plan, state)
             due += 1
-    # Those that pass all late checks move to the very front; the gap is closed from the end.
+    # Rows that pass all late checks move to the front; the gap is closed from the end.
     kept = 0
     for begin in range(0, due, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, due - begin)

@@ -1,4 +1,4 @@
-"""Outer rows with few inner rows each: all their pairs are listed, and tested together.
+"""Outer rows with few inner rows each: all pairs are materialized and tested together.
 
 The outer rows of a block share the fixed cost of a test.
 """
@@ -11,10 +11,10 @@ from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.candidates import OUTER_BLOCK
 from cepbench.kernels.joins.filters import FLIPPED
 
-#: Inner rows an outer row, on average, up to which pairs are listed.
+#: Maximum average number of inner rows per outer row for which pairs are listed.
 FEW = 6
 
-#: Pairs that are listed at most.
+#: Maximum number of listed pairs.
 MOST_PAIRS = FEW * OUTER_BLOCK
 
 
@@ -35,19 +35,19 @@ def lists_pairs(node, pairs, outers, plan):
 
 @njit_in_place
 def list_pairs(outers, scratch):
-    """List each outer row's place in its block with all inner rows of its range.
+    """List the pairs of each outer row's index in its block and the inner rows of its range.
 
     Parameters
     ----------
     outers : int
-        How many outer rows, of the ranges ``scratch.starts`` and ``scratch.stops``.
+        Number of outer rows, whose ranges are ``scratch.starts`` and ``scratch.stops``.
     scratch : Scratch
         ``outer_of`` and ``inner_of`` are written.
 
     Returns
     -------
     int
-        How many pairs there are.
+        Number of pairs.
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
     pairs = 0
@@ -68,7 +68,7 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
     node, side : int
         The node, and the side of the outer rows.
     first, pairs : int
-        The first outer row of the block, and how many pairs are listed.
+        The first outer row of the block, and the number of listed pairs.
     plan, state, scratch : Plan, NodeState, Scratch
     """
     outer_of, inner_of = scratch.outer_of, scratch.inner_of
@@ -112,7 +112,7 @@ def keep_pairs(node, side, first, pairs, plan, state, scratch):
 
 @njit_in_place
 def append_pairs(node, side, first, pairs, plan, state, scratch):
-    """Write a row for each of the listed pairs after the last one of a node.
+    """Append a row for each of the listed pairs to a node.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The pool of members of sets: compacted to those that rows still refer to, and enlarged."""
+"""The pool of members of sets: compaction to the sets that rows refer to, and growth."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from cepbench.kernels.joins import tables
 
-#: Least members in a new pool: compacting one takes as long as making thousands of sets.
+#: Minimum capacity of a new pool: compaction takes as long as the creation of thousands of sets.
 LEAST_ROOM = 1 << 12
 
 
 def compacted(
     more: int, plan: tables.Plan, state: tables.NodeState, chunks: Sequence[np.ndarray]
 ) -> tables.NodeState:
-    """A new pool with the sets that rows and matches refer to, and room for ``more`` members.
+    """A new pool with the sets referred to by rows and matches, and room for ``more`` members.
 
-    Not compiled: as capacities double, it is called a few times in a run. The columns
-    of rows and matches that say where their sets start are updated.
+    Not compiled: as capacities double, it is called a few times in a run. The columns of rows and
+    matches with the starts of their sets are updated.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def compacted(
 
 
 def _references(plan, state, chunks):
-    """Views of all columns of starts of sets, the columns of their sizes, and which rows count."""
+    """Views of all columns of starts of sets, the columns of their sizes, and the valid rows."""
     for node in range(plan.inner, len(plan.nodes)):
         is_root, branch = plan.nodes[node, tables.IS_ROOT] == 1, plan.nodes[node, tables.BRANCH]
         for column, kind, *_ in plan.rules[_rules(plan, node, tables.POSITIONS)]:

@@ -1,4 +1,4 @@
-"""Rows: appending the results of a join, moving, swapping."""
+"""Appending, moving and swapping rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from cepbench.kernels.joins import tables
 
 @njit_in_place
 def append(found, node, side, outer, exact, begin, chosen, plan, state):
-    """Write rows after the last one of a node: each of an outer row and one inner row.
+    """Append the joins of an outer row with inner rows to a node.
 
     Parameters
     ----------
     found : int
-        How many rows.
+        Number of rows.
     node, side, outer : int
         The node, the side of the outer row (0 for the left child, 1 for the right one), and its
         number.
     exact : bool
-        Whether the inner rows are those from ``begin`` on, else those in ``chosen``.
+        Whether the inner rows are consecutive from ``begin``; otherwise they are in ``chosen``.
     begin : int
     chosen : int64 array, shape (BLOCK,)
     plan, state : Plan, NodeState

@@ -1,8 +1,8 @@
-"""Kleene closure: joins a row of the left child with every set of events that fits it.
+"""Kleene closure: joins of a row of the left child with every set of events that fits it.
 
 The events that fit a row one by one are found first, then their sets in lexicographic order. A set
 that violates a condition on neighbours is not extended. Only sets with an event or a row of this
-step are new; the others were made before.
+step are new; the others were created before.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cepbench.kernels.joins.clauses import clauses_hold
 from cepbench.kernels.joins.filters import BLOCK
 
 _HIGHEST = np.iinfo(np.int64).max
-# Literals would make Numba compile what is called with them once more.
+# For literals Numba would compile the called kernels again.
 _NONE, _ZERO, _ONE = np.int64(-1), np.int64(0), np.int64(1)
 
-#: Binary logarithms of the most sets of one row that are stored, …
+#: Binary logarithms of the maximum numbers of sets of one row to store, …
 MOST_STORED = 20
-#: … visited one by one to be counted, …
+#: … to count one by one, …
 MOST_VISITED = 34
-#: … or counted without that, as only the window bounds them.
+#: … or to count in closed form, if only the window bounds them.
 _MOST_COUNTED = 62
 
 # Of the pool, where the set being made and the events to choose from are: members[0] has ordinals
@@ -41,7 +41,7 @@ _MOST_COUNTED = 62
 
 @njit_in_place
 def join_sets(node, counting, limit, plan, state, scratch, matches):
-    """Join fresh rows of the left child with sets of events, and others with sets that are new.
+    """Join fresh rows of the left child with all sets of events, and other rows with new sets.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def join_sets(node, counting, limit, plan, state, scratch, matches):
     counting : bool
         Whether to count rows instead of storing them; only at the root.
     limit : int
-        How many rows may be stored.
+        Maximum number of stored rows.
     plan, state : Plan, NodeState
     scratch : Scratch
-        ``scratch.rectangle[TURN]`` is -1 for a node not begun, and again for one that is done.
+        ``scratch.rectangle[TURN]`` is -1 before a node is begun and after it is done.
     matches : int64 array, shape (columns of the root, capacity)
 
     Returns
@@ -105,7 +105,7 @@ def join_sets(node, counting, limit, plan, state, scratch, matches):
 
 @njit_in_place
 def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch, matches):
-    """Make all new sets of one row of the left child, or none if there is no room for all."""
+    """Create all new sets of one row of the left child, or none if there is not room for all."""
     capacity = state.members.shape[1]
     y = plan.nodes[node, tables.RIGHT]
     start, stop = scratch.starts[row], scratch.stops[row]
@@ -137,7 +137,7 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
 
 @njit_in_place
 def _candidates(node, outer, row, plan, state, scratch):
-    """Write the leaf's rows that fit a row one by one to the end of the pool; returns how many."""
+    """Write the leaf's rows that fit a row to the end of the pool; returns their number."""
     members = state.members
     start, stop = scratch.starts[row], scratch.stops[row]
     front = members.shape[1] - (stop - start)
@@ -172,7 +172,7 @@ def _not_consumed(front, number, y, state):
 
 @njit_in_place
 def _earliest_of(node, outer, plan, state):
-    """The earliest timestamp of the left child's row; of none the highest number."""
+    """The earliest timestamp of the left child's row; without a row the largest integer."""
     x = plan.nodes[node, tables.LEFT]
     if x < 0:
         return _HIGHEST
@@ -181,13 +181,13 @@ def _earliest_of(node, outer, plan, state):
 
 @njit_in_place
 def _count_sets(node, outer, is_new, front, number, plan, state):
-    """How many new sets there are if only the window bounds them; -1 for more than 2^62."""
+    """The number of new sets if only the window bounds them; -1 for more than 2^62."""
     members = state.members
     y = plan.nodes[node, tables.RIGHT]
     times = state.rows[y, tables.INT_OFFSET]
     earliest = _earliest_of(node, outer, plan, state)
     total = 0
-    beyond = 0  # the first candidate that is too late for the present first member
+    beyond = 0  # the first candidate that is too late for the current first member
     olds = 0
     while olds < number and members[0, front + olds] < state.rows[y, tables.FRESH]:
         olds += 1
@@ -201,7 +201,7 @@ def _count_sets(node, outer, is_new, front, number, plan, state):
             return -1
         total += 1 << (beyond - first - 1)
         if not is_new and first < olds:
-            # Sets of old events only were made before.
+            # Sets of old events only were created before.
             total -= 1 << (min(beyond, olds) - first - 1)
         if total >= 1 << _MOST_COUNTED:
             return -1
@@ -288,7 +288,7 @@ def _enumerate(node, outer, is_new, front, number, counting, limit, plan, state,
 
 @njit_in_place
 def _take_back(node, made, counting, began, state):
-    """Remove the rows that were made for a row of the left child, which is joined again later."""
+    """Remove the rows created for a row of the left child, which is joined again later."""
     state.counts[node, tables.CREATED] -= made
     state.used[0] = began
     if not counting:
@@ -342,7 +342,7 @@ def _write(node, outer, begin, size, plan, state, matches):
 
 @njit_in_place
 def _source(rule, x, outer, y, y_row, offset, plan, state):
-    """Where the value that a rule copies lies in its arena."""
+    """The index in its arena of the value that a rule copies."""
     if plan.rules[rule, 0] == 0:
         return state.rows[x, offset] + plan.rules[rule, 1] * state.rows[x, tables.CAPACITY] + outer
     return state.rows[y, offset] + plan.rules[rule, 1] * state.rows[y, tables.CAPACITY] + y_row

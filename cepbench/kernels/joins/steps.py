@@ -1,35 +1,31 @@
-"""Steps of time: which events are processed together, and what is counted and evicted at the end.
+"""Steps of time: the events processed together, and counting and eviction at the end.
 
 A step consists of moments. A moment begins with the next event and spans a small part of the
-window; its time is that of its last event. Where events are rare, a step has many moments,
-which share its fixed cost; where they are frequent, each moment is a step, so that expired rows are
-evicted soon. What can still be extended is counted at every moment, however many a step has.
+window; its time is that of its last event. In sparse streams a step has many moments, which share
+its fixed cost; in dense streams each moment is a step, so that expired rows are evicted early.
+Extensible rows are counted at every moment in both cases.
 
-Under the consuming strategy a step has a few events, however many share a timestamp: consumed
-events are evicted before the next ones are joined with them.
+Under the consuming strategy a step has few events, even if more share a timestamp: consumed events
+are evicted before they are joined with the next ones.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
 from cepbench.kernels.joins.buffers import expire
 
-#: A timestamp after all others.
-NEVER = np.iinfo(np.int64).max
-
 
 @njit_in_place
 def lay_out_step(pace, most, batch, taken, scratch):
-    """Choose the events of a step: for each leaf those before ``scratch.ahead``.
+    """Determine the events of a step: for each leaf those before ``scratch.ahead``.
 
     Parameters
     ----------
     pace : Pace
     most : int
-        How many moments it may have.
+        Maximum number of moments.
     batch : Batch
     taken : int64 array, shape (leaves,)
         The next event of each leaf.
@@ -38,7 +34,7 @@ def lay_out_step(pace, most, batch, taken, scratch):
     Returns
     -------
     moments : int
-        How many, their times in ``scratch.moments``; 0 if no event is left.
+        Number of moments, with their times in ``scratch.moments``; 0 if no event is left.
     """
     ahead, due, starts = scratch.ahead, scratch.due, batch.starts
     leaves, times = len(starts) - 1, batch.events[0]
@@ -89,7 +85,7 @@ def _lay_out_capped(pace, batch, scratch):
                 position = min(position, positions[ahead[leaf]])
         if position == NEVER:
             break
-        # An event is taken for all variables that it may be bound to.
+        # An event is taken for all variables to which it can be bound.
         for leaf in range(leaves):
             if due[leaf] <= horizon and positions[ahead[leaf]] == position:
                 now = due[leaf]
@@ -101,7 +97,7 @@ def _lay_out_capped(pace, batch, scratch):
 
 @njit_in_place
 def take_back(reached, leaves, plan, state, taken, scratch):
-    """Undo a step that has reached the inner node ``reached``.
+    """Undo a step up to the inner node ``reached``.
 
     Parameters
     ----------
@@ -140,7 +136,7 @@ def finish_step(moments, leaves, plan, state, scratch):
     Parameters
     ----------
     moments, leaves : int
-        How many moments the step has, and how many leaves the plan.
+        Number of moments of the step, and of leaves of the plan.
     plan, state, scratch : Plan, NodeState, Scratch
     """
     _count_live(moments - 1, leaves, plan, state, scratch)
@@ -150,7 +146,7 @@ def finish_step(moments, leaves, plan, state, scratch):
         stored = state.rows[node, tables.END] - state.rows[node, tables.START]
         width = plan.nodes[node, tables.INTS] + plan.nodes[node, tables.FLOATS]
         if plan.nodes[node, tables.IS_ROOT] == 1:
-            # Matches that wait expire in no other way than by being emitted.
+            # Waiting matches are removed only when emitted.
             size += stored * 8 * width if plan.stored else 0
             continue
         size += stored * 8 * width
@@ -173,7 +169,7 @@ def finish_step(moments, leaves, plan, state, scratch):
 
 @njit_in_place
 def _count_live(moments, leaves, plan, state, scratch):
-    """Count the rows that could be extended at each of the step's first ``moments`` moments."""
+    """Count the extensible rows at each of the step's first ``moments`` moments."""
     events, rows = scratch.live[0], scratch.live[1]
     events[:moments] = 0
     rows[:moments] = 0
@@ -194,7 +190,7 @@ def _count_live(moments, leaves, plan, state, scratch):
             now = scratch.moments[moment]
             oldest = now - plan.nodes[node, tables.RETAINED] * plan.window
             if plan.nodes[node, tables.SORTED] == 1:
-                # What ended before `oldest` began before it.
+                # Rows that ended before `oldest` also began before it.
                 while first < len(latest) and latest[first] < oldest:
                     first += 1
                 while last < len(latest) and latest[last] <= now:
@@ -215,7 +211,7 @@ def _count_live(moments, leaves, plan, state, scratch):
 
 @njit_in_place
 def _live_between(earliest, latest, oldest, now):
-    """How many rows began at ``oldest`` or later and ended at ``now`` or before."""
+    """The number of rows that began at ``oldest`` or later and ended at ``now`` or before."""
     live = 0
     for row in range(len(earliest)):
         live += int((earliest[row] >= oldest) & (latest[row] <= now))

@@ -1,4 +1,4 @@
-"""The neighbours of each variable in a predicate graph, one list after the other."""
+"""Adjacency lists of a predicate graph, concatenated."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cepbench.kernels.jit import njit
 
 @njit
 def adjacency(edges: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the edges of a graph by their ends.
+    """The adjacency lists of a graph.
 
     Parameters
     ----------
     edges : int64 array, shape (m, 2)
         Pairs of different variables, each pair once.
     n : int
-        How many variables there are.
+        Number of variables.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """DP-B: dynamic programming over all bushy trees, bounded by the cost of a known tree.
 
-The cost of a tree is that of its leaves and of its root, which all trees share, and that of its
-inner nodes, the root left out. A set of variables can be a node of a better tree than the known
-one only if the inner nodes below it, itself and a lower bound of those outside it cost less than
-all inner nodes of the known tree. All other sets are dead: no split is tried for them, and they
-are no half of any other split.
+All trees have the same leaves and root, so only the cost of the other inner nodes is compared. A
+set of variables can be a node of a tree better than the known one only if the inner nodes below it,
+the set itself and a lower bound of the nodes outside it together cost less than the inner nodes of
+the known tree. All other sets are pruned: no split of them is tried, and they are half of no other
+split.
 """
 
 from __future__ import annotations
@@ -32,40 +32,41 @@ def cheapest_tree(
     most_splits: int,
     deadline: int,
 ) -> tuple[np.ndarray, float, int]:
-    """The tree of least Cost_tree, in which each sibling on the path up from ``last`` costs more.
+    """The tree of least Cost_tree, with additional costs of siblings on the path from ``last``.
 
     Parameters
     ----------
     plain : ndarray of float64, shape (2^n,)
-        PM of every set of variables; infinity will do for what is above ``limit``.
+        PM of every set of variables; may be infinite above ``limit``.
     alone : ndarray of float64, shape (n,)
-        What a variable costs on top where it is such a sibling; not read if ``last`` is negative.
+        Additional cost of a variable that is such a sibling; not read if ``last`` is negative.
     alpha : float
-        What the size of a larger one is multiplied by for what it costs on top.
+        Factor from the size of a larger sibling to its additional cost.
     last : int
         Index of a variable; negative for none.
     limit : float
-        What the inner nodes of some tree cost, the root left out and the siblings included. The
-        lower, the faster the search.
+        Cost of the inner nodes of a known tree, without the root and with the additional cost of
+        siblings. The lower, the faster the search.
     most_splits, deadline : int
-        The search ends after so many splits, or when the clock shows this.
+        Maximum number of splits, and end of the search on the clock of
+        :func:`cepbench.kernels.clock.now`.
 
     Returns
     -------
     nodes : ndarray of int64, shape (n − 1, 2) or (0, 2)
-        Bit masks of each inner node and of its left child, parents first; empty if the search was
-        ended.
+        Bit masks of each inner node and of its left child, parents first; empty if the search did
+        not complete.
     bound : float
-        A cost that the inner nodes of no tree are below, the root left out.
+        Lower bound of the cost of the inner nodes of any tree, without the root.
     splits : int
-        How many were tried.
+        Number of splits tried.
     """
     n = len(alone)
     limit *= _SLACK
     best = np.empty(1 << n)
     bound = _budgets(plain, limit, best, np.empty(1 << n))
-    # half[S]: the cost of S as one of two halves of a set that holds `last`. One of the halves
-    # holds it, and the other one is its sibling.
+    # half[S]: the cost of S as one of two halves of a set with `last`. One of the halves has it,
+    # the other one is its sibling.
     half = np.empty(1 << n) if last >= 0 else best
     if last >= 0:
         for i in range(n):
@@ -78,17 +79,16 @@ def cheapest_tree(
 
 @njit_in_place
 def _budgets(plain: np.ndarray, limit: float, budgets: np.ndarray, way: np.ndarray) -> float:
-    """What the halves of each set may cost at most, negative for a dead set.
+    """The maximum cost of the two halves of each set, negative for a pruned set.
 
-    The nodes outside a set S are at least those on its path to the root. If its parent is the
-    root, its sibling is all of the rest; else its parent is some larger set P, and what is
-    outside P comes on top: ``way[P]`` is room for the least cost of P or of a larger set, together
-    with what is outside that.
+    The nodes outside a set S include those on its path to the root. If its parent is the root, its
+    sibling is the rest; otherwise its parent is a larger set P, whose outside costs are added.
+    ``way[P]`` is working space for the least cost of P or of a superset together with its outside.
 
     Returns
     -------
     float
-        A lower bound of the inner nodes of any tree.
+        Lower bound of the cost of the inner nodes of any tree.
     """
     full = len(plain) - 1
     way[full] = np.inf
@@ -123,8 +123,8 @@ def _fill(
 ) -> tuple[bool, int]:
     """Replace the budgets in ``best`` by the least cost of a tree over each set, or infinity.
 
-    The splits of a set are its subsets that hold one of its members. They are taken either from
-    all subsets, or from the list of all living sets with that member, whichever is shorter.
+    The splits of a set are given by its subsets with one fixed member. They are enumerated from all
+    subsets, or from the list of all unpruned sets with that member, whichever is shorter.
     """
     full = len(plain) - 1
     begin, listed = _room_for_lists(best)
@@ -173,7 +173,7 @@ def _fill(
 
 @njit
 def _room_for_lists(budgets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the list of the living sets with each member begins, and the room for all lists."""
+    """The beginnings of the lists of unpruned sets by member, and an array for all lists."""
     n = 0
     while (1 << n) < len(budgets):
         n += 1
@@ -222,7 +222,7 @@ def _least_of_all(halves: np.ndarray, mask: int) -> float:
 def _least_of_listed(
     halves: np.ndarray, mask: int, listed: np.ndarray, begin: int, end: int
 ) -> float:
-    """The same over the splits that have one half in a list."""
+    """As :func:`_least_of_all`, over the splits of which one half is in a list."""
     least = np.inf
     for place in range(begin, end):
         left = mask & listed[place]
@@ -270,7 +270,7 @@ def cheapest_tree_in_logs(
     most_splits: int,
     deadline: int,
 ) -> tuple[np.ndarray, int]:
-    """The same in log space, for numbers too far apart; a set is dead by its own size alone."""
+    """As :func:`cheapest_tree` in log space, for any range; sets are pruned only by their size."""
     full = (1 << n) - 1
     clock = np.empty(2, dtype=np.int64)
     best = np.empty(1 << n)
@@ -312,7 +312,7 @@ def cheapest_tree_in_logs(
 
 @njit
 def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
-    """The left half of the best split of a set, ln of the halves' cost, and how many were tried."""
+    """The left half of the best split of a set, ln of the halves' cost, and the splits tried."""
     first = mask & -mask
     rest = mask ^ first
     least = np.inf
@@ -325,7 +325,7 @@ def _least_in_logs(halves: np.ndarray, mask: int) -> tuple[int, float, int]:
         b = halves[mask ^ left]
         if a < b:
             a, b = b, a
-        # A sum is above its larger part, so most splits end here, without any exponential.
+        # A sum exceeds its larger part, so most splits need no exponential.
         if a < least or least == np.inf:
             total = log_add(a, b) if a > -np.inf and a < np.inf else a
             if total < least:

@@ -20,25 +20,25 @@ def cheapest_order(
     in_logs: bool,
     deadline: int,
 ) -> np.ndarray:
-    """The order of least cost: its prefixes, and the delay of each variable after ``last``.
+    """The order of least cost: of its prefixes, and of the delay of each variable after ``last``.
 
     Parameters
     ----------
     costs : ndarray of float64, shape (2^n,)
-        Of every set of variables as a prefix.
+        Cost of every set of variables as a prefix, by bit mask.
     delay : ndarray of float64, shape (n,)
-        Not read if ``last`` is negative.
+        Cost of each variable after ``last``; not read if ``last`` is negative.
     last : int
         Index of a variable; negative for none.
     in_logs : bool
-        Whether both are logarithms: many times slower, and without limits.
+        Whether both are logarithms, for any range: many times slower.
     deadline : int
-        The search ends when the clock shows this.
+        End of the search on the clock of :func:`cepbench.kernels.clock.now`.
 
     Returns
     -------
     ndarray of int64, shape (n,) or (0,)
-        Empty if the search was ended.
+        Empty if the search did not complete.
     """
     n = len(delay)
     best = np.empty(1 << n)
@@ -55,7 +55,7 @@ def cheapest_order(
 def _fill(
     best: np.ndarray, costs: np.ndarray, delay: np.ndarray, last: int, begin: int, in_logs: bool
 ) -> None:
-    """The least cost of an order of each set from ``begin`` on, until the clock is read again."""
+    """The least cost of an order of each set, from ``begin`` to the next reading of the clock."""
     n = len(delay)
     for mask in range(begin, min(begin + _SETS_PER_LOOK, 1 << n)):
         least = np.inf
@@ -78,7 +78,7 @@ def _fill(
 def _before(
     best: np.ndarray, delay: np.ndarray, last: int, mask: int, i: int, in_logs: bool
 ) -> float:
-    """The least cost of all but the last prefix of ``mask``, if i is taken up last."""
+    """The least cost of all prefixes of ``mask`` but itself, if i is its last variable."""
     rest = mask ^ (1 << i)
     if last < 0 or not (rest >> last) & 1:
         return best[rest]

@@ -1,12 +1,13 @@
 """DPccp: dynamic programming over the connected sets of a graph and the pairs that can be joined.
 
-A set is a bit mask. Connected sets are enumerated from their first member: a set that has been
-reached grows by each group of its neighbours, first by all groups alone, then group by group into
-what lies behind. Each set is met once, and after all connected subsets with the same first member.
+A set is a bit mask. Connected sets are enumerated from their first member: a set is extended by
+each nonempty subset (group) of its neighbours, first by all groups without further extension, then
+recursively from each extended set. Each set is visited once, after all connected subsets with the
+same first member.
 
-``frames`` holds the path from the first member to the current set, a column each step: the set
-reached, the barred variables, its neighbours to grow by, the group of neighbours tried last, the
-rank of this group, and where the set and its extensions by one group are listed.
+``frames`` is the stack of this recursion, one column per level: the current set, the excluded
+variables, its neighbours to extend it by, the group tried last, the rank of this group, and the
+positions at which the set and its extensions by one group are listed.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from cepbench.kernels.planning.terms import CostTerms
 
 _REACHED, _BARRED, _BESIDE, _GROUP, _RANK, _PLACE, _FIRST = range(7)
 
-#: Powers of 2 leave different remainders here: a table of these finds the index of a bit.
+#: Powers of 2 have distinct remainders modulo this; a table of remainders gives the index of a bit.
 _PRIME = 67
 #: Spreads masks over the slots of a hash table, by Fibonacci hashing.
 _SPREAD = 0x1E3779B97F4A7C15
-#: Of at most so many variables each set has a slot of its own.
+#: Up to this number of variables, each set has its own slot.
 _MOST_PLAIN = 24
 
-#: Numbers no further apart than e to this power are added as plain ones, scaled to their middle:
-#: nothing under- or overflows, and a pair takes half the time.
+#: If the logarithms of all numbers are within this range, the numbers themselves are added, scaled
+#: to the middle of the range: no under- or overflow, and a pair takes half the time.
 _RANGE = 1300.0
 
 #: Pairs between two readings of the clock.
@@ -39,14 +40,14 @@ _PAIRS_PER_LOOK = 1 << 16
 
 @njit
 def count_sets(adjacent: np.ndarray, most: int) -> int:
-    """How many sets are connected.
+    """The number of connected sets.
 
     Parameters
     ----------
     adjacent : ndarray of int64, shape (n,)
         The neighbours of each variable, n at most 62.
     most : int
-        Counting ends beyond this number.
+        Counting stops above this number.
     """
     n = len(adjacent)
     index_of = _index_of_bits()
@@ -65,13 +66,13 @@ def count_sets(adjacent: np.ndarray, most: int) -> int:
 
 @njit
 def count_pairs(adjacent: np.ndarray, sets: np.ndarray, most: int) -> int:
-    """How many pairs of connected sets can be joined, or a number beyond ``most``.
+    """The number of pairs of connected sets that can be joined, or a number above ``most``.
 
     Parameters
     ----------
     adjacent : ndarray of int64, shape (n,)
     sets : ndarray of int64, shape (m,)
-        As :func:`list_sets` lists them.
+        As returned by :func:`list_sets`.
     most : int
     """
     index_of = _index_of_bits()
@@ -106,7 +107,7 @@ def list_sets(
     adjacent : ndarray of int64, shape (n,)
     terms : CostTerms
     count : int
-        How many connected sets there are.
+        Number of connected sets.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def list_sets(
             while group != beside:
                 group = (group - beside) & beside
                 rank += 1
-                # Without its first member the group is one whose rank lacks the lowest digit.
+                # The rank of a group without its first member lacks the lowest bit.
                 fewer = rank & (rank - 1)
                 source = frames[_FIRST, depth] + fewer - 1 if fewer else frames[_PLACE, depth]
                 bit = group & -group
@@ -179,19 +180,20 @@ def cheapest_connected_tree(
     ----------
     adjacent : ndarray of int64, shape (n,)
     sets, sizes : ndarray, shape (m,)
-        As :func:`list_sets` makes them.
+        As returned by :func:`list_sets`.
     terms : CostTerms
     most_pairs, deadline : int
-        The search ends after so many pairs, or when the clock shows this.
+        Maximum number of pairs, and end of the search on the clock of
+        :func:`cepbench.kernels.clock.now`.
 
     Returns
     -------
     nodes : ndarray of int64, shape (n − 1, 2)
         Bit masks of the children of each inner node, parents first.
     complete : bool
-        Without it the nodes mean nothing.
+        Whether the search completed; otherwise the nodes are invalid.
     pairs : int
-        How many were tried.
+        Number of pairs tried.
     """
     n = len(adjacent)
     count = len(sets)
@@ -201,8 +203,8 @@ def cheapest_connected_tree(
     clock = np.empty(2, dtype=np.int64)
     last = terms.last
     costs, weight, plain = _scaled(sizes, terms.log_weight, last)
-    # best[S]: first the least cost of two halves of S, then, once S is at its turn, that of a tree
-    # over S. half[S]: the cost of S as one of two halves of a set that holds `last`.
+    # best[S]: first the least cost of two halves of S; once S is processed, that of a tree over S.
+    # half[S]: the cost of S as one of two halves of a set with `last`.
     best = np.empty(count)
     for place in range(count):
         best[place] = np.inf
@@ -265,7 +267,7 @@ def _members(mask: int) -> int:
 
 @njit_in_place
 def _neighbours(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
-    """Neighbours of any member, members among them."""
+    """The neighbours of all members; may include members."""
     found = 0
     while mask:
         bit = mask & -mask
@@ -276,7 +278,7 @@ def _neighbours(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
 
 @njit_in_place
 def _beside(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> tuple[int, int]:
-    """What a set's partners must not hold, and its neighbours that they may."""
+    """The variables excluded from a set's partners, and its neighbours that are not excluded."""
     first = mask & -mask
     barred = mask | (2 * first - 1)
     return barred, _neighbours(mask, adjacent, index_of) & ~barred
@@ -286,7 +288,7 @@ def _beside(mask: int, adjacent: np.ndarray, index_of: np.ndarray) -> tuple[int,
 def _begin(
     frames: np.ndarray, start: int, barred: int, adjacent: np.ndarray, index_of: np.ndarray
 ) -> int:
-    """Begin the enumeration of the sets that hold ``start`` and nothing of ``barred`` besides."""
+    """Begin the enumeration of connected sets with ``start``, without ``barred`` variables."""
     frames[_REACHED, 0] = start
     frames[_BARRED, 0] = barred
     frames[_BESIDE, 0] = _neighbours(start, adjacent, index_of) & ~barred
@@ -297,7 +299,7 @@ def _begin(
 
 @njit_in_place
 def _advance(frames: np.ndarray, depth: int, adjacent: np.ndarray, index_of: np.ndarray) -> int:
-    """Go to the next set that has neighbours to grow by; negative if there is none."""
+    """Advance to the next set with neighbours to extend it by; negative if there is none."""
     while depth >= 0:
         beside, group = frames[_BESIDE, depth], frames[_GROUP, depth]
         if group == beside:
@@ -321,7 +323,7 @@ def _advance(frames: np.ndarray, depth: int, adjacent: np.ndarray, index_of: np.
 
 @njit
 def _scaled(sizes: np.ndarray, log_alpha: float, last: int) -> tuple[np.ndarray, float, bool]:
-    """Sizes and α as plain numbers, scaled, or as the logarithms that they were; and which."""
+    """Sizes and α as scaled numbers (True), or as logarithms if the range is too large (False)."""
     lowest, highest = np.inf, -np.inf
     for place in range(len(sizes)):
         lowest = min(lowest, sizes[place])
@@ -345,7 +347,7 @@ def _sum(a: float, b: float, plain: bool) -> float:
 
 @njit
 def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
-    """A hash table from each set to its place, with what it is multiplied and shifted by."""
+    """A hash table from sets to their positions, and multiplier and shift of its hash function."""
     bits = n
     spread = 1
     shift = 0
@@ -368,8 +370,8 @@ def _slots(sets: np.ndarray, n: int) -> tuple[np.ndarray, int, int]:
 
 @njit_in_place
 def _slot(mask: int, slots: np.ndarray, spread: int, shift: int) -> int:
-    """Where the search for a set begins."""
-    # Plain integers do not complain of what leaves 64 bits where nothing is compiled.
+    """The first slot to probe for a set."""
+    # As Python integers, which do not warn of overflow when kernels are not compiled.
     return (int(mask) * int(spread) >> int(shift)) & (len(slots) - 1)
 
 
@@ -397,13 +399,13 @@ def _try(
     plain: bool,
     left_of: np.ndarray,
 ) -> None:
-    """Take the join of a set, given by its place, with a partner if it is the best of its union."""
+    """Record the join of a set, given by its position, with a partner if it is the best so far."""
     union = sets[place] | partner
     halves = half if last >= 0 and (union >> last) & 1 else best
     a = halves[place]
     b = halves[_place(partner, sets, slots, spread, shift)]
     joined = _place(union, sets, slots, spread, shift)
-    # A sum is above its larger part, so most pairs end here.
+    # A sum exceeds its larger part, so most pairs end here.
     if max(a, b) < best[joined]:
         total = _sum(a, b, plain)
         # `<` keeps the first of equally good pairs.

@@ -1,4 +1,4 @@
-"""IKKBZ: the best order along the edges of a tree, by joining sequences of least rank."""
+"""IKKBZ: the best order along the edges of a tree, by merging sequences of least rank."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def cheapest_order_of_tree(
 ) -> np.ndarray:
     """The order of least Cost_ord in which each variable is adjacent to an earlier one.
 
-    O(n² log n): O(n log n) for each variable that may come first.
+    In O(n² log n): O(n log n) for each first variable.
 
     Parameters
     ----------
     log_factor : ndarray of float64, shape (n,)
         As in :class:`~cepbench.kernels.planning.terms.CostTerms`.
     log_selectivity : ndarray of float64, shape (n, n)
-        Symmetric, read at the edges only.
+        Symmetric; only the edges are read.
     edges : ndarray of int64, shape (n − 1, 2)
         Of a tree over 0 … n−1.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Of equally good first variables the one written first.
+        Of equally good orders the one whose first variable is written earliest.
     """
     n = len(log_factor)
     begin, adjacent = adjacency(edges, n)
@@ -54,7 +54,7 @@ def cheapest_order_of_tree(
 
 @njit
 def _hang_up(root: int, begin: np.ndarray, adjacent: np.ndarray, parent: np.ndarray) -> None:
-    """The parent of each variable in the tree hung up at ``root``; −1 for the root itself."""
+    """The parent of each variable in the tree rooted at ``root``; −1 for the root itself."""
     reached = np.empty(len(parent), dtype=np.int64)
     reached[0] = root
     parent[root] = -1
@@ -78,14 +78,14 @@ def _join_all(
 ) -> float:
     """ln of the cost of the best order that begins with the root; ``following`` gets the order.
 
-    Sequences are named by their first variable. The one of least rank is best placed right behind
-    its predecessor, so the two become one sequence, until one is left.
+    A sequence is identified by its first variable. The one of least rank is appended to the
+    sequence of its predecessor, until one sequence is left.
     """
     n = len(log_factor)
     product = np.empty(n)
     for v in range(n):
         product[v] = log_factor[v] if v == root else log_factor[v] + log_selectivity[v, parent[v]]
-    # Sums over the products of all prefixes, and of all but the whole.
+    # Sums over the products of all prefixes, and of all proper prefixes.
     cost = product.copy()
     earlier = np.full(n, -np.inf)
     first = np.arange(n)
@@ -97,7 +97,7 @@ def _join_all(
     while length[root] < n:
         _, _, late, its_length = heapq.heappop(heap)
         if first[late] != late or length[late] != its_length:
-            continue  # it has become part of another one, or longer
+            continue  # outdated: it was merged, or has become longer
         early = parent[late]
         while first[early] != early:
             first[early] = first[first[early]]
@@ -118,11 +118,11 @@ def _join_all(
 def _entry(
     v: int, length: np.ndarray, product: np.ndarray, cost: np.ndarray, earlier: np.ndarray
 ) -> tuple[int, float, int, int]:
-    """What sorts sequences by rank: a class, a number that grows with the rank within it, and v.
+    """The sort key of a sequence: a class of ranks, a number increasing with the rank in it, and v.
 
-    With T the product of a sequence and C its cost the rank is (T − 1) / C, between minus infinity
-    and 1. What it is close to decides which logarithm tells two ranks apart: −ln(−rank) below 0,
-    ln rank up to 1/2, −ln(1 − rank) above.
+    With T the product of a sequence and C its cost, the rank is (T − 1) / C, between minus infinity
+    and 1. The number is the logarithm that distinguishes ranks of the class best: −ln(−rank) below
+    0, ln rank up to 1/2, −ln(1 − rank) above.
     """
     if product[v] == 0.0:
         return 1, 0.0, v, length[v]

@@ -1,4 +1,4 @@
-"""Iterative dynamic programming: the next few variables of an order."""
+"""Iterative dynamic programming: the next block of variables of an order."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def cheapest_block(
     terms: CostTerms,
     deadline: int,
 ) -> np.ndarray:
-    """The ``length`` variables that continue the taken ones most cheaply, in order.
+    """The cheapest ``length`` variables to append to the taken ones, in order.
 
-    Sets of the variables that are left are numbered, size by size, in the order of their largest
-    members, then of their next largest, and so on: then the number of a set is a sum of binomial
-    coefficients, and that of a set without one of its members another.
+    Sets of the remaining variables are numbered, size by size, by their largest member, then by
+    their second largest, and so on, so that the number of a set is a sum of binomial coefficients
+    (the combinatorial number system).
 
     Parameters
     ----------
     taken, left : ndarray of int64
-        The first variables of the order, and the others in rising order.
+        The first variables of the order, and the remaining ones in ascending order.
     length : int
-        At least 1, at most the number of those that are left.
+        From 1 to the number of remaining variables.
     terms : CostTerms
     deadline : int
-        When the clock shows this, the search ends.
+        End of the search on the clock of :func:`cepbench.kernels.clock.now`.
 
     Returns
     -------
     ndarray of int64, shape (length,) or (0,)
-        Empty if the search was ended. Of equally good ones the earlier written, and those in the
-        written order.
+        Empty if the search did not complete. Of equally good blocks the one of earlier written
+        variables, in written order.
     """
     log_bound, log_selectivity = terms.log_bound, terms.log_selectivity
     last = terms.last
@@ -66,7 +66,7 @@ def cheapest_block(
     products = np.empty(begin[length + 1])
     costs = np.empty(begin[length + 1])
     final = np.empty(begin[length + 1], dtype=np.int16)
-    # What the taken ones cost, all orders have.
+    # The cost of the taken variables is common to all orders.
     products[0] = product
     costs[0] = -np.inf
     clock = np.empty(2, dtype=np.int64)
@@ -86,8 +86,8 @@ def cheapest_block(
                 added += log_selectivity[largest, other]
                 least = min(least, log_bound[other])
                 has_last = has_last or other == last
-            # The number without a member: those below it count as they did, those above as one
-            # place further down.
+            # The number of the set without one member: smaller members keep their coefficients,
+            # larger ones move down by one place.
             below = number
             above = 0
             before = np.inf
@@ -116,7 +116,7 @@ def cheapest_block(
 
 @njit
 def _advance(members: np.ndarray, size: int) -> None:
-    """The next set of this size; behind its members stands their number."""
+    """The next set of this size; the element after its members is the number of variables."""
     q = 0
     while q < size - 1 and members[q] + 1 == members[q + 1]:
         members[q] = q
@@ -133,7 +133,7 @@ def _collect(
     left: np.ndarray,
     length: int,
 ) -> np.ndarray:
-    """The order of the cheapest of the largest sets."""
+    """The order of the cheapest set of full size."""
     number = int(np.argmin(costs[begin[length] : begin[length + 1]]))
     m = len(left)
     members = np.empty(length, dtype=np.int64)

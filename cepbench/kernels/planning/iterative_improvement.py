@@ -11,7 +11,7 @@ from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.order_moves import first_taken, make_move, state_of
 from cepbench.kernels.planning.terms import CostTerms
 
-#: The clock is looked at after so many moves.
+#: Moves between two readings of the clock.
 _MOVES_PER_LOOK = 1000
 
 
@@ -25,28 +25,29 @@ def descend(
 ) -> tuple[int, bool]:
     """Improve ``order`` in place until none of ``moves`` lowers its cost.
 
-    The first move that lowers the cost is taken, and the search goes on behind it, round and
-    round, until it has met every move once without taking one. To try a move takes O(n), mostly
-    O(1); to take it O(n²), mostly O(n).
+    The first move that lowers the cost is made, and the search continues after it, cyclically,
+    until every move was tried once without success. Trying a move takes O(n), mostly O(1); making
+    it O(n²), mostly O(n).
 
     Parameters
     ----------
     order : ndarray of int64, shape (n,)
     moves : ndarray of int64, shape (m, 3)
-        As :func:`cepbench.kernels.planning.order_moves.make_move` reads them.
+        See :func:`cepbench.kernels.planning.order_moves.make_move`.
     terms : CostTerms
     most_moves, deadline : int
-        The descent ends after so many moves were tried, or when the clock shows this.
+        Maximum number of moves tried, and end of the search on the clock of
+        :func:`cepbench.kernels.clock.now`.
 
     Returns
     -------
     int
-        How many moves were tried.
+        Number of moves tried.
     bool
-        Whether no move lowers the cost any more.
+        Whether the order is a local minimum.
     """
     state = state_of(order, terms)
-    # A descent allows nothing.
+    # No effect: a descent makes only moves that lower the cost.
     allowances = np.zeros(len(moves))
     clock = np.empty(2, dtype=np.int64)
     tried = 0

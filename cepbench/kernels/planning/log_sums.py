@@ -6,8 +6,8 @@ import math
 
 from cepbench.kernels.jit import njit
 
-#: Numbers no further apart than e to this power can be added as plain ones, scaled to their
-#: middle: many times faster, and nothing under- or overflows.
+#: If all logarithms are within this range, the numbers themselves can be added, scaled to the
+#: middle of the range: many times faster, without under- or overflow.
 PLAIN_RANGE = 600.0
 
 

@@ -1,4 +1,4 @@
-"""Orders under swaps and 3-cycles of their positions: how a move changes Cost_ord."""
+"""The change of Cost_ord by swaps and 3-cycles of the positions of an order."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ import numpy as np
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.planning.terms import CostTerms
 
-#: A move counts as a gain if it lowers the prefixes that it changes by more than this part of
-#: their sum: far above rounding, so that a descent cannot run in a circle.
+#: A move counts as a gain if it lowers the sum of the prefixes that it changes by more than this
+#: fraction, which is far above rounding errors, so that a descent cannot cycle.
 LEAST_GAIN = 1e-9
 
-#: A number smaller than another one by e to this power is negligible beside it.
+#: A number is negligible beside another one if their ratio is below e to this power.
 _NOTHING = -40.0
-#: Exponents that a float can take.
+#: The largest exponent whose exponential fits a float, with some margin.
 _MOST = 690.0
 
-#: Powers of two, and the exponent of the first and the last: for sums that only have to be near.
+#: Powers of two with exponents up to ±_RANGE, for approximate sums.
 _RANGE = 1000
 _POWERS = 2.0 ** np.arange(-_RANGE, _RANGE + 1)
 _LOG2_E = 1.0 / math.log(2.0)
-#: Between two powers of two the chord is above the curve, by less than this factor.
+#: Maximum ratio of the chord between two powers of two to the exponential.
 _CHORD = 1.0615
-#: What is smaller, or larger than its inverse, is close to the end of the range.
+#: Sums below this, or above its inverse, are close to the end of the range.
 _SMALL = 2.0**-900
 
 
 class OrderState(NamedTuple):
-    """An order, with the sizes and sums that trying a move needs.
+    """An order, with the sizes and sums needed to try moves.
 
-    Positions are 0 … n−1; prefix p is that of the first p + 1 variables.
+    Positions are 0 … n−1; prefix p has the first p + 1 variables.
 
     Attributes
     ----------
     order : ndarray of int64, shape (n,)
     products : ndarray of float64, shape (n,)
-        ln PM of each prefix, without the factor for the order in time and without ``least``.
+        ln PM of each prefix, without the factor of the temporal order and without ``least``.
     least : ndarray of float64, shape (n,)
-        Least bound of each prefix.
+        Smallest bound of each prefix.
     sizes : ndarray of float64, shape (n,)
         ln PM of each prefix.
     up_to, from_on : ndarray of float64, shape (n,)
-        Sums of the sizes of the prefixes up to each and from each on, as parts of the whole
-        pattern's, which all orders have; too large by up to 6 %, never too small.
+        Sums of the sizes of the prefixes up to each and from each on, relative to the size of the
+        whole pattern, which is the same for all orders; too large by up to 6 %, never too small.
     growth : ndarray of float64, shape (n, n + 1)
-        ``growth[v, p]`` is what variable v brings to the first p of the order, or to them without
-        itself.
+        ``growth[v, p]``: ln of the factor by which variable v multiplies the size of the first p
+        variables of the order, without v itself.
     conditions : ndarray of float64, shape (n, n)
         ln of the selectivities; 0 on the diagonal.
     begin, adjacent : ndarray of int64, shape (n + 1,) and any
-        ``adjacent[begin[v] : begin[v + 1]]`` are the variables that v has conditions with.
+        ``adjacent[begin[v] : begin[v + 1]]`` are the variables with a condition with v.
     log_bound, log_order_factor, log_delay : ndarray of float64
     last : int
-        Of the :class:`~cepbench.kernels.planning.terms.CostTerms`.
+        As in :class:`~cepbench.kernels.planning.terms.CostTerms`.
     delays : float
-        Sum of all delays, as a part of the whole pattern's size; 0 if none count.
+        Sum of all delays, relative to the size of the whole pattern; 0 without latency.
     is_bounded : bool
-        Whether bounds matter: they differ from each other.
+        Whether the bounds differ, so that they matter.
     parts : ndarray of float64, shape (n,)
-        The sizes as parts of the whole pattern's, of which those are sums.
+        The sizes relative to that of the whole pattern, the terms of ``up_to`` and ``from_on``.
     trial : ndarray of float64, shape (n,)
-        Room for the sizes of a neighbour.
+        Working space for the sizes of a neighbour.
     """
 
     order: np.ndarray
@@ -138,14 +138,14 @@ def state_of(order: np.ndarray, terms: CostTerms) -> OrderState:
 
 @njit_in_place
 def _grow(state: OrderState, v: int, first: int, end: int) -> None:
-    """Bring the growth by one variable up to date."""
+    """Update the row of one variable in ``growth``."""
     for p in range(first, end):
         state.growth[v, p + 1] = state.growth[v, p] + state.conditions[v, state.order[p]]
 
 
 @njit_in_place
 def _near(exponent: float) -> float:
-    """e to this power or up to 6 % more, kept within the range of floats."""
+    """An upper bound of e to this power, at most 6 % too large, clamped to the range of floats."""
     exponent = max(-float(_RANGE), min(exponent * _LOG2_E, float(_RANGE)))
     whole = math.floor(exponent)
     return (1.0 + exponent - whole) * _POWERS[int(whole) + _RANGE]
@@ -153,13 +153,13 @@ def _near(exponent: float) -> float:
 
 @njit_in_place
 def _above(exponent: float) -> float:
-    """As :func:`_near`, but infinity for what is too large."""
+    """As :func:`_near`, but infinite if too large."""
     return _near(exponent) if exponent < _MOST else math.inf
 
 
 @njit_in_place
 def _measure(state: OrderState, first: int, end: int) -> None:
-    """Bring sizes and sums up to date after positions first … end − 1 have got other variables."""
+    """Update sizes and sums after a change of the variables at positions first … end − 1."""
     order = state.order
     n = len(order)
     for p in range(first, end):
@@ -208,7 +208,7 @@ def log_cost(state: OrderState) -> float:
 
 @njit_in_place
 def make_move(state: OrderState, i: int, j: int, k: int) -> None:
-    """Move the variables at j, k and i to i, j and k; (i, j, j) swaps i and j."""
+    """Move the variables at positions j, k and i to i, j and k; (i, j, j) swaps i and j."""
     order = state.order
     first, end = min(i, j, k), max(i, j, k)
     a, b, c = order[i], order[j], order[k]
@@ -230,7 +230,7 @@ def make_move(state: OrderState, i: int, j: int, k: int) -> None:
 
 @njit_in_place
 def _moved(order: np.ndarray, i: int, j: int, k: int, p: int) -> int:
-    """What position p has after a move."""
+    """The variable at position p after a move."""
     if p == k:
         return order[i]
     if p == j:
@@ -249,7 +249,7 @@ def first_taken(
     log_total: float,
     log_allowances: np.ndarray,
 ) -> int:
-    """The first of ``moves[begin:end_at]`` to be taken; ``end_at`` if none is.
+    """The index of the first of ``moves[begin:end_at]`` to make; ``end_at`` if there is none.
 
     Parameters
     ----------
@@ -258,24 +258,24 @@ def first_taken(
         As for :func:`make_move`.
     begin, end_at : int
     log_total : float
-        ln of the present cost, of which a move may add a part; or minus infinity: then a move has
-        to lower the prefixes and delays that it changes by :data:`LEAST_GAIN` of their sum.
+        ln of the current cost, of which a move may add a fraction; or minus infinity, if a move
+        must lower the sum of the prefixes and delays that it changes by :data:`LEAST_GAIN`.
     log_allowances : ndarray of float64, shape (m,)
-        ln of that part, move by move.
+        ln of that fraction for each move.
     """
     order = state.order
     whole = state.sizes[len(order) - 1]
     for at in range(begin, end_at):
         i, j, k = moves[at, 0], moves[at, 1], moves[at, 2]
         first, end = min(i, j, k), max(i, j, k)
-        # No changed prefix may be larger than all that there was and the slack.
+        # No changed prefix may exceed the sum of the old ones, the delays and the slack.
         roof = min(state.up_to[end - 1], state.from_on[first]) + state.delays
         log_slack = log_total + log_allowances[at]
         if log_slack > -math.inf:
             roof += _above(log_slack - whole)
         if not state.is_bounded:
-            # Most moves end here: with the last prefix that they change, which gets what stands
-            # behind it for what leaves it.
+            # Most moves are rejected here, by the last prefix that they change: it gets the
+            # variable after it in exchange for the one that leaves it.
             leaves = order[_left(i, j, k)]
             change = state.products[end] - state.products[end - 1]
             change -= state.growth[leaves, end] + state.conditions[order[end], leaves]
@@ -288,7 +288,7 @@ def first_taken(
 
 @njit_in_place
 def _left(i: int, j: int, k: int) -> int:
-    """Where that variable stands which a move takes out of the last prefix that it changes."""
+    """The position of the variable that a move removes from the last prefix that it changes."""
     first, end = min(i, j, k), max(i, j, k)
     if j == k:
         return first
@@ -299,7 +299,7 @@ def _left(i: int, j: int, k: int) -> int:
 
 @njit_in_place
 def _decided(state: OrderState, first: int, end: int) -> int:
-    """Whether sums that are near suffice to see that a trial is lower (1) or not (−1); else 0."""
+    """Whether approximate sums show that a trial is lower (1) or not (−1); 0 if undecided."""
     whole = state.sizes[len(state.order) - 1]
     old = 0.0
     new = 0.0
@@ -308,7 +308,7 @@ def _decided(state: OrderState, first: int, end: int) -> int:
         new += _near(state.trial[p] - whole)
     if old < _SMALL or old > 1.0 / _SMALL:
         return 0
-    # Either sum may be too large by that factor.
+    # Either sum may be too large by this factor.
     if new > _CHORD * old:
         return -1
     return 1 if new * _CHORD < old * (1.0 - LEAST_GAIN) else 0
@@ -316,15 +316,15 @@ def _decided(state: OrderState, first: int, end: int) -> int:
 
 @njit_in_place
 def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_roof: float) -> bool:
-    """Whether a move lowers what it changes by enough, or adds less than a slack.
+    """Whether a move lowers the sum of what it changes by enough, or adds less than the slack.
 
-    No prefix of an order that is taken can reach ``log_roof``.
+    If a prefix of the trial reaches ``log_roof``, it does not.
     """
     order, sizes, growth, conditions = state.order, state.sizes, state.growth, state.conditions
     first, end = min(i, j, k), max(i, j, k)
-    # Only prefixes that end inside the moved stretch get other members, and each of them just one
-    # other: up to the middle position what comes to the first for what was there, from there on
-    # what leaves the last for that one of the other two which is not in the prefix any more.
+    # Only prefixes that end between the moved positions change, each by the exchange of one
+    # variable: before the middle position the one that moves to the first position for the one that
+    # was there, after it the one that was at the last position for the one that leaves.
     middle = end if j == k else i + j + k - first - end
     comes = _moved(order, i, j, k, first)
     leaves = order[_left(i, j, k)]
@@ -345,7 +345,7 @@ def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_r
         state.trial[p] = sizes[p] + change
         if state.trial[p] >= log_roof:
             return False
-    # Delays change only if `last` stands in the moved stretch; behind it all stays as it was.
+    # Delays change only if `last` is between the moved positions.
     place = end + 1
     if state.last >= 0:
         for p in range(first, end + 1):
@@ -359,8 +359,8 @@ def _is_taken(state: OrderState, i: int, j: int, k: int, log_slack: float, log_r
         near = _decided(state, first, end)
         if near != 0:
             return near > 0
-    # Relative to the largest old prefix or delay: nothing overflows, and the rest of the cost,
-    # the same before and after, cannot drown the difference.
+    # Relative to the largest old prefix or delay, without the unchanged rest of the cost: no
+    # overflow, and no loss of the difference by rounding.
     before = 0.0
     for p in range(first, end):
         if sizes[p] - largest > _NOTHING:

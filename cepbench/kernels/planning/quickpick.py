@@ -24,28 +24,29 @@ def best_random_tree(
 ) -> tuple[np.ndarray, int]:
     """The tree of least Cost_tree among random ones, in O((n + edges) log n) each.
 
-    A tree is made by taking edges in random order: one whose ends are in two trees joins them.
-    Trees that no edge is left to join are then joined in random order. Of two trees the one with
-    fewer variables is gone through, for the edges between them and to be renamed; so each variable
-    is met at most log₂ n times.
+    A tree is built by drawing edges in random order; an edge between two trees joins them. Trees
+    that remain without edges between them are joined in random order. Of two trees the one with
+    fewer variables is scanned for the edges between them and relabelled, so each variable is
+    scanned at most log₂ n times.
 
     Parameters
     ----------
     edges : ndarray of int64, shape (m, 2)
-        The pairs of variables whose selectivity is not 1, in any order; their order changes.
+        The pairs of variables whose selectivity is not 1, in any order; permuted in place.
     terms : CostTerms
-        Its selectivities are read for the edges alone.
+        Only the selectivities of edges are read.
     rng : numpy.random.Generator
     most_trees, deadline : int
-        The search ends after so many trees, or when the clock shows this, after one in any case.
+        Maximum number of trees, and end of the search on the clock of
+        :func:`cepbench.kernels.clock.now`; at least one tree is built.
 
     Returns
     -------
     joins : ndarray of int64, shape (n − 1, 2)
-        Of the best tree, in the order in which they were made: the earliest written variables of
-        both halves, the earlier one first.
+        Joins of the best tree in their order: the earliest written variables of both sides, the
+        earlier one first.
     trees : int
-        How many were begun.
+        Number of trees begun.
     """
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
@@ -55,14 +56,15 @@ def best_random_tree(
     for v in range(n):
         leaves = log_add(log_factor[v] + log_bound[v] + log_order_factor[1], leaves)
     first_edge, neighbours = adjacency(edges, n)
-    # A tree goes by the name of one of its variables. At the place of its name: the earliest
-    # written one, what is multiplied by its least bound and the factor for its number of members.
+    # A tree is identified by one of its variables, its root in the union-find structure. At the
+    # index of the root: its earliest written variable, its size without bound and temporal order,
+    # its smallest bound and its number of members.
     earliest = np.empty(n, dtype=np.int64)
     products = np.empty(n)
     least = np.empty(n)
     members = np.empty(n, dtype=np.int64)
     tree_of = np.empty(n, dtype=np.int64)
-    # The members of a tree as a chain, from its name to the last one.
+    # The members of a tree as a linked list from the root to the last one.
     following = np.empty(n, dtype=np.int64)
     chain_end = np.empty(n, dtype=np.int64)
     roots = np.empty(n, dtype=np.int64)
@@ -88,7 +90,7 @@ def best_random_tree(
         count = 0
         while made < n - 1 and cost < lowest:
             if left > 0:
-                # The edges that were not taken yet are the first ones.
+                # The edges not drawn yet are the first ones.
                 at = int(rng.random() * left)
                 left -= 1
                 a, b = edges[at, 0], edges[at, 1]
@@ -105,7 +107,7 @@ def best_random_tree(
                 a, b = roots[x], roots[y]
                 if members[a] < members[b]:
                     y = x
-                # The smaller one goes, the last one takes its place.
+                # The smaller tree is removed; the last one takes its place.
                 count -= 1
                 roots[y] = roots[count]
             if members[a] < members[b]:
@@ -145,7 +147,7 @@ def best_random_tree(
 
 @njit
 def _list_trees(tree_of: np.ndarray, roots: np.ndarray) -> int:
-    """The names of all trees into ``roots``; how many they are."""
+    """Write the roots of all trees to ``roots``; returns their number."""
     count = 0
     for v in range(len(tree_of)):
         if tree_of[v] == v:

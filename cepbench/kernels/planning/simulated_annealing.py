@@ -7,7 +7,7 @@ import numpy as np
 from cepbench.kernels.jit import njit
 from cepbench.kernels.planning.order_moves import OrderState, first_taken, log_cost, make_move
 
-#: ln of cost by which an order must be below the best one to count as better.
+#: Minimum difference in ln of cost by which an order counts as better than the best one.
 _ROUNDING = 1e-12
 
 
@@ -19,18 +19,18 @@ def anneal(
     best: np.ndarray,
     log_best: float,
 ) -> float:
-    """Try moves one by one, and take each that adds no more than its allowance.
+    """Try moves one by one, and make each that adds no more than its allowance.
 
     Parameters
     ----------
     state : OrderState
         Changed in place.
     moves : ndarray of int64, shape (m, 3)
-        As :func:`cepbench.kernels.planning.order_moves.make_move` reads them.
+        See :func:`cepbench.kernels.planning.order_moves.make_move`.
     log_allowances : ndarray of float64, shape (m,)
-        ln of the part of the present cost that each move may add.
+        ln of the fraction of the current cost that each move may add.
     best : ndarray of int64, shape (n,)
-        The best order so far; gets a better one.
+        The best order so far; overwritten by a better one.
     log_best : float
         ln of its cost.
 

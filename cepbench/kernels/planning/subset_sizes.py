@@ -19,13 +19,13 @@ def log_subset_sizes(terms: CostTerms) -> np.ndarray:
     ndarray of float64, shape (2^n,)
         By bit mask; element 0 is ``log_order_factor[0]``.
     """
-    # Every step doubles an array: the sets with variable i are those without it and i. These are
-    # few calls on long arrays, which NumPy does faster than compiled loops would.
+    # Every step doubles an array: the sets with variable i are the sets without it, plus i. These
+    # are few calls on long arrays, for which NumPy is faster than compiled loops.
     log_factor, log_bound = terms.log_factor, terms.log_bound
     log_selectivity, log_order_factor = terms.log_selectivity, terms.log_order_factor
     n = len(log_factor)
     sizes = np.zeros(1 << n)
-    # added[R]: what variable i brings to a set R of variables before it.
+    # added[R]: ln of the factor by which variable i multiplies the size of a set R of earlier ones.
     added = np.empty(1 << (n - 1))
     for i in range(n):
         added[0] = log_factor[i]

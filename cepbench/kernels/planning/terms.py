@@ -1,4 +1,4 @@
-"""A cost as the compiled searches read it: sizes of sets of variables, and terms of latency."""
+"""A cost as arrays for the compiled searches: sizes of sets of variables, and latency."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ import numpy as np
 
 
 class CostTerms(NamedTuple):
-    """The numbers of which every plan's cost is a sum, over n variables; all are logarithms.
+    """The numbers that determine the cost of every plan over n variables; all are logarithms.
 
     A set S of variables has the size
 
         PM(S) = ∏ factor · min bound · ∏ selectivity · order_factor[|S|],
 
-    and costs that much as a prefix of an order or a node of a tree. On top, an order pays the delay
-    of each variable that comes after ``last``, and a tree the ``weight`` times the size of each
-    sibling on the path up from ``last``.
+    which is its cost as a prefix of an order or a node of a tree. Latency adds to the cost of an
+    order the delay of each variable after ``last``, and to that of a tree ``weight`` times the size
+    of each sibling on the path from ``last`` to the root.
 
     Attributes
     ----------
     log_factor, log_bound : ndarray of float64, shape (n,)
-        What a variable multiplies every set by, and of what the least of a set multiplies it too:
-        all zeros for none.
+        Factor of each variable on the size of a set, and bounds whose minimum over the set
+        multiplies its size too; all zeros for no bounds.
     log_selectivity : ndarray of float64, shape (n, n)
         Symmetric; the diagonal is not read.
     log_order_factor : ndarray of float64, shape (n + 1,)
-        What any set of k variables is multiplied by.
+        Factor of any set of k variables.
     log_delay : ndarray of float64, shape (n,)
     log_weight : float
+        Weight of latency.
     last : int
-        Index of a variable; negative for none, and then delays and weight are not read.
+        Index of the variable whose event arrives last; negative for no latency, in which case
+        delays and weight are not read.
     """
 
     log_factor: np.ndarray

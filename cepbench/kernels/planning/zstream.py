@@ -1,4 +1,4 @@
-"""Dynamic programming over the trees whose leaves stand in one given order."""
+"""Dynamic programming over the trees with a given order of leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cepbench.kernels.planning.terms import CostTerms
 
 @njit
 def cheapest_cuts(terms: CostTerms) -> np.ndarray:
-    """Where the tree of least Cost_tree over leaves 0 … n−1 splits each interval, in O(n³).
+    """The cut of each interval in the tree of least Cost_tree over leaves 0 … n−1, in O(n³).
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def cheapest_cuts(terms: CostTerms) -> np.ndarray:
         for j in range(i, n):
             least = min(least, log_bound[j])
             sizes[i, j] += least + log_order_factor[j - i + 1]
-    # best is kept with both index orders, so that the two halves are read along rows; half is
-    # the cost of an interval as one of two halves of one that holds `last`.
+    # best is stored symmetrically, so that both halves are read along rows; half is the cost of an
+    # interval as one of two halves of an interval with `last`.
     best = np.empty((n, n))
     half = np.empty((n, n)) if last >= 0 else best
     cuts = np.zeros((n, n), dtype=np.int64)
@@ -72,7 +72,7 @@ def _cheapest_cut(halves: np.ndarray, i: int, j: int) -> tuple[int, float]:
         b = halves[j, cut]
         if a < b:
             a, b = b, a
-        # A sum is above its larger part, so most cuts end here.
+        # A sum exceeds its larger part, so most cuts end here.
         if a < least:
             total = a + math.log1p(math.exp(b - a))
             # `<` keeps the leftmost of equally good cuts.

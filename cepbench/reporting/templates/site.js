@@ -111,8 +111,9 @@ function roomIn(place) {
 // Each layout in turn, from the widest; it is told how wide the one before was.
 function* layouts(specification, room) {
   yield specification;
-  const { hconcat, vconcat = hconcat, ...rest } = specification;
-  if (hconcat?.length > 1) yield named({ ...rest, vconcat });
+  const { hconcat, vconcat: rows = hconcat, ...rest } = specification;
+  const vconcat = rows?.flatMap((row) => row.hconcat ?? [row]);
+  if (hconcat?.length > 1 || vconcat?.length > rows?.length) yield named({ ...rest, vconcat });
   const title = wrapped(rest.title, room - 10);
   const within = (width, columns) => {
     const fitted = (panel) => ({ ...panel, width: Math.min(width, panel.width ?? width) });

@@ -11,6 +11,7 @@ import pandas as pd
 
 from cepbench.analysis.averages import GEOMETRIC_MEAN, MEAN, MEDIAN, RESAMPLES, averages
 from cepbench.analysis.common_patterns import only_finite
+from cepbench.analysis.settings import engines_of
 from cepbench.analysis.summary import RUN, groups_of, in_order_of, per_pattern
 from cepbench.errors import ExperimentError
 from cepbench.sweeps.cells import OK
@@ -157,29 +158,22 @@ def with_load(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``regime`` is such as ``dense, 12 partial matches per event``: the median over patterns of
-        the median of all plans, the bounds of runs at the limit included. The engines that take
-        one event after the other have names of their own.
+        ``regime`` is such as ``dense (150 patterns): 12 PM per event``, with the engine if there
+        are several: the median over patterns of the median of all plans' partial matches, the
+        bounds of runs at the limit included.
     """
     if "regime" not in table:
         return table
     metric = "partial_matches_per_event"
     plans = per_pattern(results, [metric], [*RUN, "regime"], bounds=True)
-    plans = plans.assign(engine=_engines(plans))
+    plans = plans.assign(engine=engines_of(plans))
     of_patterns = plans.groupby(["regime", "engine", "pattern_id"], sort=False)[metric].median()
-    medians = of_patterns.groupby(["regime", "engine"], sort=False).median().reset_index()
+    loads = of_patterns.groupby(["regime", "engine"], sort=False).agg(["median", "size"])
+    several = plans["engine"].nunique() > 1
     names = {
-        (regime, engine): ", ".join(filter(None, (regime, engine, f"{load:.2g} {_PER_EVENT}")))
-        for regime, engine, load in medians.to_numpy()
+        (regime, engine): f"{f'{regime}, {engine}' if several else regime} "
+        f"({patterns:.0f} patterns): {load:.2g} PM per event"
+        for (regime, engine), (load, patterns) in zip(loads.index, loads.to_numpy(), strict=True)
     }
-    keys = zip(table["regime"], _engines(table), strict=True)
+    keys = zip(table["regime"], engines_of(table), strict=True)
     return table.assign(regime=[names[key] for key in keys])
-
-
-_PER_EVENT = "partial matches per event"
-
-
-def _engines(table: pd.DataFrame) -> list[str]:
-    """What tells the engines of one kind of plan apart; nothing for the default ones."""
-    by_event = table["evaluator"].str.endswith("-instances")
-    return ["event by event" if each else "" for each in by_event]

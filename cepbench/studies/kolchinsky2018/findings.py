@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from cepbench.analysis.settings import by_setting, engines_of
+
 
 def gain_of_dynamic_programming(ratios: pd.DataFrame) -> str:
     """By how much plans of dynamic programming are cheaper than those of heuristics.
@@ -155,12 +157,12 @@ def errors_of_estimates(table: pd.DataFrame) -> str:
 
 
 def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
-    """By how much throughput falls from the smallest to the largest patterns, in each regime.
+    """By how much throughput falls from the smallest to the largest patterns, by regime and engine.
 
     Parameters
     ----------
     summary : DataFrame
-        As :func:`cepbench.analysis.summary.summarize` returns it.
+        As :func:`cepbench.analysis.summary.summarize` returns it, of one engine or several.
     pattern_set : str
     """
     medians = summary[
@@ -173,13 +175,15 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
         return ""
     small, large = medians["size"].min(), medians["size"].max()
     sentences = []
-    for regime, rows in medians.groupby("regime", sort=False):
+    several = len(set(engines_of(medians))) > 1
+    for setting, rows in by_setting(medians):
         by_run = rows.pivot_table(index=["generator", "evaluator"], columns="size", values="value")
         falls = (by_run[small] / by_run[large]).dropna()
         if len(falls):
             sentences.append(
-                f"In the {regime} regime the median throughput at size {large} is that at size "
-                f"{small} divided by {falls.min():.2g} to {falls.max():.2g}."
+                f"In the {setting.regime} regime{f', {setting.engine},' if several else ''} the "
+                f"median throughput at size {large} is that at size {small} divided by "
+                f"{falls.min():.2g} to {falls.max():.2g}."
             )
     return " ".join(sentences)
 

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.analysis.averages import GEOMETRIC_MEAN, with_interval
+from cepbench.analysis.settings import ENGINES
 from cepbench.analysis.summary import log_ratios
 from cepbench.analysis.time_model import TimeModel, fastest_runs
 from cepbench.costs.creation import created_per_event
@@ -52,9 +53,8 @@ GAINS = {"events_per_second": True, "peak_bytes": False, "partial_matches_create
 BOUNDS = (1.0, 10.0, 100.0)
 
 #: Evaluators of one engine, for orders and for trees.
-ENGINES: Mapping[str, Sequence[str]] = {
-    "columnar joins": ("lazy-nfa", "tree"),
-    "event by event": ("lazy-nfa-instances", "tree-instances"),
+EVALUATORS: Mapping[str, Sequence[str]] = {
+    engine: [name for name, its in ENGINES.items() if its == engine] for engine in ENGINES.values()
 }
 
 _PATTERN = ["regime", "pattern_set", "size", "pattern_id"]
@@ -140,7 +140,7 @@ def gain_rows(results: pd.DataFrame, expected: pd.DataFrame, classes: pd.DataFra
     created = _created(counted)
     tables = [
         pairs.assign(engine=engine, comparison=comparison, metric=metric)
-        for engine, evaluators in ENGINES.items()
+        for engine, evaluators in EVALUATORS.items()
         for comparison, metric, pairs in _pairs(counted, evaluators, expected)
     ]
     if not tables:
@@ -315,7 +315,7 @@ def predicted_gains(
         seconds = first.assign(predicted=model.seconds(first)).pivot(
             index="pattern_id", columns="generator", values="predicted"
         )
-        engine = next(name for name, its in ENGINES.items() if model.evaluator in its)
+        engine = ENGINES[model.evaluator]
         for generator, baseline in COMPARISONS:
             if not {generator, baseline} <= set(seconds.columns):
                 continue
@@ -363,7 +363,7 @@ def stakes_file(by_class: pd.DataFrame, provenance: Mapping[str, object]) -> str
     chosen = by_class[
         (by_class["comparison"] == OF_RULE)
         & (by_class["metric"] == "events_per_second")
-        & (by_class["engine"] == next(iter(ENGINES)))
+        & (by_class["engine"] == next(iter(EVALUATORS)))
     ].set_index("class")
     lines = [
         f"# Gains in throughput of {OF_RULE} by expected partial matches per event in the written",

@@ -120,7 +120,7 @@ def count_node(
     """
     part = restricted(pattern, names)
     window = part.window.length
-    events = stream.of_types({variable.type for variable in part.variables})
+    events = stream.of_types(part.types or stream.type_names)
     detector = Detector(
         part,
         plan(part, statistics, "GREEDY"),

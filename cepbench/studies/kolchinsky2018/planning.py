@@ -283,7 +283,9 @@ def large_patterns(
         rng = rng_for(seed, spec.pattern_id)
         drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
         statistics = Statistics(
-            cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables},
+            cardinalities={
+                v.name: float(cardinalities[v.type]) for v in pattern.variables if v.type
+            },
             selectivities={
                 (clause.variables[0], clause.variables[1]): value
                 for clause, value in zip(pattern.conditions, drawn, strict=True)

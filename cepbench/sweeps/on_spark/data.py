@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cepbench.spark.generate import generate_nasdaq_style
+from cepbench.spark.generate import generate_stream
 from cepbench.sweeps.sweep_file import Sweep, data_paths
 
 
@@ -31,6 +30,6 @@ def sweep_data(
         See :func:`cepbench.sweeps.sweep_file.data_paths`, also for errors.
     """
     found = data_paths(sweep, root)
-    for name, style in sweep.generated.items():
-        generate_nasdaq_style(spark, found[name], progress=progress, **asdict(style))
+    for name, stream in sweep.generated.items():
+        generate_stream(spark, found[name], stream, progress=progress)
     return found

@@ -112,7 +112,7 @@ def run_sweep(
     """Measure a workload, or resume an earlier, killed run of the same sweep.
 
     Draws the patterns, measures their statistics, then measures all plan generators on each
-    pattern. Every finished row is on the disk at once: a killed sweep loses no row and repeats
+    pattern. Every finished row is written at once: a killed sweep loses no row and repeats
     none. Refusals of generators and runs at the partial-match limit are rows.
 
     Parameters
@@ -153,7 +153,7 @@ def run_sweep(
         user_defined = user_defined_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
     for name in user_defined:
-        part = replace(config, generators=(name,))
+        part = replace(config, generators=(name,), plans=())
         _measured(spark, part, user_folder(path, name), beside=Path(path), progress=progress)
     return finished_results(config, path, user_defined)
 
@@ -447,8 +447,7 @@ def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream
     """
     pattern = spec.pattern
     names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
-    types = [variable.type for variable in pattern.variables]
-    stream = EventStream.from_parquet(data, types=types, attributes=sorted(names))
+    stream = EventStream.from_parquet(data, types=pattern.types, attributes=sorted(names))
     duration = config.in_regime(spec.regime).duration
     if not duration or not len(stream):
         return stream
@@ -458,6 +457,8 @@ def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream
 
 def of_own_types(statistics: Statistics, pattern: Pattern) -> Statistics:
     """Statistics of the stream that the pattern runs on: the events of its own types."""
+    if pattern.types is None:
+        return statistics
     rates = statistics.rates or {}
     by_type = {v.type: rates[v.name] for v in pattern.variables if v.name in rates}
     return replace(statistics, stream_rate=sum(by_type.values()) or None)

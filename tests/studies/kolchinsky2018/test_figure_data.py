@@ -189,11 +189,13 @@ def test_regimes_and_engines_are_named_with_their_load() -> None:
     both = pd.concat([results, results.assign(evaluator=by_event)])
     named = with_load(both, both)["regime"].unique()
     assert [*named] == [
-        "sparse, 2 partial matches per event",
-        "dense, 20 partial matches per event",
-        "sparse, event by event, 2 partial matches per event",
-        "dense, event by event, 20 partial matches per event",
+        "sparse, columnar (72 patterns): 2 PM per event",
+        "dense, columnar (72 patterns): 20 PM per event",
+        "sparse, event by event (72 patterns): 2 PM per event",
+        "dense, event by event (72 patterns): 20 PM per event",
     ]
+    alone = with_load(results, results)["regime"].unique()
+    assert alone[0] == "sparse (72 patterns): 2 PM per event"
     assert with_load(both.drop(columns="regime"), both).equals(both.drop(columns="regime"))
 
 
@@ -227,3 +229,6 @@ def test_the_fall_of_throughput_is_stated_for_each_regime() -> None:
     text = fall_with_size(pd.DataFrame(rows), "sequence")
     assert "sparse regime" in text and "divided by 1 to 3." in text
     assert "dense regime" in text and "divided by 10 to 30." in text
+    slower = [{**row, "evaluator": "tree-instances"} for row in rows]
+    both = fall_with_size(pd.DataFrame([*rows, *slower]), "sequence")
+    assert both.count("divided by") == 4 and "dense regime, event by event, the median" in both

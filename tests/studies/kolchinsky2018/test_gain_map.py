@@ -113,7 +113,7 @@ def test_classes_are_those_of_the_expected_number(rows: pd.DataFrame) -> None:
     assert own["bounds"].tolist() == [0, 1] and own["patterns"].tolist() == [6, 6]
     assert class_labels() == ["below 1", "1 to 10", "10 to 100", "100 and more"]
     by_regime = gains_by_regime(rows)
-    place = ("columnar joins", OF_RULE, "sequence", "12–45")
+    place = ("columnar", OF_RULE, "sequence", "12–45")
     assert by_regime.loc[place, "0.5"] == pytest.approx(8.0)
     read = tomllib.loads(stakes_file(table, {"cpu": "quick"}))
     assert read["cpu"] == "quick"
@@ -146,7 +146,8 @@ def test_both_charts_show_every_pattern(rows: pd.DataFrame) -> None:
     table = gains_by_class(rows)
     figure = static.gain_map(rows, table, "events_per_second")
     titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == ["DP-LD / EFREQ", OF_RULE, "DP-B / ZSTREAM", EXTREMES]
+    named = ["DP-LD / EFREQ", OF_RULE, "DP-B / ZSTREAM", EXTREMES]
+    assert titles == [f"{name} (columnar)" for name in named]
     drawn = [
         sum(
             len(line.get_xdata()) for line in axes.lines if str(line.get_label()).endswith("window")
@@ -159,6 +160,11 @@ def test_both_charts_show_every_pattern(rows: pd.DataFrame) -> None:
     assert len(shown) == 48 and max(row["gain"] for row in shown) == pytest.approx(8.0)
     points, _ = map_points(rows, table, "events_per_second")
     assert any("2 gains are lower bounds" in note for note in map_notes(points))
+    both = [pd.concat([its, its.assign(engine="event by event")]) for its in (rows, table)]
+    beside = interactive.gain_map(*both, "events_per_second").to_dict()
+    assert [[panel["title"] for panel in row["hconcat"]] for row in beside["vconcat"]] == [
+        [f"{name} (columnar)", f"{name} (event by event)"] for name in named
+    ]
     few = points.assign(expected=LEAST / 10)
     assert any("48 points with fewer" in note for note in map_notes(few))
     with pytest.raises(ExperimentError, match="no gain in 'latency'"):

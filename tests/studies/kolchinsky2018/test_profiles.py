@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.profiles import parameters_of
 from cepbench.studies.measured import measured_sweep
@@ -72,6 +73,25 @@ def test_the_full_regimes_are_of_the_size_of_the_paper() -> None:
             assert workloads[regime].patterns == 100 and workloads[regime].sizes == (3, 4, 5, 6, 7)
 
 
+@pytest.mark.parametrize("profile", STUDY.profiles)
+def test_the_second_engine_runs_the_first_patterns_of_the_same(profile: str) -> None:
+    types, instances = (config_of(profile, name) for name in ("types", "instances"))
+    assert [*types.workloads] == [*instances.workloads]
+    for name, part in instances.workloads.items():
+        same = replace(
+            types.workloads[name],
+            patterns=part.patterns, repetitions=part.repetitions, evaluators=part.evaluators,
+            orders_in_trees=False, partial_match_limit=part.partial_match_limit,
+        )  # fmt: skip
+        assert part == same and part.patterns <= types.workloads[name].patterns
+    engines = {"order": "lazy-nfa-instances", "tree": "tree-instances"}
+    ran_in = {cell[:2] for cell in instances.grid(default_generators(user_defined=False)).cells()}
+    assert ran_in == {
+        (name, engines[PLAN_GENERATORS[name].kind])
+        for name in default_generators(user_defined=False)
+    }
+
+
 def test_a_change_holds_in_every_regime() -> None:
     few = config_of("quick", "types", patterns=1, least_rate=2.0, sizes=[3])
     assert {(p.patterns, p.least_rate, p.sizes) for p in few.workloads.values()} == {(1, 2.0, (3,))}
@@ -122,6 +142,9 @@ def test_readers_are_told_what_is_restricted() -> None:
     assert "of its own types" in told["full", "strategies"]
     assert "KL" not in told["full", "latency"]
     assert all("counts for each." in text for text in told.values())
+    on_instances = " ".join(restrictions(config_of("quick", "instances")))
+    assert "A run ends when it stores more than 200,000 partial matches" in on_instances
+    assert "A run ends" not in told["quick", "types"]
     once = restrictions(config_of("full", "types", "data", repetitions=1))
     assert any(sentence.endswith("each plan run once.") for sentence in once)
     own = SweepConfig(data="x", user_patterns=(("mine", "PATTERN SEQ(A a, B b) WITHIN 1 hours"),))

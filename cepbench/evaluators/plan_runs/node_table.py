@@ -1,4 +1,4 @@
-"""Counts at the nodes of a plan, as a table that is made on demand."""
+"""Metrics by node of a plan, converted to a table on demand."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PE
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """Counts at the nodes of one branch's plan.
+    """Metrics by node of one branch's plan.
 
     Attributes
     ----------
     variables : sequence of tuple of str
-        Those of each node; leaves first, the root last.
+        Variables of each node; leaves first, the root last.
     leaves : int
-        How many leaves there are.
+        Number of leaves.
     window : int
         In the unit of the timestamps.
     counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
@@ -34,7 +34,7 @@ class NodeCounts:
 
     @property
     def partial_matches(self) -> np.ndarray:
-        """The counts of those nodes whose rows are partial matches."""
+        """The metrics of the nodes whose rows are partial matches."""
         return self.counts[self.leaves : -1]
 
     def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
@@ -65,7 +65,7 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class PlanNodeTable:
-    """Counts at the nodes of all branches' plans.
+    """Metrics by node of all branches' plans.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class PlanNodeTable:
     timed: bool
 
     def frame(self) -> pd.DataFrame:
-        """One row a node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
+        """One row per node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
         frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
         if len(frames) == 1:
             return frames[0]

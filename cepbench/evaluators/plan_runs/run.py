@@ -1,25 +1,24 @@
-"""Runs along plans: one engine a branch, matches without duplicates, metrics, state."""
+"""Runs along plans: one engine per branch, union of matches, metrics, state."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from cepbench.errors import SnapshotError, UnsupportedPatternError
-from cepbench.evaluators.joins.engine import Engine
-from cepbench.evaluators.joins.node_table import NodeCounts, PlanNodeTable
-from cepbench.evaluators.joins.nodes import Tree
-from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import stored_array
-from cepbench.evaluators.joins.union import Union, waits
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.node_table import PlanNodeTable
+from cepbench.evaluators.plan_runs.nodes import Tree
+from cepbench.evaluators.plan_runs.partitions import PartitionRanks
+from cepbench.evaluators.plan_runs.union import Union, waits
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
-from cepbench.evaluators.snapshot import arrays_under
+from cepbench.evaluators.snapshot import arrays_under, stored_array
 from cepbench.kernels import counts
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -27,58 +26,25 @@ from cepbench.streams.numeric import NumericReader
 _NO_TIMES = np.empty(0, np.int64)
 
 
-class BranchEngine(Protocol):
-    """An engine that finds the matches of one branch, or of several that consume jointly."""
-
-    #: Of events within partitions, where contiguity asks for them.
-    ranks: PartitionRanks | None
-
-    @property
-    def latencies(self) -> np.ndarray:
-        """Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty: not measured."""
-        ...
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        ...
-
-    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events; see :meth:`Engine.run`."""
-        ...
-
-    def node_counts(self) -> Sequence[NodeCounts]:
-        """Counts at the nodes of each branch's plan."""
-        ...
-
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        ...
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave."""
-        ...
-
-
 class PlanRun:
-    """An engine on one task, along a tree for each branch.
+    """A run of one task along a tree for each branch.
 
     Parameters
     ----------
     task : Task
     trees : sequence of nested pairs of names
-        One a branch of the pattern.
+        One per branch of the pattern.
     engine : callable
-        With the parameters of :class:`cepbench.evaluators.joins.engine.Engine`.
+        :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
 
     Raises
     ------
     UnsupportedPatternError
-        If branches that consume each other's events would have to wait for a negated one.
+        If branches that consume each other's events wait for a negated event after all others.
     """
 
     def __init__(
-        self, task: Task, trees: Sequence[Tree], engine: Callable[..., BranchEngine] = Engine
+        self, task: Task, trees: Sequence[Tree], engine: Callable[[BranchTask], PlanEngine]
     ) -> None:
         branches = task.pattern.branches()
         # Branches that consume each other's events run together.
@@ -94,14 +60,16 @@ class PlanRun:
         numbers = list(range(len(branches)))
         self._engines = [
             engine(
-                [branches[number] for number in group],
-                [trees[number] for number in group],
-                written=task.pattern.positive_names,
-                reader=self._reader,
-                reports=task.output != "count" or any(map(self._union.compares, group)),
-                limit=task.partial_match_limit,
-                timed=task.latency,
-                watched=task.node_times,
+                BranchTask(
+                    branches=[branches[number] for number in group],
+                    trees=[trees[number] for number in group],
+                    written=task.pattern.positive_names,
+                    reader=self._reader,
+                    reports=task.output != "count" or any(map(self._union.compares, group)),
+                    limit=task.partial_match_limit,
+                    timed=task.latency,
+                    watched=task.node_times,
+                )
             )
             for group in ([numbers] if together else [[number] for number in numbers])
         ]
@@ -121,7 +89,7 @@ class PlanRun:
     def finish(self) -> Found:
         """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
         if self._task.whole and self._first is not None:
-            return Found(0, ())  # all was given with the only batch
+            return Found(0, ())  # all matches were returned for the only batch
         return self._run(None, ended=True)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
@@ -169,7 +137,7 @@ class PlanRun:
             ],
         }
         arrays = {
-            # As bytes, for NumPy's texts take four of them for each character.
+            # As bytes, because NumPy's texts take four bytes per character.
             "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
             "union": self._union.packed(),
         }

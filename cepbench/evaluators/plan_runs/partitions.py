@@ -9,15 +9,15 @@ from cepbench.streams.numeric import NumericReader
 
 
 class PartitionRanks:
-    """Counts events by partition, batch after batch.
+    """Counts events by partition over batches.
 
     Parameters
     ----------
     attribute : str
-        Whose values make the partitions. Events without a value are a partition of no use: a
-        comparison with a missing value is false.
+        The attribute that defines the partitions. Events without a value form a partition without
+        matches, since a comparison with a missing value is false.
     counts : dict of float to int
-        Events seen so far by the value, or the code of the text.
+        Number of events so far, by value or code of the text.
     """
 
     def __init__(self, attribute: str | None, counts: dict[float, int] | None = None) -> None:
@@ -26,7 +26,7 @@ class PartitionRanks:
         self.counts = dict(counts or {})
 
     def of(self, batch: EventStream, reader: NumericReader) -> np.ndarray:
-        """The rank of each event of the next batch within its partition, from 0 on."""
+        """The rank, from 0, of each event of the next batch within its partition."""
         values = reader.read(batch, self.attribute, slice(None))
         kinds, which, sizes = np.unique(values, return_inverse=True, return_counts=True)
         order = np.argsort(which, kind="stable")
@@ -35,6 +35,6 @@ class PartitionRanks:
         ranks[order] = np.arange(len(values)) - np.repeat(began, sizes)
         before = np.array([self.counts.get(kind, 0) for kind in kinds.tolist()], np.int64)
         for kind, known, size in zip(kinds.tolist(), before.tolist(), sizes.tolist(), strict=True):
-            if kind == kind:  # NaN is equal to no key, and would be a new one in every batch
+            if kind == kind:  # NaN equals no key and would be a new one in every batch
                 self.counts[kind] = known + size
         return ranks + (before[which] if len(kinds) else 0)

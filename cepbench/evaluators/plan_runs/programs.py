@@ -1,14 +1,16 @@
-"""Conditions as rules: the rows of small integer arrays that the join kernels read.
+"""Compilation of conditions to rules, the rows of integer arrays that the kernels interpret.
 
-A comparison of two columns is a rule of its own. Every other clause is a program of a stack
-machine: over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
-variables, over single rows, see :mod:`cepbench.kernels.joins.clauses`.
+A comparison of two columns is a single rule. Every other clause is a program of a stack machine:
+over blocks of candidates, see :mod:`cepbench.kernels.joins.filters`, or, if it reads sets of Kleene
+variables, over single rows, see :mod:`cepbench.kernels.clauses`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import instructions
@@ -23,11 +25,11 @@ from cepbench.patterns.model import (
     attributes_of,
 )
 
-#: A float column of a leaf: an expression over one variable, calculated when its event arrives.
+#: A float column of a leaf: an expression over one variable, evaluated when its event arrives.
 Derived = tuple[str, Expression]
-#: Four numbers that a kernel reads, see :mod:`cepbench.kernels.joins.tables`.
+#: Four numbers; an engine has further kinds of rules in addition to programs.
 Rule = tuple[int, int, int, int]
-#: Of a set: the number of its leaf, and the column of its start; -1 for the set under construction.
+#: A set: the number of its leaf, and the column of its start; -1 for the set under construction.
 SetPlace = tuple[int, int]
 
 COMPARISONS = {
@@ -61,6 +63,34 @@ _MEMBERS = {
 _END: Rule = (instructions.KEEP_IF_TRUE, 0, 0, 0)
 
 
+def rule_tables(
+    written: Sequence[Mapping[int, Sequence[Rule]]], kinds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """All rules as one table.
+
+    Parameters
+    ----------
+    written : sequence of mapping of int to sequence of Rule
+        The rules of each owner, by their kind.
+    kinds : int
+        Number of kinds.
+
+    Returns
+    -------
+    spans : ndarray of int64, shape (owners, kinds + 1)
+        The rules of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``.
+    rules : ndarray of int64, shape (rules, RULE_COLUMNS)
+    """
+    rules: list[Rule] = []
+    spans = np.zeros((len(written), kinds + 1), np.int64)
+    for owner, its in enumerate(written):
+        spans[owner, 0] = len(rules)
+        for kind in range(kinds):
+            rules += its.get(kind, ())
+            spans[owner, kind + 1] = len(rules)
+    return spans, np.array(rules, np.int64).reshape(-1, instructions.RULE_COLUMNS)
+
+
 def variables_of(expression: Expression) -> set[str]:
     """Names of the variables that an expression reads."""
     return {attribute.variable for attribute in attributes_of(expression)}
@@ -69,7 +99,7 @@ def variables_of(expression: Expression) -> set[str]:
 def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
     """The clause as ``value of one variable, operator, value of another``, if it is one.
 
-    Such a clause is a comparison of two columns, which the kernels test fastest.
+    Such a clause is a comparison of two columns, the fastest test.
     """
     if len(clause.comparisons) > 1:
         return None
@@ -170,7 +200,7 @@ class ProgramWriter:
         clause : Clause
         load : callable
             Expression → the instruction that loads its value; None for an expression that is
-            calculated from its parts.
+            computed from its parts.
 
         Raises
         ------
@@ -220,7 +250,7 @@ class ProgramWriter:
 
 @dataclass(frozen=True)
 class RowPrograms:
-    """Writes clauses over one row, its sets, and possibly one event beside it.
+    """Writes clauses over a row, its sets, and optionally one other event.
 
     Parameters
     ----------
@@ -252,7 +282,7 @@ class RowPrograms:
         own : mapping of Derived to int
             Value of a plain variable → float column of the row.
         negated : str
-            The variable of the event beside the row, if there is one.
+            The variable of the other event, if there is one.
         """
         names = [name for name in clause.variables if name in sets]
         slot_of = {name: slot for slot, name in enumerate(names)}
@@ -294,7 +324,7 @@ class RowPrograms:
 def distinct_events(
     first: SetPlace, second: SetPlace | None = None, own: int | None = None
 ) -> list[Rule]:
-    """No member of a set is in another set, is the row's own event, or the event beside it.
+    """That no member of a set is in another set, or an event of the row, or the other event.
 
     Parameters
     ----------
@@ -315,7 +345,7 @@ def distinct_events(
 
 
 def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
-    """The ranks of all events of the row are consecutive.
+    """That the ranks of all events of the row are consecutive.
 
     Parameters
     ----------
@@ -333,6 +363,6 @@ def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int
 
 
 def _clause(slots: Sequence[tuple[SetPlace, int]], code: list[Rule]) -> list[Rule]:
-    """A program over a single row with its header and the sets that it reads."""
+    """A program over a single row, with its header and the sets that it reads."""
     rules = [(instructions.SLOT, leaf, column, loop) for (leaf, column), loop in slots] + code
     return [(instructions.CLAUSE, len(slots), 0, len(rules) + 1), *rules]

@@ -1,4 +1,4 @@
-"""A plan's tree as nodes: the variables they bind, the conditions they check, the columns they need.
+"""The nodes of a plan's tree: their variables, conditions and columns.
 
 From these :mod:`cepbench.evaluators.joins.layout` makes the tables that the kernels read.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.evaluators.joins.programs import Derived, derived_values
+from cepbench.evaluators.plan_runs.programs import Derived, derived_values
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 
 #: A plan's tree: a variable's name, or a pair of trees.
 Tree = str | tuple["Tree", "Tree"]
 
-#: What a row's integer column holds: a word and a variable's name.
+#: The content of an integer column of a row: a keyword and a variable's name.
 Key = tuple[str, str]
 
 
@@ -27,13 +27,13 @@ class Check:
     name : str
         The negated variable.
     after, before : tuple of str
-        Variables of the row that an event must follow, and precede.
+        Variables of the row that a negated event follows, and precedes.
     within : tuple of bool
-        Whether the window bounds it from below, and from above.
+        Whether the window bounds it from below and from above.
     distinct : tuple of str
-        Variables of the same type whose events it must not be.
+        Variables of overlapping types, whose events are excluded.
     clauses : list of Clause
-        Those that tie it to the row.
+        Conditions on it and the row.
     is_late : bool
         Whether it must wait until all events within the window have been seen.
     """
@@ -56,31 +56,32 @@ class Node:
     variables : tuple of str
         Bound by its rows, in the order of the pattern.
     left, right : int
-        Numbers of its children; -1 for none. A node that makes sets has the Kleene variable's leaf
-        on the right, and maybe nothing on the left.
+        Numbers of its children; -1 for none. A node that creates sets has the leaf of the Kleene
+        variable on the right, and may have no left child.
     makes : str
-        The variable of the sets that it makes, or "".
+        The variable of the sets that it creates, or "".
     times, positions, ranks, sets : set
-        Whose timestamps ("earliest" or "latest", name), positions, ranks and sets its rows hold.
+        Variables whose timestamps ("earliest" or "latest", name), positions, ranks and sets its
+        rows have.
     values : set of Derived
-        The values that its rows hold.
+        The values that its rows have.
     joined : list of Clause
         Conditions on pairs of rows of its children.
     steps, rows : list of Clause
         Conditions on neighbours in the set under construction, and on new rows.
     order : list of (str, str)
-        Pairs x, y of variables, one of either child, such that x is earlier.
+        Pairs x, y of variables, one of each child, such that x is earlier.
     distinct, far_distinct : list of (str, str)
-        Pairs that must be different events: one of either child, and with sets among them.
+        Pairs that must be different events: one of each child, and those with sets.
     apart : list of (str, str, int, int)
-        Pairs x, y, one of either child, with the least and most of rank(y) - rank(x).
+        Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
     checks : list of Check
     drives : (bool, bool)
-        Whether a row of the left, the right child can hold the last event.
+        Whether a row of the left and the right child can have the last event.
     is_sorted : bool
         Whether rows are created in the order of their latest timestamp.
     is_contiguous : bool
-        Whether rows must be tested for having no gap in their ranks.
+        Whether rows must be tested for consecutive ranks.
     """
 
     variables: tuple[str, ...]
@@ -124,17 +125,18 @@ class PlannedNodes:
         Leaves of the positive variables in the order of the pattern, then of the negated ones; then
         the inner nodes, children before parents.
     leaf_of : dict of str to int
+    leaves : tuple of Variable
     """
 
     def __init__(self, pattern: Pattern, tree: Tree, *, positions: bool) -> None:
         self.pattern = pattern
         self.before = pattern.structure.precedence()
-        self.types = {variable.name: variable.type for variable in pattern.variables}
+        self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
-        names = (*pattern.positive_names, *(v.name for v in pattern.negated))
-        self.nodes = [Node((name,)) for name in names]
-        self.leaf_of = {name: number for number, name in enumerate(names)}
-        self.inner = len(names)
+        self.leaves = (*pattern.positive, *pattern.negated)
+        self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
+        self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
+        self.inner = len(self.leaves)
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)
@@ -153,6 +155,18 @@ class PlannedNodes:
         for node in reversed(self.nodes[self.inner :]):
             self._add_own_needs(node)
             self._pass_needs_down(node)
+
+    @property
+    def filters(self) -> tuple[tuple[Clause, ...], ...]:
+        """The conditions on each leaf alone."""
+        return tuple(
+            tuple(
+                clause
+                for clause in self.pattern.conditions
+                if set(clause.variables) == {leaf.name} and clause.is_elementwise
+            )
+            for leaf in self.leaves
+        )
 
     def _add(self, part: Tree) -> int:
         if isinstance(part, str):
@@ -181,7 +195,7 @@ class PlannedNodes:
         return tuple(name for name in self.pattern.positive_names if name in both)
 
     def _find_conditions(self, node: Node) -> None:
-        """What has to be checked at ``node`` of its own variables."""
+        """The conditions to check at ``node``."""
         right = set(self.nodes[node.right].variables)
         left = set(node.variables) - right
         before = self.before
@@ -203,8 +217,8 @@ class PlannedNodes:
         ]
         for x in (name for name in node.variables if name in left):
             for y in (name for name in node.variables if name in right):
-                if self.types[x] == self.types[y] and not {(x, y), (y, x)} & before:
-                    # A set that is being made is tested event by event.
+                if self._overlap(x, y) and not {(x, y), (y, x)} & before:
+                    # A set under construction is tested event by event.
                     far = x in self.kleene or (y in self.kleene and y != node.makes)
                     (node.far_distinct if far else node.distinct).append((x, y))
 
@@ -212,7 +226,7 @@ class PlannedNodes:
             return bool(mine) and not any(all((x, y) in before for x in mine) for y in other)
 
         node.drives = (can_be_last(left, right), can_be_last(right, left))
-        # Rows that drive alone, in order of time, make rows in the same order.
+        # If one side drives alone, in time order, rows are created in that order.
         driver = self.nodes[node.left if node.drives[0] else node.right]
         node.is_sorted = not node.makes and not all(node.drives) and driver.is_sorted
 
@@ -228,7 +242,7 @@ class PlannedNodes:
             node.rows.append(clause)
 
     def _place_checks(self) -> None:
-        """Check each negated variable at the lowest node that holds all that it depends on."""
+        """Check each negated variable at the lowest node with all variables it depends on."""
         names = set(self.pattern.positive_names)
         for variable in self.pattern.negated:
             check = self._check_of(variable.name, names)
@@ -238,7 +252,7 @@ class PlannedNodes:
                 inside = set(node.variables)
                 if not needed <= inside or (check.is_late and inside != names):
                     continue
-                # The latest timestamp is known if whatever is missing comes before.
+                # The latest timestamp is known if all missing variables are earlier.
                 outside = names - inside
                 if check.within[0] and not all(
                     any((x, y) in self.before for y in inside) for x in outside
@@ -255,11 +269,9 @@ class PlannedNodes:
             name=name,
             after=tuple(sorted(x for x in earlier if not any((x, z) in before for z in earlier))),
             before=tuple(sorted(y for y in later if not any((z, y) in before for z in later))),
-            # Between two of its events, a match leaves no room outside of its window.
+            # Times between two events of a match are within its window.
             within=(not earlier, not later),
-            distinct=tuple(
-                sorted(x for x in positive - earlier - later if self.types[x] == self.types[name])
-            ),
+            distinct=tuple(sorted(x for x in positive - earlier - later if self._overlap(x, name))),
             clauses=[
                 clause
                 for clause in self.pattern.conditions
@@ -268,8 +280,12 @@ class PlannedNodes:
             is_late=not later,
         )
 
+    def _overlap(self, x: str, y: str) -> bool:
+        """Whether one event can be bound to either variable."""
+        return self.variables[x].overlaps(self.variables[y])
+
     def _find_ranks(self) -> None:
-        """How far apart events may be if they must be neighbours in the stream or partition."""
+        """The bounds on differences of ranks under contiguity."""
         if "contiguity" not in self.pattern.strategy.name:
             return
         positive = self.pattern.positive_names
@@ -300,12 +316,12 @@ class PlannedNodes:
 
     @property
     def is_chain(self) -> bool:
-        """Whether the pattern's items come one after the other."""
+        """Whether all items of the pattern are ordered in time."""
         names = self.pattern.positive_names
         return all(pair in self.before for pair in pairwise(names))
 
     def _add_own_needs(self, node: Node) -> None:
-        """What a node's rows must hold for the conditions on them."""
+        """Add the columns that the conditions on a node's rows read."""
         for check in node.checks:
             node.times |= {("latest", name) for name in check.after}
             node.times |= {("earliest", name) for name in check.before}
@@ -322,7 +338,7 @@ class PlannedNodes:
         node.sets |= set(names) & self.kleene
 
     def _need_clause(self, node: Node, clause: Clause, *, joins: bool) -> None:
-        """Let a row hold what a clause reads of it; of a set its members tell the rest."""
+        """Add the columns that a clause reads from a row; the rest is read from members of sets."""
         mine = set(node.variables)
         looks_into_set = bool(set(clause.variables) & self.kleene)
         node.sets |= set(clause.variables) & self.kleene & mine
@@ -336,7 +352,7 @@ class PlannedNodes:
             }
 
     def _pass_needs_down(self, node: Node) -> None:
-        """Let the children hold what this node reads and what its parents asked it to hold."""
+        """Add to the children the columns that this node and its parents read."""
         times = set(node.times)
         for x, y in node.order:
             times |= {("latest", x), ("earliest", y)}
@@ -348,7 +364,7 @@ class PlannedNodes:
         for clause in node.steps:
             values |= set(raw_values(clause))
         for clause in [*node.rows, *(c for check in node.checks for c in check.clauses)]:
-            # Members are found at the leaf.
+            # Members are read at the leaf.
             for name, attribute in raw_values(clause):
                 if name in self.kleene or name in {v.name for v in self.pattern.negated}:
                     leaf = self.nodes[self.leaf_of[name]]
@@ -373,13 +389,13 @@ class PlannedNodes:
 
 
 def raw_values(clause: Clause) -> list[tuple[str, Attribute]]:
-    """The attributes that a clause reads, each with its variable, whichever member it is of."""
+    """The attributes that a clause reads, with their variables, of any member."""
     found = [(a.variable, Attribute(a.variable, a.name)) for a in clause.attributes()]
     return list(dict.fromkeys(found))
 
 
 def _holds_step_by_step(clause: Clause) -> bool:
-    """Whether a clause on neighbours that holds of a set holds of what the set grew from."""
+    """Whether a clause on neighbours that holds for a set also holds for its prefixes."""
     if not clause.is_running:
         return False
     for term in clause.terms():

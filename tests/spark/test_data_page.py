@@ -1,4 +1,4 @@
-"""docs/own_data.md: its code runs from top to bottom and prints what stands below each piece."""
+"""docs/data.md: its code runs from top to bottom and prints what stands below each piece."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepbench.errors import CepbenchError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "own_data.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "data.md"
 #: A piece of code, and what it prints where that is shown.
 PIECE = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.DOTALL)
 

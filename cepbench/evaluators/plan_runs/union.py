@@ -17,15 +17,15 @@ _NO_TIMES = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class _Pending:
-    """Matches of one branch that a twin which waits may find as well, up to a timestamp each.
+    """Matches of one branch that a waiting twin may also find, each up to a deadline.
 
     Attributes
     ----------
     matches : BranchMatches
     deadlines : ndarray of int64, shape (matches,)
-        The twin has decided once later events have been seen.
+        Timestamp after which the twin has decided.
     reported : ndarray of bool, shape (matches,)
-        Whether they have been given out; the others are held back for a twin that comes first.
+        Whether they were reported; the others are held back for an earlier twin.
     """
 
     matches: BranchMatches
@@ -37,29 +37,29 @@ class _Pending:
 
 
 class _Twins:
-    """Branches over the same variables, which may find the same match: it is the first one's.
+    """Branches over the same variables; a match found by several is attributed to the first.
 
-    A match is complete with its last event, so branches find it in the same batch, but for those
-    that wait for a negated event behind all others: these know a window after its first event.
+    Branches find the same match in the batch with its last event, except for those that wait for a
+    negated event after all others: they decide a window after its first event.
 
     Parameters
     ----------
     branches : sequence of int
-        Their numbers, ascending.
+        Numbers of the branches, ascending.
     waiting : sequence of int
-        Those that wait.
+        Those that wait for a negated event after all others.
     """
 
     def __init__(self, branches: Sequence[int], waiting: Sequence[int]) -> None:
         self.branches = tuple(branches)
         self._waiting = list(waiting)
         self._prompt = [number for number in branches if number not in waiting]
-        #: By branch, none of them one that waits.
+        #: By branch; never of a waiting branch.
         self.pending: dict[int, _Pending] = {}
 
     @property
     def keeps(self) -> bool:
-        """Whether anything has to be known of earlier batches."""
+        """Whether state of earlier batches is needed."""
         return bool(self._waiting and self._prompt)
 
     def of(
@@ -70,7 +70,7 @@ class _Twins:
         *,
         ended: bool,
     ) -> dict[int, BranchMatches]:
-        """The matches of each branch to emit for a batch, and those held back before."""
+        """The matches of each branch to report for a batch, including those held back before."""
         prompt = _firsts([found[number] for number in self._prompt])
         given = {}
         for number, rows in zip(self._prompt, prompt, strict=True):
@@ -108,7 +108,7 @@ class _Twins:
         self.pending[number] = new
 
     def _decided(self, number: int, last: int | None, *, ended: bool) -> _Pending:
-        """Take those matches of a branch whose twins have decided."""
+        """Remove and return the matches of a branch whose twins have decided."""
         pending = self.pending[number]
         due = np.full(len(pending.matches), ended)
         if last is not None and not ended:
@@ -118,17 +118,17 @@ class _Twins:
 
 
 class Union:
-    """Merges the branches' matches, batch by batch.
+    """The union of the branches' matches, batch by batch.
 
-    Two matches are the same if they bind the same events to the same variables, so only branches
-    over the same variables can find the same one. It is then the first branch's: where that one
-    still waits for a negated event, the match is held back until it has decided. What is kept
-    between batches is as much as may be found within a window.
+    Two matches are equal if they bind the same events to the same variables, so only branches over
+    the same variables can have duplicates. A duplicate is attributed to the first branch; if that
+    still waits for a negated event, the match is held back until it has decided. The state between
+    batches is limited to the matches within a window.
 
     Parameters
     ----------
     branches : sequence of Pattern
-        Those of a pattern.
+        Branches of a pattern.
     """
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
@@ -136,7 +136,7 @@ class Union:
         self._window = branches[0].window.length
         alike: dict[frozenset[str], list[int]] = {}
         if branches[0].strategy.name == "consuming":
-            branches = ()  # what one match has used up is in no other one
+            branches = ()  # consumed events are in no other match
         for number, branch in enumerate(branches):
             alike.setdefault(frozenset(branch.positive_names), []).append(number)
         self._twins = [
@@ -144,23 +144,23 @@ class Union:
             for numbers in alike.values()
             if len(numbers) > 1
         ]
-        self._times = _NO_TIMES  # of the latest positions, if any match may be held back
+        self._times = _NO_TIMES  # timestamps of the latest positions, if matches can be held back
 
     def compares(self, number: int) -> bool:
-        """Whether a branch's matches have to be seen, even where they are only counted."""
+        """Whether a branch's matches are needed even if they are only counted."""
         return any(number in twins.branches for twins in self._twins)
 
     def of(self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool) -> Found:
-        """The number of matches, and those of each branch, as far as they are known.
+        """The number of matches, and the matches of each branch, unless only counted.
 
         Parameters
         ----------
         found : sequence of Found
-            Those of all branches, of the same batch.
+            Matches of all branches for the same batch.
         times : ndarray of int64
             The batch's timestamps.
         position : int
-            Of the batch's first event.
+            Position of the batch's first event.
         ended : bool
             Whether no events follow.
         """
@@ -183,7 +183,7 @@ class Union:
             for number, given in twins.of(parts, deadlines, last, ended=ended).items():
                 matches[number] = given
         if last is not None:
-            # No match to come begins earlier.
+            # No later match begins earlier.
             self._times = self._times[np.searchsorted(self._times, last - self._window) :]
         number = sum(
             part.number if kept is None else len(kept)
@@ -208,7 +208,7 @@ class Union:
         Raises
         ------
         SnapshotError
-            If it does not say what was known.
+            If the snapshot is invalid.
         """
         try:
             known = json.loads(str(snapshot["union"]))
@@ -227,14 +227,14 @@ class Union:
 
 
 def waits(branch: Pattern) -> bool:
-    """Whether a negated event may still come when all others have."""
+    """Whether a negated event may arrive after all other events."""
     before = branch.structure.precedence()
     names = branch.positive_names
     return any(not any((v.name, y) in before for y in names) for v in branch.negated)
 
 
 def _firsts(parts: Sequence[BranchMatches]) -> list[np.ndarray]:
-    """Of each part the rows that no part before it has; all are over the same variables."""
+    """For each part, the rows that no earlier part has; all parts have the same variables."""
     if not parts:
         return []
     sizes = [len(part) for part in parts]

@@ -1,0 +1,134 @@
+"""Clauses over a single row, for conditions that cannot be tested on a block of candidates.
+
+A clause that reads a set of a Kleene variable, or a negated event and a set, is a separate program,
+run for every row. Its rules are a header ``(CLAUSE, slots, -, rules)`` with the number of sets that
+it reads and of its rules; for each set ``(SLOT, leaf, start column or -1, loop)``, where -1 is the
+set under construction; then instructions ``(opcode, argument, slot, more)`` of a stack machine. It
+holds if its program is true for all members, or pairs of members, over which it ranges.
+
+This module has the parts that do not depend on how an engine stores events.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cepbench.kernels.instructions import (
+    AVERAGE,
+    COUNT,
+    EACH,
+    LEAST,
+    LOAD_CONSTANT,
+    LOAD_FIRST,
+    LOAD_LAST,
+    LOAD_LEFT,
+    LOAD_PREVIOUS,
+    NEGATE,
+    ONCE,
+    SUM,
+    calculated,
+    compares,
+)
+from cepbench.kernels.jit import njit_in_place
+
+
+@njit_in_place
+def members_met(size, loops, newest):
+    """The members of a set over which a clause ranges.
+
+    Parameters
+    ----------
+    size : int
+    loops : int
+        ``ONCE``, ``EACH`` or ``FROM_SECOND``.
+    newest : int
+        1 to test only the newest member, else 0.
+
+    Returns
+    -------
+    first, last : int
+        The members ``first..last``; for ``ONCE`` a single iteration without a member.
+    """
+    if loops == ONCE:
+        return 0, 1
+    if newest == 1:
+        return max(size - 1, loops - EACH), size
+    return loops - EACH, size
+
+
+@njit_in_place
+def member_read(opcode, at, size):
+    """The number of the member that an instruction reads.
+
+    Parameters
+    ----------
+    opcode : int
+        ``LOAD_MEMBER`` … ``LOAD_LAST``.
+    at : int
+        The current member.
+    size : int
+        Of the set.
+    """
+    if opcode == LOAD_PREVIOUS:
+        return at - 1
+    if opcode == LOAD_FIRST:
+        return 0
+    if opcode == LOAD_LAST:
+        return size - 1
+    return at
+
+
+@njit_in_place
+def operate(opcode, argument, constants, stack, top):
+    """Run an instruction that reads no event.
+
+    Parameters
+    ----------
+    opcode, argument : int
+    constants : float64 array
+    stack : float64 array, shape (STACK,)
+        Written in place.
+    top : int
+        Number of values on the stack.
+
+    Returns
+    -------
+    top : int
+    """
+    if opcode < LOAD_LEFT:
+        stack[top - 2] = compares(opcode, stack[top - 2], stack[top - 1])
+        return top - 1
+    if opcode == LOAD_CONSTANT:
+        stack[top] = constants[argument]
+        return top + 1
+    if opcode == NEGATE:
+        stack[top - 1] = -stack[top - 1]
+        return top
+    stack[top - 2] = calculated(opcode, stack[top - 2], stack[top - 1])
+    return top - 1
+
+
+@njit_in_place
+def aggregated(function, size, total, least, greatest):
+    """The aggregate over the members of a set.
+
+    Parameters
+    ----------
+    function : int
+        ``SUM`` … ``COUNT``.
+    size : int
+        Number of members.
+    total, least, greatest : float
+        Of their values; not read for ``COUNT``.
+    """
+    if function == COUNT:
+        return float(size)
+    if math.isnan(total) or size == 0:
+        return np.nan
+    if function == SUM:
+        return total
+    if function == AVERAGE:
+        return total / size
+    return least if function == LEAST else greatest

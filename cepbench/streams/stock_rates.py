@@ -1,0 +1,278 @@
+"""Stock ticks of chosen rates and selectivities: the synthetic stream of ZStream's experiments.
+
+One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
+do not depend on how the work is divided, and fewer events are the beginning of more.
+
+It models the data of [mei2009]_, section 6: "synthetic stock events so that event rates and the
+selectivity of multi-class predicates could be controlled".
+
+Differs from the paper
+----------------------
+The paper does not say how selectivities were controlled. Here each name's prices are uniform and 10
+dollars wide, and the prices of two names are shifted against each other such that a comparison
+holds for an independent pair of ticks with exactly the requested probability.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from cepbench.arguments import elements, number, shown, whole
+from cepbench.errors import DatasetError, did_you_mean
+from cepbench.seeds import counted_draws
+
+#: To be incremented with every change of the arithmetic below, which outdates stored data.
+ARITHMETIC = 1
+
+NAMES = ("IBM", "Sun", "Oracle", "Google")
+
+#: Dollars: the lowest price of all, and the width of each name's prices.
+_LOWEST, _WIDTH = 100.0, 10.0
+#: A volume is a whole number of lots.
+_LOT, _MOST_LOTS = 100, 50
+
+_FILE_EVENTS = 400_000
+
+_COMPARISON = re.compile(r"\s*([^<>]*[^<>\s])\s*([<>])\s*([^<>\s][^<>]*?)\s*")
+
+#: What a segment may replace.
+_OF_SEGMENTS = ("rates", "selectivities")
+
+
+@dataclass(frozen=True)
+class StockRates:
+    """Ticks of some stocks.
+
+    Parameters
+    ----------
+    events : int
+    seed : int
+    rates : mapping of str to float
+        Relative rate of each name: a tick is of a name with the probability of its rate over the
+        sum of all.
+    selectivities : mapping of str to float
+        Comparisons of the prices of two names, such as ``"IBM > Sun"``, and the probability that
+        each holds for a tick of either name. Names that no comparison mentions have equal prices.
+        Comparisons must not form a cycle, in which all but one decide the last.
+    segments : sequence of mapping
+        Parameter sets in a row, each for an equal share of the events: tables of ``rates`` and
+        ``selectivities`` that replace some of the stream's.
+
+    Raises
+    ------
+    DatasetError
+        If a number is out of range, or a comparison is not one of two names with rates, or closes
+        a cycle.
+
+    Examples
+    --------
+    >>> ticks = StockRates(1000, rates={"IBM": 1, "Sun": 1}, selectivities={"IBM > Sun": 1 / 32})
+    >>> ticks.table(0, 1000).num_rows
+    1000
+    """
+
+    kind: ClassVar[str] = "stock-rates"
+    required: ClassVar[tuple[str, ...]] = ("events",)
+
+    events: int
+    seed: int = 0
+    rates: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, 1.0))
+    selectivities: Mapping[str, float] = field(default_factory=dict)
+    segments: Sequence[Mapping[str, Mapping[str, float]]] = ()
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "events": whole(self.events, "events", DatasetError, least=1),
+            "seed": whole(self.seed, "seed", DatasetError, least=0),
+            "rates": _rates(self.rates),
+            "selectivities": _selectivities(self.selectivities),
+            "segments": [
+                _segment(one)
+                for one in elements(self.segments, "segments", "[{rates = {…}}]", DatasetError)
+            ],
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        _ = self._drawn  # raises errors of names and cycles
+
+    @property
+    def name(self) -> str:
+        """Of a folder beside those of other streams."""
+        text = json.dumps(self.parameters, sort_keys=True)
+        return f"{self.kind}-{self.events}-{self.seed}-{zlib.crc32(text.encode()):08x}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the events, for the data set's declaration."""
+        return {
+            "events": self.events,
+            "seed": self.seed,
+            "arithmetic": ARITHMETIC,
+            "rates": self.rates,
+            "selectivities": self.selectivities,
+            "segments": self.segments,
+        }
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Nothing beyond the parameters."""
+        return {}
+
+    @property
+    def expected(self) -> float:
+        """The number of events."""
+        return float(self.events)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """The names, sorted, so that the order of rates does not matter."""
+        return tuple(sorted(self.rates))
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """In the order of time: file -> its first tick, and the one after its last."""
+        firsts = range(0, self.events, _FILE_EVENTS)
+        return {
+            f"part-{place:05d}.parquet": (first, min(first + _FILE_EVENTS, self.events))
+            for place, first in enumerate(firsts)
+        }
+
+    def table(self, first: int, last: int) -> pa.Table:
+        """The ticks from ``first`` to before ``last``, in the stored columns.
+
+        ``symbol`` and ``name`` (the stock), ``ts`` and ``id`` (the number of the tick, from 0),
+        ``price`` (dollars), ``volume`` (shares).
+        """
+        draws = counted_draws(self.seed, first, last - first)
+        share = (draws[:, 0] >> np.uint64(11)) * 2.0**-53
+        # Coarser than a float, so that no price is rounded up to the end of its range.
+        place = (draws[:, 1] >> np.uint64(32)) * 2.0**-32
+        codes = np.empty(last - first, np.int32)
+        prices = np.empty(last - first)
+        ends = [self.events * k // len(self._drawn) for k in range(len(self._drawn) + 1)]
+        for (begin, end), (shares, lowest) in zip(pairwise(ends), self._drawn, strict=True):
+            inside = slice(*(np.clip((begin, end), first, last) - first))
+            codes[inside] = np.searchsorted(shares, share[inside], side="right")
+            prices[inside] = lowest[codes[inside]] + _WIDTH * place[inside]
+        names = pa.DictionaryArray.from_arrays(codes, pa.array(self.types))
+        ticks = np.arange(first, last)
+        return pa.table(
+            {
+                "symbol": names,
+                "ts": ticks,
+                "id": ticks,
+                "name": names,
+                "price": prices,
+                "volume": _LOT * (1 + (draws[:, 2] % np.uint64(_MOST_LOTS)).astype(np.int64)),
+            }
+        )
+
+    @cached_property
+    def _drawn(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """By segment: cumulative shares and lowest prices of the names; float64, shape (names,)."""
+        found = []
+        for segment in self.segments or [{}]:
+            rates = {**self.rates, **segment.get("rates", {})}
+            own = segment.get("selectivities", {})
+            replaced = [set(_pair(text)) for text in own]
+            kept = {
+                text: value
+                for text, value in self.selectivities.items()
+                if set(_pair(text)) not in replaced
+            }
+            _check_names(rates, self.rates, "rates of a segment")
+            shifts = _shifts({**kept, **own}, self.types)
+            total = np.cumsum([rates[name] for name in self.types])
+            if total[-1] == 0.0:
+                raise DatasetError("rates: at least one name needs a rate above 0")
+            found.append((total / total[-1], _LOWEST + _WIDTH * (shifts - shifts.min())))
+        return found
+
+
+def _rates(given: Any) -> dict[str, float]:
+    return {
+        name: number(rate, f"the rate of {name}", DatasetError, least=0.0)
+        for name, rate in _table(given, "rates", "{IBM = 1, Sun = 50}").items()
+    }
+
+
+def _selectivities(given: Any) -> dict[str, float]:
+    """With each comparison written as ``a > b``."""
+    table = _table(given, "selectivities", '{"IBM > Sun" = 0.5}')
+    return {
+        " > ".join(_pair(text)): number(
+            value, f"the selectivity of {text}", DatasetError, least=0.0, most=1.0
+        )
+        for text, value in table.items()
+    }
+
+
+def _segment(given: Any) -> dict[str, dict[str, float]]:
+    table = _table(given, "each of segments", "{rates = {IBM = 0.01}}")
+    _check_names(table, _OF_SEGMENTS, "a segment")
+    read = {"rates": _rates, "selectivities": _selectivities}
+    return {key: read[key](value) for key, value in table.items()}
+
+
+def _table(given: Any, name: str, example: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise DatasetError(f"{name} must be a table such as {example}, not {shown(given)}")
+    return dict(given)
+
+
+def _check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    names = list(known)
+    for name in given:
+        if name not in names:
+            raise DatasetError(
+                f"{where}: unknown {name!r}; there are {', '.join(names)}"
+                f"{did_you_mean(name, names, cutoff=0.5)}"
+            )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """The names of a comparison, that of the higher price first."""
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        raise DatasetError(
+            f"selectivities: {text!r} is not a comparison of two names, such as 'IBM > Sun'"
+        )
+    return (found[1], found[3]) if found[2] == ">" else (found[3], found[1])
+
+
+def _shifts(selectivities: Mapping[str, float], names: Sequence[str]) -> np.ndarray:
+    """Where the prices of each name begin, in widths; float64, shape (names,).
+
+    The difference of two uniform variables has a triangular density, so two names that are d
+    apart have ``P(a > b) = (1 + d)²/2`` for d <= 0, else ``1 - (1 - d)²/2``.
+    """
+    # Each name's component of the graph of comparisons, with the shifts in it.
+    component = {name: {name: 0.0} for name in names}
+    for text, selectivity in sorted(selectivities.items()):
+        higher, lower = _pair(text)
+        _check_names((higher, lower), names, f"selectivities: {text!r}")
+        one, other = component[higher], component[lower]
+        if one is other:
+            raise DatasetError(
+                f"selectivities: {text!r} closes a cycle; leave one comparison of it out, which "
+                "follows from the others"
+            )
+        distance = (
+            math.sqrt(2.0 * selectivity) - 1.0
+            if selectivity <= 0.5
+            else 1.0 - math.sqrt(2.0 * (1.0 - selectivity))
+        )
+        move = one[higher] - distance - other[lower]
+        one |= {name: shift + move for name, shift in other.items()}
+        component |= dict.fromkeys(other, one)
+    return np.array([component[name][name] for name in names])
