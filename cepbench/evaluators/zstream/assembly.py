@@ -158,7 +158,11 @@ class Assembly:
             tally = self.tallies[len(self._leaves) + number]
             if self._counts_last and number == len(joins) - 2:
                 continue
-            made = self._count_last() if self._counts_last and join is joins[-1] else self._evaluate(number, join)
+            made = (
+                self._count_last()
+                if self._counts_last and join is joins[-1]
+                else self._evaluate(number, join)
+            )
             if timed:
                 tally[counts.NANOSECONDS] = time.perf_counter_ns() - since
             if join is not joins[-1]:
@@ -267,7 +271,9 @@ class Assembly:
                 if is_root and join.is_exact:
                     positions, offsets = self._positions_of(join)
                 rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
-                join_kernels.join_events(outer, ranges, sizes, positions, offsets, rows)
+                join_kernels.join_events(
+                    outer, ranges, sizes, positions, offsets, self._targets(join, is_root), rows
+                )
             else:
                 rows = np.empty((len(join.columns), size), np.int32)
                 join_kernels.join_groups(outer, inner, ranges, groups, sizes, rows)
@@ -445,7 +451,9 @@ class Assembly:
         if not self._operators.joins[-1].inner_drives:
             return 0
         if join.outer < len(self._leaves):
-            outer = np.arange(starts[join.outer], self._leaves[join.outer].stop, dtype=np.int32)[None]
+            outer = np.arange(starts[join.outer], self._leaves[join.outer].stop, dtype=np.int32)[
+                None
+            ]
         else:
             outer = records[join.outer - len(self._leaves)]
         ranges = self._ranges(number, join, outer, starts[join.inner])
@@ -469,9 +477,7 @@ class Assembly:
         key = self._leaves[columns[join.key]]
         if join.start >= 0:
             start = self._leaves[columns[join.start]]
-            order, _ = join_kernels.group_by(
-                inner[join.start], start.base, start.stop - start.base
-            )
+            order, _ = join_kernels.group_by(inner[join.start], start.base, start.stop - start.base)
             inner = np.take(inner, order, axis=1)
         order, stops = join_kernels.group_by(inner[join.key], key.base, key.stop - key.base)
         inner = np.take(inner, order, axis=1)
@@ -510,7 +516,7 @@ class Assembly:
             outer_code = outer_code * len(values) + at
             inner_code = inner_code * len(values) + codes
             # Again small numbers, for they are multiplied.
-            both, codes = np.unique(np.concatenate((outer_code, inner_code)), return_inverse=True)
+            _, codes = np.unique(np.concatenate((outer_code, inner_code)), return_inverse=True)
             outer_code, inner_code = codes[: len(outer_code)], codes[len(outer_code) :]
         rows = inner[join.key] if columns != (join.inner,) else inner[0]
         width = key.stop + 1
@@ -542,14 +548,21 @@ class Assembly:
         offsets = np.cumsum(sizes) - sizes - [leaf.base for leaf in leaves]
         return np.concatenate([leaf.positions[leaf.base : leaf.stop] for leaf in leaves]), offsets
 
+    def _targets(self, join: Join, is_root: bool) -> np.ndarray:
+        """Which row of the result each column is written to."""
+        return (
+            self._operators.targets if is_root and join.is_exact else np.arange(len(join.columns))
+        )
+
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """The positions of the root's records, which may be so already."""
+        """Matches as positions in the order of the pattern, as the root's records may be already."""
         if rows.dtype == np.int64:
             return rows
         columns = self._operators.joins[-1].columns
         found = np.empty(rows.shape, np.int64)
         for at, leaf in enumerate(columns):
-            np.take(self._leaves[leaf].positions, rows[at], out=found[at])
+            target = self._operators.targets[at]
+            np.take(self._leaves[leaf].positions, rows[at], out=found[target], mode="clip")
         return found
 
     def _tested(self, node: int, join: Join, rows: np.ndarray) -> np.ndarray:

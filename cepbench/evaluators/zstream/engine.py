@@ -3,172 +3,125 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cepbench.errors import PartialMatchLimitError
-from cepbench.evaluators.joins.engine import rows_of_types
-from cepbench.evaluators.joins.node_table import NodeCounts
-from cepbench.evaluators.joins.nodes import Tree
-from cepbench.evaluators.joins.partitions import PartitionRanks
-from cepbench.evaluators.joins.snapshot import stored_array
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches, Found
+from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
+from cepbench.evaluators.plan_runs.node_table import NodeCounts
+from cepbench.evaluators.snapshot import stored_array
 from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Negation, Operators
-from cepbench.kernels import clock, counts
-from cepbench.kernels.zstream.bits import WORD
-from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute, Pattern
+from cepbench.kernels import counts
+from cepbench.kernels.batches import NEVER
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
 MOST_RECORDS = 1 << 18
 #: but a round of so few events is never cut for that.
 FEWEST_EVENTS = 64
 
+_NO_MEMBERS = np.empty(0, np.int64)
 
-class ZStreamEngine:
-    """Finds the matches of one branch of a pattern.
+
+class ZStreamEngine(PlanEngine):
+    """Finds the matches of one branch of a pattern without OR and KL.
 
     Parameters
     ----------
-    branches : sequence of Pattern
-        One, without OR and KL.
-    trees : sequence of nested pairs of names
-        A plan for it.
-    written : sequence of str
-        The variables of all branches in the order of the pattern.
-    reader : NumericReader
-        Assigns codes to texts; may be shared.
-    reports : bool
-        Whether matches are returned, or only counted.
-    limit : int
-        How many partial matches may be stored.
-    timed : bool
-        Whether to measure latencies; a round is then one timestamp.
-    watched : bool
-        Whether to measure the time spent in each node.
+    task : BranchTask
+        Of one branch. If latencies are measured, a round is one timestamp.
     batch_size : int
         Events in a round, at most.
     hashing : bool
         Whether equalities are evaluated by hashing.
+
+    Attributes
+    ----------
+    rounds : ndarray of int64, shape (2,)
+        The number of idle and of assembly rounds.
     """
 
-    #: Ranks are for contiguity, which is not supported.
-    ranks: PartitionRanks | None = None
-
-    def __init__(
-        self,
-        branches: Sequence[Pattern],
-        trees: Sequence[Tree],
-        *,
-        written: Sequence[str],
-        reader: NumericReader,
-        reports: bool,
-        limit: int,
-        timed: bool,
-        watched: bool,
-        batch_size: int,
-        hashing: bool,
-    ) -> None:
-        (self.branch,), (tree,) = branches, trees
-        self.limit = limit
-        self._reader = reader
-        self._reports = reports
-        self._watched = watched
-        self._operators = Operators(self.branch, tree, hashing=hashing, reports=reports)
-        self._leaves = [Leaf.empty(len(columns)) for columns in self._operators.values]
-        self._records = [_no_records(len(join.columns)) for join in self._operators.joins]
+    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
+        super().__init__(task)
+        (self.branch,), (tree,) = task.branches, task.trees
+        operators = Operators(self.branch, tree, hashing=hashing, reports=task.reports)
+        self._operators = operators
+        self.layout = Layout(
+            leaves=tuple(operators.leaves),
+            filters=tuple(map(tuple, operators.filters)),
+            nodes=tuple(operators.names),
+            columns=operators.positive,
+        )
+        self._leaves = [Leaf.empty(len(columns)) for columns in operators.values]
+        self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
         #: Matches that wait for the end of their window.
         self._pending = self._records[-1]
-        self._counts = np.zeros((len(self._operators.names), counts.COUNT_COLUMNS), np.int64)
-        self.peaks = np.zeros(counts.PEAKS, np.int64)
-        self.latencies = np.zeros(clock.BINS if timed else 0, np.int64)
-        #: Idle and assembly rounds.
+        self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._peaks = np.zeros(counts.PEAKS, np.int64)
         self.rounds = np.zeros(2, np.int64)
-        self._now = np.iinfo(np.int64).min
         self._batch_size = batch_size
+        #: Events in the next round.
         self._size = batch_size
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
-        leaves = len(self._leaves)
-        return [NodeCounts(self._operators.names, leaves, self._operators.window, self._counts)]
+        window = self._operators.window
+        return [NodeCounts(self._operators.names, len(self._leaves), window, self._counts)]
 
-    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events, round by round.
-
-        Parameters
-        ----------
-        batch : EventStream or None
-            None for no events, at the end.
-        first_position : int
-            Of the batch's first event.
-        ended : bool
-            Whether no events follow.
-
-        Raises
-        ------
-        PartialMatchLimitError
-            If more would have to be stored.
-        """
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """Process a batch of events, round by round; see :meth:`PlanEngine.advance`."""
         found = 0
         chunks: list[np.ndarray] = []
-        # Divisions by zero are part of a condition's value, not a bug.
-        with np.errstate(all="ignore"):
-            if batch is not None:
-                self._take(batch, first_position)
-                begin = 0
-                while begin < len(batch):
-                    stop = self._end_of_round(batch.timestamps, begin)
-                    now = int(batch.timestamps[stop - 1])
-                    try:
-                        found += self._round(first_position + stop, now, stop - begin, chunks)
-                    except TooManyRecords:
-                        self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
-                        continue
+        if batch is not None:
+            self._take(batch, first_position)
+            begin = 0
+            while begin < len(batch):
+                stop = self._end_of_round(batch.timestamps, begin)
+                now = int(batch.timestamps[stop - 1])
+                try:
+                    found += self._round(first_position + stop, now, stop - begin, chunks)
+                except TooManyRecords:
+                    self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
+                else:
                     begin = stop
-            if ended:
-                found += self._round(None, np.iinfo(np.int64).max, 0, chunks)
-        return Found(found, (self._matches(chunks) if self._reports else None,))
+        if until == NEVER:
+            found += self._round(None, NEVER, 0, chunks)
+        none = np.empty((self.layout.columns, 0), np.int64)
+        return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
 
     def _take(self, batch: EventStream, first_position: int) -> None:
         """Add the events of a batch to the leaf buffers, behind where rounds have come."""
-        operators = self._operators
-        of_type = rows_of_types(batch, {variable.type for variable in operators.leaves})
         dropped = []
-        for number, leaf in enumerate(self._leaves):
-            rows = of_type[operators.leaves[number].type]
-            for clause in operators.filters[number]:
-                held = clause_holds(clause, self._reading(batch, rows), self._reader.code)
-                rows = rows[np.broadcast_to(held, rows.shape)]
-            values = np.empty((len(operators.values[number]), len(rows)))
-            for expression, column in operators.values[number].items():
-                values[column] = expression_values(
-                    expression, self._reading(batch, rows), self._reader.code
-                )
+        for number, rows in enumerate(self.leaf_rows(batch)):
+            columns = self._operators.values[number]
+            values = np.empty((len(columns), len(rows)))
+            for expression, column in columns.items():
+                values[column] = self.values(expression, batch, rows)
+            leaf = self._leaves[number]
             dropped.append(leaf.extend(batch.timestamps[rows], rows + first_position, values))
             self._counts[number, counts.CREATED] += len(rows)
-        for number, join in enumerate(operators.joins):
+        for number, join in enumerate(self._operators.joins):
             moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
             self._records[number] = self._records[number] - moved
         self._pending = self._pending - moved
-
-    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-        return lambda attribute: self._reader.read(batch, attribute.name, rows)
 
     def _end_of_round(self, times: np.ndarray, begin: int) -> int:
         if len(self.latencies):
             return int(np.searchsorted(times, times[begin], "right"))
         return min(begin + self._size, len(times))
 
-    def _round(
-        self, stop: int | None, now: int, events: int, chunks: list[np.ndarray]
-    ) -> int:
+    def _round(self, stop: int | None, now: int, events: int, chunks: list[np.ndarray]) -> int:
         """Take up the events before a position, and give the number of new matches.
 
         Nothing has changed if :class:`TooManyRecords` is raised.
@@ -202,9 +155,9 @@ class ZStreamEngine:
             operators,
             leaves,
             self._records,
-            most=MOST_RECORDS if events > FEWEST_EVENTS else self.limit,
-            reports=self._reports,
-            code=self._reader.code,
+            most=MOST_RECORDS if events > FEWEST_EVENTS else self.task.limit,
+            reports=self.task.reports,
+            code=self.task.reader.code,
         )
         root = assembly.buffers[-1]
         if not fresh:
@@ -220,11 +173,13 @@ class ZStreamEngine:
                 leaf.fresh = leaf.stop
         late = [negation for negation in operators.joins[-1].negations if negation.is_late]
         if late:
-            matches = self._decide(assembly, late, np.concatenate((self._pending, root.new), 1), now)
+            matches = self._decide(
+                assembly, late, np.concatenate((self._pending, root.new), 1), now
+            )
             found = matches.shape[1]
         else:
             matches = root.new
-        if self._reports and matches.shape[1]:
+        if self.task.reports and matches.shape[1]:
             chunks.append(assembly.positions(matches))
         self._count(assembly, found)
         self._expire(now, assembly if fresh else None)
@@ -235,11 +190,11 @@ class ZStreamEngine:
 
     def _assemble(self, assembly: Assembly, events: int) -> int:
         try:
-            return assembly.run(timed=self._watched)
+            return assembly.run(timed=self.task.watched)
         except TooManyRecords:
             if events > FEWEST_EVENTS:
                 raise
-            raise PartialMatchLimitError(self._too_many()) from None
+            raise self._too_many() from None
 
     def _decide(
         self, assembly: Assembly, late: Sequence[Negation], rows: np.ndarray, now: int
@@ -260,7 +215,7 @@ class ZStreamEngine:
         self._counts[-1, counts.CREATED] += found
         taken = assembly.bytes + sum(leaf.bytes for leaf in self._leaves)
         taken += sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
-        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
 
     def _expire(self, now: int, assembly: Assembly | None) -> None:
         """Keep what later rounds may read."""
@@ -289,33 +244,21 @@ class ZStreamEngine:
         leaves = [leaf.stop - leaf.base for leaf in self._leaves]
         held = np.array([*leaves, *stored])
         np.maximum(self._counts[:, counts.PEAK], held, out=self._counts[:, counts.PEAK])
-        if sum(stored) > self.limit:
-            raise PartialMatchLimitError(self._too_many())
-        peaks = self.peaks
+        if sum(stored) > self.task.limit:
+            raise self._too_many()
+        peaks = self._peaks
         peaks[counts.PEAK_PARTIAL_MATCHES] = max(peaks[counts.PEAK_PARTIAL_MATCHES], sum(stored))
         peaks[counts.PEAK_EVENTS] = max(peaks[counts.PEAK_EVENTS], sum(leaves))
 
-    def _too_many(self) -> str:
+    def _too_many(self) -> PartialMatchLimitError:
         stored = self._counts[len(self._leaves) :, counts.PEAK]
-        names = self._operators.names[len(self._leaves) + int(stored.argmax())]
-        return (
-            f"more than {self.limit:,} partial matches have to be stored, most of "
-            f"them over ({', '.join(names)}); try another plan generator, a "
-            "shorter window or more conditions, or allow more with partial_match_limit"
-        )
-
-    def _matches(self, chunks: Sequence[np.ndarray]) -> BranchMatches:
-        join, names = self._operators.joins[-1], self.branch.positive_names
-        columns = [self._operators.leaves[leaf].name for leaf in join.columns]
-        order = [columns.index(name) for name in names]
-        none = np.empty((len(names), 0), np.int64)
-        return BranchMatches(names, [[rows[at] for at in order] for rows in chunks or [none]])
+        return self.too_many(self.layout.nodes[len(self._leaves) + int(stored.argmax())])
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""
         arrays = {
             "counts": self._counts.copy(),
-            "peaks": self.peaks.copy(),
+            "peaks": self._peaks.copy(),
             "rounds": self.rounds.copy(),
             "size": np.array([self._size]),
             "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
@@ -345,7 +288,7 @@ class ZStreamEngine:
             return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
 
         self._counts = stored("counts", self._counts, self._counts.shape)
-        self.peaks = stored("peaks", self.peaks, self.peaks.shape)
+        self._peaks = stored("peaks", self._peaks, self._peaks.shape)
         self.rounds = stored("rounds", self.rounds, self.rounds.shape)
         (self._size,) = stored("size", self.rounds, (1,)).tolist()
         fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
@@ -362,7 +305,3 @@ class ZStreamEngine:
         for number, rows in enumerate(self._records):
             self._records[number] = stored(f"records/{number}", rows)
         self._pending = stored("pending", self._pending)
-
-
-def _no_records(columns: int) -> np.ndarray:
-    return np.empty((columns, 0), np.int32)

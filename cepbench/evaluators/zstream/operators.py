@@ -1,6 +1,6 @@
 """A plan as ZStream's operators: what each reads of its input buffers [mei2009]_, section 4.4.
 
-Conditions are placed by :class:`cepbench.evaluators.joins.nodes.PlannedNodes`. An operator pairs the
+Conditions are placed by :class:`cepbench.evaluators.plan_runs.nodes.PlannedNodes`. An operator pairs the
 records of its *outer* buffer with rows of a *key*: the leaf that is its inner buffer, or the leaf of
 one event of the inner records. Order, window and pushed-down negation are ranges of rows of the
 key; comparisons of one event with the key's are bitmaps; what remains is tested on the records.
@@ -8,11 +8,13 @@ key; comparisons of one event with the key's are bitmaps; what remains is tested
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cepbench.evaluators.joins.nodes import Check, Node, PlannedNodes, Tree, raw_values
-from cepbench.evaluators.joins.programs import COMPARISONS, FLIPPED, Derived, separated_sides
+import numpy as np
+
+from cepbench.evaluators.plan_runs.nodes import Check, Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.plan_runs.programs import COMPARISONS, FLIPPED, Derived, separated_sides
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
 
 #: A column of values of the first leaf, one of the second, an operator.
@@ -185,6 +187,8 @@ class Operators:
         The variables of each node, leaves first.
     counts_last : bool
         Whether matches are counted while the records of the join before the root are made.
+    targets : ndarray of int64, shape (columns,)
+        Where each column of the root's records is in a match.
     finals : list of int
         The leaves that may come last.
     looks_back : set of int
@@ -213,7 +217,7 @@ class Operators:
         for node in self._planned.nodes[self._planned.inner :]:
             self.names.append(node.variables)
             self.joins.append(self._join(node))
-        for node, join in zip(self._planned.nodes[self._planned.inner :], self.joins, strict=True):
+        for join in self.joins:
             drives = (join.outer_drives, join.inner_drives)
             for child, sibling_drives in zip((join.outer, join.inner), drives[::-1], strict=True):
                 if child >= len(self.leaves):
@@ -221,6 +225,8 @@ class Operators:
 
         checks = [check for node in self._planned.nodes for check in node.checks]
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
+        columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
+        self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.counts_last = not reports and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
@@ -233,9 +239,7 @@ class Operators:
             return False
         below = self.joins[root.outer - leaves]
         event = len(below.columns) - 1
-        return (
-            below.inner < leaves and below.is_range and all(at == event for at, _ in root.tables)
-        )
+        return below.inner < leaves and below.is_range and all(at == event for at, _ in root.tables)
 
     def _first_of(self, names: Sequence[str]) -> list[str]:
         return [x for x in names if not any((y, x) in self._before for y in names)]
@@ -384,7 +388,12 @@ class Operators:
             if sides is not None and sides[1] == "=" and self._hashing:
                 left, _, right = sides if sides[0][0] in outer else sides[::-1]
                 join.equalities.append(
-                    (outer.index(left[0]), self.value(left), inner.index(right[0]), self.value(right))
+                    (
+                        outer.index(left[0]),
+                        self.value(left),
+                        inner.index(right[0]),
+                        self.value(right),
+                    )
                 )
                 equal.append(clause)
             elif sides is not None and key in clause.variables:

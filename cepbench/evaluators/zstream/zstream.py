@@ -18,10 +18,10 @@ round that would make many records is cut in two.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 from cepbench.arguments import flag, whole
-from cepbench.evaluators.joins.run import PlanRun
+from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Option, Task
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.zstream.engine import ZStreamEngine

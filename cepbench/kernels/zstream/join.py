@@ -111,7 +111,7 @@ def count_events(records, ranges, sizes):
 
 
 @njit_in_place
-def join_events(records, ranges, sizes, positions, offsets, found):
+def join_events(records, ranges, sizes, positions, offsets, targets, found):
     """Write the records joined with the events of the key.
 
     Parameters
@@ -124,6 +124,8 @@ def join_events(records, ranges, sizes, positions, offsets, found):
         Positions of events, one leaf after the other; empty to write row numbers.
     offsets : int64 array, shape (columns + 1,)
         Where the positions of each column's leaf are; the key's is the last.
+    targets : int64 array, shape (columns + 1,)
+        Which row of ``found`` each column is written to.
     found : int32 or int64 array, shape (columns + 1, sum of sizes)
         Written in place.
     """
@@ -142,22 +144,28 @@ def join_events(records, ranges, sizes, positions, offsets, found):
             value = np.int64(records[column, r])
             if maps:
                 value = positions[offsets[column] + value]
-            for at in range(begin, end):
-                found[column, at] = value
-        if tables == 0:
-            for at in range(end - begin):
-                found[columns, begin + at] = low + at
-        else:
-            at = begin
+            its = found[targets[column], begin:end]
+            for at in range(len(its)):
+                its[at] = value
+        its = found[targets[columns], begin:end]
+        if tables > 0:
+            at = 0
             for row in range(low, high, WORD):
                 word = _word(records, r, ranges, row) & lowest(high - row)
                 while word != _NO_BITS:
-                    found[columns, at] = row + lowest_bit(word)
+                    its[at] = row + lowest_bit(word)
                     word &= word - _ONE
                     at += 1
-        if maps:
-            for at in range(begin, end):
-                found[columns, at] = positions[offsets[columns] + found[columns, at]]
+            if maps:
+                for at in range(len(its)):
+                    its[at] = positions[offsets[columns] + its[at]]
+        elif maps:
+            events = positions[offsets[columns] + low : offsets[columns] + high]
+            for at in range(len(its)):
+                its[at] = events[at]
+        else:
+            for at in range(len(its)):
+                its[at] = low + at
 
 
 @njit_in_place
