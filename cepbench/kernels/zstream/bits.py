@@ -150,7 +150,9 @@ def word_at(words, bit):
 
 
 @njit_in_place
-def bits_before(words, ranks, bit):
-    """The number of set bits of the same event before ``bit``."""
-    place = bit >> 6
-    return ranks[place] + bits_in(words[place] & lowest(bit & 63))
+def bits_between(words, ranks, first, stop):
+    """The number of set bits of one event from ``first`` to ``stop - 1``, at least one bit."""
+    # The word of ``stop`` may be another event's.
+    place, last = first >> 6, (stop - 1) >> 6
+    before = ranks[place] + bits_in(words[place] & lowest(first & 63))
+    return ranks[last] + bits_in(words[last] & lowest(((stop - 1) & 63) + 1)) - before

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
-from cepbench.kernels.zstream.bits import WORD, bits_before, bits_in, lowest, lowest_bit, word_at
+from cepbench.kernels.zstream.bits import WORD, bits_between, bits_in, lowest, lowest_bit, word_at
 
 
 class Ranges(NamedTuple):
@@ -97,9 +97,7 @@ def count_events(records, ranges, sizes):
         size = max(high - low, 0)
         if size > 0 and tables == 1 and size > _LONG:
             origin = ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]]
-            size = bits_before(ranges.words, ranges.ranks, origin + high) - bits_before(
-                ranges.words, ranges.ranks, origin + low
-            )
+            size = bits_between(ranges.words, ranges.ranks, origin + low, origin + high)
         elif size > 0 and tables > 0:
             size = 0
             for row in range(low, high, WORD):
@@ -431,9 +429,7 @@ def _tested_events(z, first, stop, last):
         return np.int64(last.passed[bit + count] - last.passed[bit])
     if (bit & 63) + count <= WORD:
         return bits_in((last.words[bit >> 6] >> np.uint64(bit & 63)) & lowest(count))
-    return bits_before(last.words, last.ranks, bit + count) - bits_before(
-        last.words, last.ranks, bit
-    )
+    return bits_between(last.words, last.ranks, bit, bit + count)
 
 
 @njit
