@@ -120,7 +120,7 @@ PLANS = {
 }
 
 #: Rounds far shorter than the stream.
-OPTIONS = {"zstream": {"batch_size": 512}}
+OPTIONS = {"zstream": {"batch_size": 64}}
 
 
 def test_there_is_a_plan_for_every_evaluator() -> None:

@@ -106,7 +106,7 @@ def test_rounds_that_make_many_records_are_cut(monkeypatch: pytest.MonkeyPatch) 
     text = "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 60 units"
     tree = (("a", "b"), "c")
     whole = found_by(text, tree, events)
-    monkeypatch.setattr(engine, "MOST_RECORDS", 500)
+    monkeypatch.setattr(engine, "MOST_RECORDS", 2000)
     cut = found_by(text, tree, events)
     assert cut.metrics.details["assembly_rounds"] > whole.metrics.details["assembly_rounds"] == 1
     pd.testing.assert_frame_equal(cut.matches, whole.matches)

@@ -59,6 +59,8 @@ class Assembly:
         Those that the operators' buffers hold.
     most : int
         Records that an operator may make.
+    cuts : bool
+        Whether the round is cut in two if it makes more.
     reports : bool
         Whether matches are given as positions.
     code : callable
@@ -82,12 +84,14 @@ class Assembly:
         records: Sequence[np.ndarray],
         *,
         most: int,
+        cuts: bool,
         reports: bool,
         code: Callable[[str], float],
     ) -> None:
         self._operators = operators
         self._leaves = leaves
         self._most = most
+        self._cuts = cuts
         self._reports = reports
         self._counts_last = operators.counts_last
         self._code = code
@@ -125,8 +129,8 @@ class Assembly:
                 if bound.comparisons:
                     # Not ascending, unless every event negates.
                     stored = y.times[y.base : y.stop]
-                    side = "right" if bound.is_after else "left"
-                    found[:] = y.base + np.searchsorted(stored, times, side)
+                    times += bound.is_after
+                    found[:] = y.base + np.searchsorted(stored, times)
                     continue
             bound_kernels.first_rows(times, y.times[: y.stop], y.base, shift, found)
         self.bytes = self._bounds.nbytes
@@ -264,8 +268,8 @@ class Assembly:
                 )
             if counted or size == 0:
                 return empty, size
-            if size > self._most and not (is_root and join.is_exact):
-                raise TooManyRecords
+            if not (is_root and join.is_exact):
+                self._check(size, is_root)
             if is_leaf:
                 positions, offsets = _NO_POSITIONS, np.empty(0, np.int64)
                 if is_root and join.is_exact:
@@ -283,6 +287,11 @@ class Assembly:
             return rows, size
         rows = self._tested(leaves + number, join, rows)
         return rows, rows.shape[1]
+
+    def _check(self, size: int, is_root: bool) -> None:
+        """Raise TooManyRecords; the root's are not stored, and may be as many as they need to be."""
+        if size > self._most and (self._cuts or not is_root):
+            raise TooManyRecords
 
     def _key(self, join: Join) -> int:
         """The leaf of a join's key."""
@@ -534,8 +543,7 @@ class Assembly:
         size = int(sizes.sum())
         if counted:
             return np.empty((len(join.columns), 0), np.int32), size
-        if size > self._most:
-            raise TooManyRecords
+        self._check(size, join is self._operators.joins[-1])
         found = np.empty((len(join.columns), size), np.int32)
         found[: len(outer)] = np.repeat(outer, sizes, axis=1)
         found[len(outer) :] = inner[:, sorted_by[ranges_of(begin, sizes)]]

@@ -149,13 +149,16 @@ class ZStreamEngine(PlanEngine):
         ]
         if not fresh and not self._pending.shape[1]:
             self.rounds[0] += stop is not None
+            self._tally_bytes(0)
             self._expire(now, None)
             return 0
+        cuts = events > FEWEST_EVENTS
         assembly = Assembly(
             operators,
             leaves,
             self._records,
-            most=MOST_RECORDS if events > FEWEST_EVENTS else self.task.limit,
+            most=MOST_RECORDS if cuts else max(MOST_RECORDS, self.task.limit),
+            cuts=cuts,
             reports=self.task.reports,
             code=self.task.reader.code,
         )
@@ -165,7 +168,7 @@ class ZStreamEngine(PlanEngine):
             found = 0
         else:
             assembly.discard(min(fresh) - operators.window)
-            found = self._assemble(assembly, events)
+            found = self._assemble(assembly, cuts=cuts)
             if 4 * assembly.tallies[:, counts.CREATED].max() < MOST_RECORDS:
                 self._size = min(2 * self._size, self._batch_size)
             self.rounds[1] += 1
@@ -188,11 +191,11 @@ class ZStreamEngine(PlanEngine):
             self.latencies += found * Latency.of(seconds).histogram
         return found
 
-    def _assemble(self, assembly: Assembly, events: int) -> int:
+    def _assemble(self, assembly: Assembly, *, cuts: bool) -> int:
         try:
             return assembly.run(timed=self.task.watched)
         except TooManyRecords:
-            if events > FEWEST_EVENTS:
+            if cuts:
                 raise
             raise self._too_many() from None
 
@@ -213,8 +216,12 @@ class ZStreamEngine(PlanEngine):
         """Add up what a round took."""
         self._counts += assembly.tallies
         self._counts[-1, counts.CREATED] += found
-        taken = assembly.bytes + sum(leaf.bytes for leaf in self._leaves)
-        taken += sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
+        taken = sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
+        self._tally_bytes(assembly.bytes + taken)
+
+    def _tally_bytes(self, besides: int) -> None:
+        """Update the peak of the bytes taken by leaf buffers and what is there besides."""
+        taken = besides + sum(leaf.bytes for leaf in self._leaves)
         self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
 
     def _expire(self, now: int, assembly: Assembly | None) -> None:

@@ -211,7 +211,7 @@ class Operators:
         self.window = min(pattern.window.length, _LONGEST)
         names = pattern.positive_names
         self.finals = [self._leaf_of[name] for name in self._last_of(names)]
-        self.names = [(leaf.name,) for leaf in self.leaves]
+        self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
         self._numbers: dict[Bound, int] = {}
         self.joins: list[Join] = []
         for node in self._planned.nodes[self._planned.inner :]:

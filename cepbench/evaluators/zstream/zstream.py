@@ -20,7 +20,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from cepbench.arguments import flag, whole
+from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Option, Task
 from cepbench.evaluators.result import Metrics
@@ -32,12 +35,18 @@ class ZStreamRun(PlanRun):
 
     def __init__(self, task: Task) -> None:
         assert task.plan is not None
-        engine = partial(ZStreamEngine, **task.options)
-        super().__init__(task, [part.tree for part in task.plan.parts], engine)
+        engines: list[ZStreamEngine] = []
+
+        def opened(branch: BranchTask) -> ZStreamEngine:
+            engines.append(ZStreamEngine(branch, **task.options))
+            return engines[-1]
+
+        super().__init__(task, [part.tree for part in task.plan.parts], opened)
+        self._opened = engines
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far, with the rounds of all branches."""
-        idle, assembly = sum(engine.rounds for engine in self._engines).tolist()
+        idle, assembly = np.sum([engine.rounds for engine in self._opened], axis=0).tolist()
         details = {"idle_rounds": idle, "assembly_rounds": assembly}
         return replace(super().metrics(), details=details)
 
