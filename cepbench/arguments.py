@@ -56,8 +56,7 @@ def whole(
         raise error(f"{name} must be a whole number, not {shown(given)}")
     number = int(given)
     if least is not None and number < least:
-        wanted = {0: "not be negative", 1: "be positive"}.get(least, f"be at least {least:,}")
-        raise error(f"{name} must {wanted}, not {shown(given)}")
+        raise error(f"{name} must be at least {least:,}, not {shown(given)}")
     if most is not None and number > most:
         raise error(f"{name} must be at most {most:,}, not {shown(given)}")
     return number

@@ -322,7 +322,7 @@ MISTAKES = {
             cep.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes"),
             cep.Statistics(rates={"a": 1}),
         ),
-        ["no rate or cardinality for variable 'b'", "there is one for a"],
+        ["no rate or cardinality for variable 'b'", "only for a"],
     ),
     "a plan of another pattern": (
         lambda stream: cep.evaluate(

@@ -59,7 +59,8 @@ def list_datasets(as_json: JsonOption = False) -> None:
     epilog=examples(
         "cepbench data make nasdaq-style/quick",
         "cepbench data make nasdaq-style/mine --identifiers 20 --days 2",
-        "cepbench data make stock-rates/mine --events 5000 --set 'rates={IBM=1,Sun=50,Oracle=1}'",
+        "cepbench data make stock-rates/mine --events 5000 \\\n"
+        "      --set 'rates={IBM=1,Sun=50,Oracle=1}'",
     )
 )
 def make(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.match_batches import match_batches
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics, Result
+from cepbench.evaluators.returned import returned_table
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
@@ -66,7 +67,7 @@ class Job:
     def written(
         self, file: Path | None, attributes: Sequence[str], limit: int | None
     ) -> tuple[Metrics, pa.Table, int]:
-        """Write matches with the times and some attributes of their events.
+        """Write the columns of the pattern's RETURN, or matches with times and some attributes.
 
         Positions are those in the whole stream of which :attr:`stream` is a part.
 
@@ -75,6 +76,7 @@ class Job:
         file : Path or None
             None to find them only.
         attributes : sequence of str
+            Of the matches' events; none with RETURN.
         limit : int or None
             Maximum number of matches.
 
@@ -90,13 +92,16 @@ class Job:
         names = ["time", *attributes]
 
         def joined(table: pa.Table) -> pa.Table:
+            if self.pattern.returns:
+                places = self.stream.whole_positions()
+                return returned_table(table, self.pattern, self.stream, places=places)
             return with_events(table, self.stream, names, whole=True)
 
         first, rows = joined(match_schema(self.pattern).empty_table()), 0
         with ExitStack() as stack:
             bar = stack.enter_context(progress("events", len(self.stream), scaled=True))
             batches = match_batches(
-                self.pattern,
+                replace(self.pattern, returns=()),
                 self.stream,
                 self.plan,
                 rows=min(limit or _ROWS, _ROWS),

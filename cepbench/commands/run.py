@@ -62,13 +62,19 @@ def run(
     """Run one plan; show matches, throughput and memory.
 
     Without --output the first matches are shown. Matches are written in the order in which they
-    were found, with the time of each event and its position in --data, from 0, whatever part is
-    read.
+    were found: the columns of the pattern's RETURN, or without it the time of each event and its
+    position. Positions are those in --data, from 0, whatever part is read.
     """
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_pattern()
+    if attribute and asked.returns:
+        raise typer.BadParameter(
+            "the pattern's RETURN names the columns; add the attribute there, as in "
+            f"{asked.positive_names[0]}.{attribute[0]}",
+            param_hint="'--attribute'",
+        )
 
     from cepbench.commands.matching import Job
     from cepbench.evaluators.tasks import chosen_evaluator
@@ -112,7 +118,10 @@ def run(
         write_line(f"{written:,} matches are in {output}.")
     elif first is not None and first.num_rows:
         write_line()
-        _show_matches(asked, first)
+        if asked.returns:
+            write_table(first.to_pylist(), first.schema.names)
+        else:
+            _show_matches(asked, first)
 
 
 def _show_metrics(metrics: Metrics) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cepbench.costs.problem import PlanningProblem
 from cepbench.kernels.planning.terms import CostTerms
-from cepbench.plans.tree import Tree, left_deep, post_order
+from cepbench.plans.tree import Tree, left_deep, post_order, unplaced
 
 #: The forms of a cost, each a special case of the next one.
 FORMS = ("sets", "joins", "plans")
@@ -157,5 +157,5 @@ class CostModel:
 
 
 def tree_of(kind: str, plan: Any) -> Tree[int]:
-    """The tree of a plan; that of an order is left-deep."""
-    return left_deep(plan) if kind == "order" else plan
+    """The tree of a plan's shape; that of an order is left-deep."""
+    return left_deep(plan) if kind == "order" else unplaced(plan)

@@ -19,7 +19,7 @@ from cepbench.arguments import choice
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern, Variable
-from cepbench.plans.tree import Tree, leaves, post_order
+from cepbench.plans.tree import Tree, leaves, post_order, unplaced
 from cepbench.statistics.model import Statistics
 
 #: Stands for a rate, cardinality, selectivity or window of zero: the smallest normal float.
@@ -269,7 +269,7 @@ class PlanningProblem:
         SEL(left, right) in a tree [kolchinsky2018]_, section 3.2. Where events are consumed, the
         smallest W·r replaces their product [kolchinsky2018]_, section 5.2.
         """
-        return self._prefix_sizes(plan) if kind == "order" else self._tree_sizes(plan)
+        return self._prefix_sizes(plan) if kind == "order" else self._tree_sizes(unplaced(plan))
 
     def _prefix_sizes(self, order: Sequence[int]) -> np.ndarray:
         index = np.asarray(order, dtype=np.intp)

@@ -104,7 +104,7 @@ def with_events(
     wanted = ["time", *stream.attributes]
     if attributes is not None:
         wanted = texts(attributes, "attributes", StreamError)
-    values = {name: _event_values(stream, name) for name in dict.fromkeys(wanted)}
+    values = {name: event_values(stream, name) for name in dict.fromkeys(wanted)}
     columns = {}
     for field in matches.schema:
         column = matches.column(field.name).combine_chunks()
@@ -119,14 +119,14 @@ def with_events(
             )
         _check_positions(positions, field.name, len(stream))
         if places is not None:
-            columns[field.name] = _taken(places, column)
+            columns[field.name] = taken(places, column)
         for name, events in values.items():
-            columns[f"{field.name}.{name}"] = _taken(events, column)
+            columns[f"{field.name}.{name}"] = taken(events, column)
     return pa.table(columns)
 
 
-def _taken(events: pa.Array, column: pa.Array) -> pa.Array:
-    """The values of events at a column of positions, or of lists of positions."""
+def taken(events: pa.Array, column: pa.Array) -> pa.Array:
+    """The values of events at a column of rows, or of lists of rows."""
     if not pa.types.is_large_list(column.type):
         return events.take(column)
     taken = events.take(column.values)
@@ -144,7 +144,8 @@ def _check_positions(positions: pa.Array, name: str, events: int) -> None:
         )
 
 
-def _event_values(stream: EventStream, name: str) -> pa.Array:
+def event_values(stream: EventStream, name: str) -> pa.Array:
+    """An attribute of all events; ``time`` and ``type`` if no attribute has these names."""
     if name not in stream.attributes and name == "time":
         times = pa.array(stream.timestamps)
         return times.cast(pa.timestamp("ns")) if stream.is_datetime else times

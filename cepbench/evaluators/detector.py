@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from cepbench.arguments import kind_of
 from cepbench.errors import (
@@ -24,6 +25,7 @@ from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
+from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.evaluators.snapshot import (
     arrays_under,
     read_snapshot,
@@ -40,9 +42,17 @@ from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.given import stream_from
+from cepbench.streams.recent import RecentEvents
 
 #: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
+
+#: Prefix of the arrays of the events kept for RETURN.
+_RECENT = "recent/"
+
+#: For how many windows events are kept for RETURN: a match may wait for one window after its last
+#: event, if another one that it may lose its events to has to wait.
+WINDOWS_KEPT = 2
 
 #: Arguments of a detector in a snapshot's header, under the same names.
 _ARGUMENTS = (
@@ -148,7 +158,16 @@ class Detector:
         self._matches = 0
         self._seconds = 0.0
         self._ended = ""
-        self._run = self._guarded(evaluator.open, task)
+        # What matches return is no matter of evaluators.
+        plain = tuple(replace(pattern, returns=()) for pattern in task.patterns)
+        self._run = self._guarded(evaluator.open, replace(task, patterns=plain))
+        self._recent: RecentEvents | None = None
+        if task.pattern.returns and not (task.whole or output == "count"):
+            self._recent = RecentEvents(
+                {a.name for column in task.pattern.returns for a in column.attributes()},
+                WINDOWS_KEPT * task.pattern.window.length,
+                task.position,
+            )
 
     @property
     def position(self) -> int:
@@ -202,6 +221,8 @@ class Detector:
                 row=self._position,
             )
         self._last = int(batch.timestamps[-1])
+        if self._recent is not None:
+            self._recent.push(batch)
         given = self._guarded(self._run.push, batch)
         self._seconds += time.perf_counter() - began
         self._events += len(batch)
@@ -254,11 +275,25 @@ class Detector:
         if self.output == "count":
             return found.number
         matches = self.in_branches([found])
+        if self._recent is not None:
+            table = self._returned(self._recent, matches)
+            return table if self.output == "arrow" else frame_of(table)
         if self.output == "arrow":
             return arrow_table(self.pattern, matches)
         if len(matches) == 1:
             return matches[0].frame()
         return branches_frame(self.pattern.positive_names, matches)
+
+    def _returned(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> pa.Table:
+        firsts = np.concatenate([part.first_positions() for part in matches])
+        if len(firsts) and firsts.min() < recent.first:
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} reported a match that begins at position "
+                f"{firsts.min()} more than {WINDOWS_KEPT} windows after it, when the values for "
+                "RETURN are no longer kept; leave out RETURN, or use cep.evaluate"
+            )
+        table = arrow_table(self.pattern, matches)
+        return returned_table(table, self.pattern, recent.stream, first=recent.first)
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over branches."""
@@ -329,8 +364,10 @@ class Detector:
             "matches": self._matches,
             "seconds": self._seconds,
         }
-        arrays = self._guarded(self._run.snapshot)
-        return sealed(header, {f"{_RUN}{name}": array for name, array in arrays.items()})
+        arrays = {f"{_RUN}{name}": its for name, its in self._guarded(self._run.snapshot).items()}
+        if self._recent is not None:
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+        return sealed(header, arrays)
 
     def save(self, path: str | Path) -> None:
         """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
@@ -389,6 +426,8 @@ class Detector:
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))
+        if detector._recent is not None:
+            detector._recent.restore(arrays_under(_RECENT, arrays))
         detector._events, detector._last = header["events"], header["last"]
         detector._matches, detector._seconds = header["matches"], header["seconds"]
         return detector

@@ -105,4 +105,5 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
         metrics=detector.metrics(),
         node_table=detector.node_table(),
         found=detector.in_branches(found) if task.output != "count" else None,
+        events=stream if task.pattern.returns else None,
     )

@@ -17,6 +17,7 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
+from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
@@ -134,6 +135,10 @@ class Result:
         Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
     found : tuple of BranchMatches, or None
         Each branch's matches in the order in which they were found; None if only counted.
+    events : EventStream or None
+        The stream, if the pattern returns values of its events.
+    places : ndarray of int64 or None
+        The positions to show for positions in the stream, see :meth:`in_whole_stream`.
     """
 
     pattern: Pattern
@@ -142,6 +147,8 @@ class Result:
     metrics: Metrics
     node_table: NodeTable | None = field(repr=False)
     found: tuple[BranchMatches, ...] | None = field(repr=False)
+    events: EventStream | None = field(default=None, repr=False)
+    places: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def latency(self) -> Latency | None:
@@ -166,6 +173,26 @@ class Result:
 
     @cached_property
     def matches(self) -> pd.DataFrame:
+        """One row per match: :attr:`positions`, or the columns of the pattern's RETURN clause.
+
+        RETURN gives a variable as in :attr:`positions`; an attribute with its type in the stream,
+        of a Kleene variable tuples; aggregates and other expressions as numbers. Missing values
+        are NaN, None or pd.NA, depending on the type. The order is that of :attr:`positions`.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        if not self.pattern.returns:
+            return self.positions
+        parts = [part.taken(part.in_order()) for part in self._found()]
+        last = np.concatenate([part.last_positions() for part in parts])
+        table = arrow_table(self.pattern, parts).take(pa.array(np.argsort(last, kind="stable")))
+        return frame_of(self._returned(table))
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
         """One row per match, one column per positive variable with the positions of its events.
 
         The column of a Kleene variable has tuples of positions. Matches are sorted by the position
@@ -179,7 +206,7 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        sorted_parts = [part.taken(part.in_order()) for part in self._found()]
+        sorted_parts = [part.taken(part.in_order()) for part in self._shown()]
         if len(sorted_parts) == 1:
             return sorted_parts[0].frame()
         table = branches_frame(self.pattern.positive_names, sorted_parts)
@@ -189,17 +216,20 @@ class Result:
 
     @cached_property
     def arrow(self) -> pa.Table:
-        """The matches as an Arrow table of positions, in the order found.
+        """:attr:`matches` as an Arrow table, in the order found.
 
-        Matches are neither copied nor sorted, which would take longer than finding them. The column
-        of a Kleene variable has lists; the branches of an OR are concatenated.
+        Positions are neither copied nor sorted, which would take longer than finding them. The
+        column of a Kleene variable has lists; missing values are null; the branches of an OR are
+        concatenated.
 
         Raises
         ------
         EvaluationError
             If matches were only counted.
         """
-        return arrow_table(self.pattern, self._found())
+        if self.pattern.returns:
+            return self._returned(arrow_table(self.pattern, self._found()))
+        return arrow_table(self.pattern, self._shown())
 
     def in_whole_stream(self, stream: EventStream) -> Result:
         """The result with positions in the whole stream of which ``stream`` is a part.
@@ -214,10 +244,17 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        if self.found is None:
-            return self
-        places = stream.whole_positions()
-        return replace(self, found=tuple(part.moved(places) for part in self.found))
+        return self if self.found is None else replace(self, places=stream.whole_positions())
+
+    def _returned(self, positions: pa.Table) -> pa.Table:
+        assert self.events is not None
+        return returned_table(positions, self.pattern, self.events, places=self.places)
+
+    def _shown(self) -> tuple[BranchMatches, ...]:
+        """The matches with the positions to show."""
+        places = self.places
+        found = self._found()
+        return found if places is None else tuple(part.moved(places) for part in found)
 
     def _found(self) -> tuple[BranchMatches, ...]:
         if self.found is None:

@@ -17,6 +17,7 @@ from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import EVALUATORS, default_evaluator, evaluator_for
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
+from cepbench.patterns.negations import check_placements
 from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 
@@ -76,6 +77,8 @@ def task_for(
     branches = pattern.branches()
     if plan is not None:
         check_parts(plan, [branch.positive_names for branch in branches])
+        for branch, part in zip(branches, plan.parts, strict=True):
+            check_placements(branch, part.placements)
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
             "under OR, the table of matches has a column 'branch' of its own; rename the "

@@ -67,9 +67,12 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
         )
         for number, names in enumerate(below)
     ]
+    planned = PlannedNodes(
+        branch.with_partition(), plan.tree, positions=False, placements=plan.placements
+    )
     checked_at = {
         check.name: number_of[frozenset(node.variables)]
-        for node in PlannedNodes(branch.with_partition(), plan.tree, positions=False).nodes
+        for node in planned.nodes
         for check in node.checks
     }
     return nodes + [

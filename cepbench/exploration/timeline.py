@@ -70,7 +70,7 @@ def timeline(
 ) -> Timeline:
     """The data of :func:`cepbench.match_timeline`; parameters and errors are the same."""
     stream, pattern = stream_from(stream), pattern_from(pattern)
-    table = matches.matches if isinstance(matches, Result) else matches
+    table = matches.positions if isinstance(matches, Result) else matches
     if not isinstance(table, pd.DataFrame):
         raise EvaluationError(
             f"matches must be a Result or its DataFrame of matches, not {kind_of(table)}"

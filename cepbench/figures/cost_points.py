@@ -167,11 +167,11 @@ def plans_left_out(points: pd.DataFrame) -> list[str]:
     """
     own = with_series(points, APART).drop_duplicates(["panel", "series"])
     texts = []
-    for panel, rows in own[own["missing"] > 0].groupby("panel", sort=False):
-        counts = ", ".join(
-            f"{name} {count:,}" for name, count in zip(rows["series"], rows["missing"], strict=True)
-        )
-        texts.append(f"{counts} ({panel})" if panel else counts)
+    lacking = own[own["missing"] > 0]
+    for panel in lacking["panel"].unique():
+        its = lacking.loc[lacking["panel"] == panel, ["series", "missing"]].to_numpy()
+        counts = ", ".join(f"{series} {count:,}" for series, count in its)
+        texts.append(f"{counts} ({panel!s})" if panel else counts)
     return [f"Patterns without a point, as a run did not end well: {'; '.join(texts)}."] * bool(
         texts
     )

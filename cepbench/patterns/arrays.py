@@ -24,13 +24,18 @@ from cepbench.patterns.model import (
 Values = Callable[[Attribute], np.ndarray]
 TextCode = Callable[[str], float]
 
+#: Aggregate → its values.
+OverSet = Callable[[Aggregate], np.ndarray]
+
 _ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal,
 }  # fmt: skip
 
 
-def expression_values(expression: Expression, values: Values, code: TextCode) -> np.ndarray:
+def expression_values(
+    expression: Expression, values: Values, code: TextCode, over: OverSet | None = None
+) -> np.ndarray:
     """The value of ``expression`` for every candidate.
 
     Parameters
@@ -40,6 +45,8 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
         Attribute → float64 array; all arrays broadcast together.
     code : callable
         Text → its code.
+    over : callable, optional
+        Aggregate → float64 array; by default there must be none.
 
     Returns
     -------
@@ -50,15 +57,17 @@ def expression_values(expression: Expression, values: Values, code: TextCode) ->
         case Attribute():
             return values(expression)
         case Aggregate():
-            raise AssertionError(f"{expression} has no value for a single candidate")
+            assert over is not None, f"{expression} has no value for a single candidate"
+            return over(expression)
         case Constant(value):
             return np.asarray(code(value) if isinstance(value, str) else value, dtype=np.float64)
         case Negative(operand):
-            return np.negative(expression_values(operand, values, code))
+            return np.negative(expression_values(operand, values, code, over))
         case Arithmetic(operator, left, right):
             with np.errstate(all="ignore"):
                 return _ARITHMETIC[operator](
-                    expression_values(left, values, code), expression_values(right, values, code)
+                    expression_values(left, values, code, over),
+                    expression_values(right, values, code, over),
                 )
 
 
@@ -85,19 +94,52 @@ def _no_code(text: str) -> float:
     raise AssertionError(f"arithmetic on the text {text!r}")
 
 
-def comparison_holds(comparison: Comparison, values: Values, code: TextCode) -> np.ndarray:
+def comparison_holds(
+    comparison: Comparison, values: Values, code: TextCode, over: OverSet | None = None
+) -> np.ndarray:
     """Where ``comparison`` is true; a missing value on either side makes it false."""
-    left = expression_values(comparison.left, values, code)
-    right = expression_values(comparison.right, values, code)
+    left = expression_values(comparison.left, values, code, over)
+    right = expression_values(comparison.right, values, code, over)
     if comparison.operator == "!=":
         # ``left != right`` would be true for NaN.
         return (left < right) | (left > right)
     return _COMPARISONS[comparison.operator](left, right)
 
 
-def clause_holds(clause: Clause, values: Values, code: TextCode) -> np.ndarray:
+def clause_holds(
+    clause: Clause, values: Values, code: TextCode, over: OverSet | None = None
+) -> np.ndarray:
     """Where at least one comparison of ``clause`` is true (bool array)."""
-    held = comparison_holds(clause.comparisons[0], values, code)
+    held = comparison_holds(clause.comparisons[0], values, code, over)
     for comparison in clause.comparisons[1:]:
-        held = held | comparison_holds(comparison, values, code)
+        held = held | comparison_holds(comparison, values, code, over)
     return held
+
+
+def over_sets(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The aggregate of each of several sets of values.
+
+    Parameters
+    ----------
+    function : str
+        One of :data:`cepbench.patterns.expressions.AGGREGATES`.
+    values : ndarray of float64
+    offsets : ndarray of int64, shape (sets + 1,)
+        Set ``i`` is ``values[offsets[i] : offsets[i + 1]]``.
+
+    Returns
+    -------
+    ndarray of float64, shape (sets,)
+        NaN if a value is missing, and of an empty set, whose ``count`` is 0.
+    """
+    sizes = np.diff(offsets)
+    if function == "count":
+        return sizes.astype(np.float64)
+    some = sizes > 0
+    found = np.full(len(sizes), np.nan)
+    if some.any():
+        reduce = {"min": np.minimum, "max": np.maximum}.get(function, np.add).reduceat
+        found[some] = reduce(values, offsets[:-1][some])
+    if function == "avg":
+        found[some] /= sizes[some]
+    return found

@@ -27,6 +27,7 @@ _WORDS = {
     "WITHIN": "WITHIN",
     "WHERE": "WHERE",
     "STRATEGY": "STRATEGY",
+    "RETURN": "RETURN",
     "AND": "AND",
     "OR": "OR",
     "_COMMA": "a comma",
@@ -41,10 +42,10 @@ _WORDS = {
     "$END": "the end of the pattern",
 }
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL")
-_KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN")
+_KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN", "RETURN")
 
 #: Clauses of other papers' languages that this one lacks.
-_OTHER_CLAUSES = ("RETURN", "HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
+_OTHER_CLAUSES = ("HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
 
 #: SQL comparisons that this language lacks, and their equivalents without and with NOT; {x} is the
 #: left operand.
@@ -104,7 +105,7 @@ def _found(text: str, error: UnexpectedInput) -> tuple[Span, str]:
 
 
 def _in_structure(stack: list[str]) -> bool:
-    return not {"WHERE", "STRATEGY", "WITHIN"} & set(stack)
+    return not {"WHERE", "STRATEGY", "WITHIN", "RETURN"} & set(stack)
 
 
 def _in_index(stack: list[str]) -> bool:
@@ -136,8 +137,10 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
         parts.append("a condition such as a.price < b.price")
         words = {}
     elif "NUMBER" in accepted:
-        window = "WITHIN" in stack
-        parts.append("a number" if window else "a value such as a.price, 5 or 'text'")
+        value = "a value such as a.price, 5 or 'text'"
+        if "RETURN" in stack:
+            value = "a variable, or a value such as a.price or sum(b[].price)"
+        parts.append("a number" if "WITHIN" in stack else value)
         words = {}
     elif "NAME" in accepted:
         if "WITHIN" in stack:
@@ -146,6 +149,8 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
             parts.append("a strategy (any, consuming, strict_contiguity, partition_contiguity)")
         elif stack[-1:] == ["_DOT"] or stack[-1:] == ["_LSQB"] or "STRATEGY" in stack:
             parts.append("the name of an attribute")
+        elif "RETURN" in stack:
+            parts.append("AS and the name of the column")
         else:
             parts.append("a name")
     if accepted & {"WITHIN", "AND"}:
@@ -175,6 +180,8 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
     if found.upper() in ("WHERE", "STRATEGY") and {"WITHIN", "STRATEGY"} & set(stack):
         later = "WITHIN" if "WITHIN" in stack else "STRATEGY"
         return f"; {found.upper()} comes before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
+    if found.upper() == "RETURN" and "WITHIN" in accepted:
+        return "; RETURN comes after WITHIN: PATTERN … WHERE … STRATEGY … WITHIN … RETURN …"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
         if hint := did_you_mean(found.upper(), usable):
@@ -218,7 +225,7 @@ def _not_built_yet(
     if found.upper() in _OTHER_CLAUSES and accepted & {"WITHIN", "$END"}:
         return f"the clause {found}; leave it out", span
     before = _word_before(text, span.start)
-    if found == "(" and before is not None and "WHERE" in stack:
+    if found == "(" and before is not None and {"WHERE", "RETURN"} & set(stack):
         word, place = before
         return (
             f"the function {word}(…); the functions are sum, avg, min, max and count over a "

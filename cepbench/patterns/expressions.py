@@ -13,7 +13,9 @@ from cepbench.errors import PatternError, UnsupportedPatternError
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
-_RESERVED = frozenset({"PATTERN", "WHERE", "STRATEGY", "WITHIN", "SEQ", "AND", "OR", "NOT", "TRUE"})
+_RESERVED = frozenset(
+    {"PATTERN", "WHERE", "STRATEGY", "WITHIN", "RETURN", "SEQ", "AND", "OR", "NOT", "TRUE"}
+)
 
 #: Limit of nested operators and chained terms, so that the rest of the code may recurse.
 MAXIMUM_DEPTH = 60
@@ -272,6 +274,45 @@ class Clause:
             elif isinstance(term, Attribute) and term.element == "previous":
                 found.add(term.variable)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """One column of the RETURN clause: ``value AS alias``.
+
+    Attributes
+    ----------
+    value : str or Expression
+        The name of a variable, for the position of its event or the positions of its set; or an
+        expression over the events of the match.
+    alias : str, optional
+    """
+
+    value: str | Expression
+    alias: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the column: the alias, the variable, or the text of the expression."""
+        if self.alias is not None:
+            return self.alias
+        return self.value if isinstance(self.value, str) else text_of(self.value)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of its variables, in order of first mention."""
+        if isinstance(self.value, str):
+            return (self.value,)
+        return tuple(dict.fromkeys(attribute.variable for attribute in self.attributes()))
+
+    def attributes(self) -> Iterator[Attribute]:
+        """The attributes that it reads."""
+        return iter(()) if isinstance(self.value, str) else attributes_of(self.value)
+
+    def __str__(self) -> str:
+        value = self.value
+        text = quoted_unless_plain(value) if isinstance(value, str) else text_of(value)
+        return text if self.alias is None else f"{text} AS {quoted_unless_plain(self.alias)}"
 
 
 def quoted_unless_plain(name: str) -> str:

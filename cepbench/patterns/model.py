@@ -24,13 +24,14 @@ from cepbench.patterns.expressions import (
     Constant,
     Expression,
     Negative,
+    Returned,
     attributes_of,
     quoted_unless_plain,
     terms_of,
     without_implied,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
-from cepbench.patterns.validity import check_clause, check_structures
+from cepbench.patterns.validity import check_clause, check_returns, check_structures
 
 __all__ = [
     "ANY",
@@ -48,6 +49,7 @@ __all__ = [
     "Negative",
     "Operator",
     "Pattern",
+    "Returned",
     "Strategy",
     "Structure",
     "Variable",
@@ -152,7 +154,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN structure WHERE conditions STRATEGY strategy WITHIN window``.
+    """A pattern: ``PATTERN … WHERE … STRATEGY … WITHIN … RETURN …``.
 
     Attributes
     ----------
@@ -165,6 +167,9 @@ class Pattern:
         The WITHIN clause.
     strategy : Strategy, default ANY
         The STRATEGY clause.
+    returns : tuple of Returned, default ()
+        The columns of the RETURN clause; without it the positive variables. They do not change
+        which matches there are.
 
     Raises
     ------
@@ -176,6 +181,7 @@ class Pattern:
     conditions: tuple[Clause, ...]
     window: Window
     strategy: Strategy = ANY
+    returns: tuple[Returned, ...] = ()
 
     def __post_init__(self) -> None:
         scopes = check_structures(self.structure.alternatives())
@@ -185,6 +191,7 @@ class Pattern:
         object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
+        check_returns(self.returns, variables, scopes)
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -218,6 +225,14 @@ class Pattern:
         known = tuple(name for name in found if name is not None)
         return known if len(known) == len(found) else None
 
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of the attributes that conditions, strategy and RETURN read, without repetition."""
+        read = [a for clause in self.conditions for a in clause.attributes()]
+        read += [a for column in self.returns for a in column.attributes()]
+        shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
+        return tuple(dict.fromkeys([*(attribute.name for attribute in read), *shared]))
+
     @property
     def operator(self) -> Operator:
         """The outermost operator."""
@@ -226,8 +241,8 @@ class Pattern:
     def branches(self) -> tuple[Pattern, ...]:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
-        Each has this pattern's window and strategy, and the conditions all of whose variables it
-        has; ``(self,)`` if there is no OR [kolchinsky2018]_, section 4.
+        Each has this pattern's window and strategy, the conditions all of whose variables it has,
+        and no RETURN; ``(self,)`` if there is no OR [kolchinsky2018]_, section 4.
         """
         found = tuple(self.iter_branches())
         # To compare patterns, all of one is hashed, which a single branch need not be.
@@ -248,6 +263,7 @@ class Pattern:
                 conditions=tuple(c for c in self.conditions if names.issuperset(c.variables)),
                 window=self.window,
                 strategy=self.strategy,
+                returns=(),
             )
             yield branch
 
@@ -287,7 +303,11 @@ class Pattern:
         parts = [clause.bracketed() if several else f"{clause}" for clause in self.conditions]
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
         strategy = f" STRATEGY {self.strategy}" if self.strategy != ANY else ""
-        return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}"
+        returns = f" {self._returned()}" if self.returns else ""
+        return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}{returns}"
+
+    def _returned(self) -> str:
+        return f"RETURN {', '.join(map(str, self.returns))}"
 
     def describe(self) -> str:
         """The pattern over several lines, one per conjunct."""
@@ -296,7 +316,8 @@ class Pattern:
             lines.append(f"{'   AND ' if place else 'WHERE  '} {clause.bracketed()}")
         if self.strategy != ANY:
             lines.append(f"STRATEGY {self.strategy}")
-        return "\n".join([*lines, f"WITHIN  {self.window}"])
+        lines.append(f"WITHIN  {self.window}")
+        return "\n".join([*lines, self._returned()] if self.returns else lines)
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(self.describe())}</pre>'

@@ -32,6 +32,7 @@ from cepbench.patterns.model import (
     STRATEGIES,
     Clause,
     Pattern,
+    Returned,
     Strategy,
     Variable,
     Window,
@@ -81,8 +82,9 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit``; SEQ,
-        AND and OR may be nested, items may be under NOT and KL, WHERE and STRATEGY are optional.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit RETURN
+        value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and KL; WHERE,
+        STRATEGY and RETURN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
     parameters, named : mapping of str to float or str
@@ -100,11 +102,11 @@ def parse(
         If the text does not follow the grammar.
     PatternNameError
         For an unknown variable, unit, strategy or parameter, a variable of two items of one
-        branch, and an unused parameter.
+        branch, two columns of one name, and an unused parameter.
     PatternOperatorError
-        For NOT and KL over more than one event type, a pattern or branch of negated items
-        only, indices and aggregates of variables that are not Kleene ones, and conditions
-        between two negated variables.
+        For NOT and KL over operators, a pattern or branch of negated items only, indices and
+        aggregates of variables that are not Kleene ones, conditions between two negated variables,
+        and RETURN of what has no value for a match.
     UnsatisfiablePatternError
         If it cannot match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
     UnsupportedPatternError
@@ -194,6 +196,7 @@ class _Reader:
         self._source = source
         self._structures = StructureReader(source)
         self._clauses: dict[Clause, Node] = {}
+        self._returned: dict[Returned, Node] = {}
         self._root: Node | None = None
 
     def pattern(self, tree: Node) -> Pattern:
@@ -222,9 +225,10 @@ class _Reader:
                 )
             strategy = self._strategy(parts["strategy"])
         window = self._window(parts["within"])
+        returns = self._returns(parts["returning"], reader) if "returning" in parts else ()
         self._source.check_parameters_used()
         with self.errors_with_places():
-            return Pattern(structure, conditions, window, strategy or ANY)
+            return Pattern(structure, conditions, window, strategy or ANY, returns)
 
     @contextlib.contextmanager
     def errors_with_places(self) -> Iterator[None]:
@@ -238,6 +242,8 @@ class _Reader:
             place = self._root
             if isinstance(error.culprit, Clause):
                 place = self._clauses[error.culprit]
+            elif isinstance(error.culprit, Returned):
+                place = self._returned[error.culprit]
             elif isinstance(error.culprit, Variable):
                 place = self._structures.places[error.culprit.name]
             elif isinstance(error.culprit, Window):
@@ -263,6 +269,25 @@ class _Reader:
                 for conjunct in conjuncts:
                     self._clauses.setdefault(Clause(conjunct), part)
         return tuple(self._clauses)
+
+    # -- results --------------------------------------------------------------------------------
+
+    def _returns(self, tree: Node, reader: ConditionReader) -> tuple[Returned, ...]:
+        found = []
+        for part in nodes_of(tree):
+            value, alias = reader.value(nodes_of(part)[0]), None
+            if names := names_in(part):
+                keyword, alias = names[0], name_of(names[1])
+                if keyword.upper() != "AS":
+                    self._source.fail(
+                        PatternSyntaxError,
+                        f"unexpected {str(keyword)!r}; expected a comma, the end of the pattern, or "
+                        "AS and the name of the column",
+                        keyword,
+                    )
+            found.append(Returned(value, alias))
+            self._returned[found[-1]] = part
+        return tuple(found)
 
     # -- strategy -------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ from cepbench.patterns.pattern_text import (
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 if TYPE_CHECKING:
+    from lark import Token
+
     from cepbench.patterns.pattern_text import Node
 
 #: Limit of the comparisons that one ``[attribute]`` expands to, over all branches.
@@ -54,6 +56,23 @@ class ConditionReader:
     def read(self, tree: Node) -> Condition:
         """The condition of a parse tree."""
         return self._condition(tree, 1)
+
+    def value(self, tree: Node) -> str | Expression:
+        """The value of a column of RETURN: a variable's name, or an expression."""
+        names = names_in(tree) if tree.data in ("parameter", "quoted") else []
+        return self._known(names[0]) if names else self._expression(tree, 1)
+
+    def _known(self, token: Token) -> str:
+        """The name of a variable of the pattern."""
+        name = name_of(token)
+        if name not in self._kinds:
+            self._source.fail(
+                PatternNameError,
+                f"unknown variable {name!r}; the pattern has {', '.join(self._kinds)}"
+                f"{did_you_mean(name, self._kinds)}",
+                token,
+            )
+        return name
 
     def _condition(self, tree: Node, depth: int) -> Condition:
         self._source.check_depth(depth, tree)
@@ -172,14 +191,7 @@ class ConditionReader:
     def _attribute(self, tree: Node) -> tuple[Attribute, bool]:
         """An attribute, and whether it ranges over all events before ``b[i]``."""
         variable, attribute = names_in(tree)
-        name = name_of(variable)
-        if name not in self._kinds:
-            self._source.fail(
-                PatternNameError,
-                f"unknown variable {name!r}; the pattern has {', '.join(self._kinds)}"
-                f"{did_you_mean(name, self._kinds)}",
-                variable,
-            )
+        name = self._known(variable)
         indices = nodes_of(tree)
         element = self._element(indices[0], name) if indices else "each"
         before = element == "before"

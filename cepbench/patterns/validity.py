@@ -10,8 +10,24 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from cepbench.arguments import choice
-from cepbench.errors import PatternError, PatternOperatorError, UnsupportedPatternError
-from cepbench.patterns.expressions import AGGREGATES, ELEMENTS, Aggregate, Attribute, Clause
+from cepbench.errors import (
+    PatternError,
+    PatternNameError,
+    PatternOperatorError,
+    UnsupportedPatternError,
+    did_you_mean,
+)
+from cepbench.patterns.expressions import (
+    AGGREGATES,
+    ELEMENTS,
+    Aggregate,
+    Attribute,
+    Clause,
+    Expression,
+    Returned,
+    attributes_of,
+    terms_of,
+)
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 
@@ -119,8 +135,85 @@ def check_clause(
         )
 
 
+def check_returns(
+    returns: Sequence[Returned], variables: Mapping[str, Variable], scopes: Sequence[set[str]]
+) -> None:
+    """Check that each column of the RETURN clause has a name of its own and values.
+
+    Parameters
+    ----------
+    returns : sequence of Returned
+    variables, scopes
+        See :func:`check_clause`.
+
+    Raises
+    ------
+    PatternNameError
+        For an unknown variable, and two columns of one name.
+    PatternOperatorError
+        For a negated variable, and for what has no value for a match as a whole.
+    PatternError
+        For an expression without variables, or over variables that no branch has together.
+    """
+    names: set[str] = set()
+    for column in returns:
+        for name in column.variables:
+            if name not in variables:
+                raise PatternNameError(
+                    f"RETURN of an unknown variable {name!r}; the pattern has "
+                    f"{', '.join(variables)}{did_you_mean(name, variables)}",
+                    culprit=column,
+                )
+            if variables[name].kind is Kind.NEGATED:
+                raise PatternOperatorError(
+                    f"RETURN of the negated variable {name!r}, which a match binds to no event; "
+                    "leave it out",
+                    culprit=column,
+                )
+        if not column.variables:
+            raise PatternError(
+                f"RETURN of {column}, which mentions no variable; leave it out", culprit=column
+            )
+        if not isinstance(column.value, str):
+            _check_returned(column, column.value, variables)
+        if not any(scope.issuperset(column.variables) for scope in scopes):
+            raise PatternError(
+                f"{column} never has a value: its variables are in different branches of OR; "
+                "return one column for each branch",
+                culprit=column,
+            )
+        if column.name in names:
+            raise PatternNameError(
+                f"RETURN has two columns named {column.name!r}; rename one of them: "
+                f"{Returned(column.value)} AS other",
+                culprit=column,
+            )
+        names.add(column.name)
+
+
+def _check_returned(column: Returned, value: Expression, variables: Mapping[str, Variable]) -> None:
+    """Check the value of a column that is an expression."""
+    for term in terms_of(value):
+        _check_term(term, column, variables)
+        name = next(attributes_of(term)).variable
+        is_running = term.before if isinstance(term, Aggregate) else term.element == "previous"
+        if is_running:
+            raise PatternOperatorError(
+                f"RETURN of {term}, which has a value for each event of {name} and its "
+                f"predecessors; return {name}[1], {name}[last], all values or an aggregate",
+                culprit=column,
+            )
+        is_list = isinstance(term, Attribute) and term.element == "each"
+        if is_list and variables[name].kind is Kind.KLEENE and term != value:
+            raise PatternOperatorError(
+                f"RETURN of arithmetic on {term}, which has a value for each event of {name}; "
+                f"return the values alone, or use {name}[1], {name}[last] or an aggregate",
+                culprit=column,
+            )
+
+
 def _check_term(
-    term: Attribute | Aggregate, clause: Clause, variables: Mapping[str, Variable]
+    term: Attribute | Aggregate, clause: Clause | Returned, variables: Mapping[str, Variable]
 ) -> None:
     attribute = term.attribute if isinstance(term, Aggregate) else term
     error = partial(PatternError, culprit=clause)

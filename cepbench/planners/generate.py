@@ -98,7 +98,7 @@ def plan(
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     for branch, problem in zip(branches, problems, strict=True):
         found = plan_problem(problem, generator, seed=seed, budget=its_budget)
-        remarks = _remarks(branch)
+        remarks = _remarks(branch, found)
         plans.append(replace(found, remarks=remarks) if remarks else found)
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
@@ -169,14 +169,15 @@ def plan_problem(
     return kind.named(indices, problem.names, **notes)
 
 
-def _remarks(branch: Pattern) -> tuple[str, ...]:
-    """Notes on the negated and Kleene variables, which a plan does not show."""
+def _remarks(branch: Pattern, found: Plan) -> tuple[str, ...]:
+    """Notes on the negated and Kleene variables, which a plan does not show unless it places them."""
+    placed = dict(found.placements)
     return tuple(
         f"{variable}: negated, not a step of the plan"
         if variable.kind is Kind.NEGATED
         else f"{variable}: sets of events"
         for variable in branch.variables
-        if variable.kind is not Kind.PLAIN
+        if variable.kind is not Kind.PLAIN and variable.name not in placed
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from cepbench.errors import PlanError, PlanGeneratorError
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.plans.tree import relabel
+from cepbench.plans.tree import has_placements, leaves, post_order, relabel
 from cepbench.registry import Registry
 
 
@@ -130,6 +130,30 @@ def _checked_tree(found: Any, names: Sequence[str], who: str) -> Any:
     return tree
 
 
+def _checked_shape(found: Any, names: Sequence[str], who: str) -> Any:
+    """A tree, or a pair of a tree and placements, over indices."""
+    if not has_placements(found):
+        return _checked_tree(found, names, who)
+    tree = _checked_tree(found[0], names, who)
+    nodes = {frozenset(leaves(node)) for node in post_order(tree)}
+    placements = {}
+    for name, below in found[1].items():
+        placements[name] = tuple(_checked_index(item, below, names, who) for item in below)
+        if frozenset(placements[name]) not in nodes:
+            raise PlanGeneratorError(
+                f"{who} placed {name!r} at {_shown(below)}, which is no node of {_shown(tree)}"
+            )
+    return tree, placements
+
+
+def _relabelled(shape: Any, label: Callable[[Any], Any]) -> Any:
+    if not has_placements(shape):
+        return relabel(shape, label)
+    tree, placements = shape
+    placed = {name: tuple(map(label, below)) for name, below in placements.items()}
+    return relabel(tree, label), placed
+
+
 def _checked_index(item: Any, found: Any, names: Sequence[str], who: str) -> int:
     if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
         hint = " (an index, not a name)" if isinstance(item, str) else ""
@@ -192,6 +216,6 @@ PLAN_KINDS: Registry[PlanKind] = Registry(
             lambda order, label: [label(item) for item in order],
             _listed,
         ),
-        PlanKind("tree", TreePlan, _checked_tree, relabel),
+        PlanKind("tree", TreePlan, _checked_shape, _relabelled),
     ),
 )

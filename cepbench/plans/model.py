@@ -19,7 +19,17 @@ from cepbench.errors import PlanError
 from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, log_sum, shown_log
-from cepbench.plans.tree import Tree, leaves, left_deep, post_order, text, tree_from
+from cepbench.plans.tree import (
+    Placements,
+    Tree,
+    has_placements,
+    leaves,
+    left_deep,
+    placements_from,
+    post_order,
+    text,
+    tree_from,
+)
 
 
 class Plan(PlanNotes):
@@ -33,11 +43,14 @@ class Plan(PlanNotes):
         The pattern's variables.
     tree : str or pair of trees
         The variables as they are joined.
+    placements : tuple of (str, tuple of str)
+        The nodes at which negated variables are checked, where the plan says so.
     """
 
     kind: ClassVar[str]
     names: Sequence[str]
     tree: Tree[str]
+    placements: Placements = ()
 
     @property
     def shape(self) -> Any:
@@ -169,50 +182,79 @@ class TreePlan(Plan):
     ----------
     tree : str or pair of trees
         Nested pairs of variable names; lists are taken as tuples. ``names`` are its leaves, left
-        to right.
+        to right. Also a plan's ``shape``: a pair of a tree and placements.
+    placements : mapping of str to sequence of str, optional
+        Negated variables, each with the variables below the node that checks it [mei2009]_, section
+        4.4.2. In ``SEQ(A a, NOT(B b), C c)``, ``{"b": ("c",)}`` is NSEQ(!b, c), ``{"b": ("a",)}`` is
+        NSEQ(a, !b), and ``{"b": ("a", "c")}``, the root, is NEG on top. An engine without NSEQ
+        checks such a variable at the lowest node above where that is exact. Others are pushed down
+        as far as is exact. Stored as pairs, which ``dict`` turns into a mapping.
 
     Raises
     ------
     PlanError
-        If a node is neither a name nor a pair, a name is empty or repeated, the number of
-        estimates is wrong, or there are more than :data:`MAXIMUM_LEVELS` levels.
+        If a node is neither a name nor a pair, a name is empty or repeated, a placement is not a
+        node, the number of estimates is wrong, or there are more than :data:`MAXIMUM_LEVELS` levels.
     """
 
     tree: Tree[str]
+    placements: Any = ()
     names: tuple[str, ...] = field(init=False, compare=False)
     kind: ClassVar[str] = "tree"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tree", tree_from(self.tree))
+        tree: Any = self.tree
+        placements = self.placements
+        if not placements and has_placements(tree):
+            tree, placements = tree
+        object.__setattr__(self, "tree", tree_from(tree))
         object.__setattr__(self, "names", tuple(leaves(self.tree)))
         _check_names(self.names)
+        object.__setattr__(self, "placements", placements_from(placements, self.tree))
         self._check_estimates(2 * len(self.names) - 1)
 
     @property
-    def shape(self) -> Tree[str]:
-        """The tree itself."""
-        return self.tree
+    def shape(self) -> Any:
+        """The tree itself, or a pair of the tree and the placements."""
+        return (self.tree, dict(self.placements)) if self.placements else self.tree
 
     @property
     def text(self) -> str:
-        """``((a, c), b)``."""
-        return text(self.tree)
+        """``((a, c), b)``; with a placement ``((a, c), b); NOT d at c``."""
+        placed = (f"; NOT {name} at {', '.join(below)}" for name, below in self.placements)
+        return text(self.tree) + "".join(placed)
+
+    def _operators(self) -> list[str]:
+        """The negations placed at each node as texts, in post-order; empty without any.
+
+        At a leaf a negation is NSEQ, at the root NEG; at other nodes that depends on the pattern.
+        """
+        nodes = self.nodes()
+        kinds = [
+            "NEG" if node == nodes[-1] else "NOT" if len(node) > 1 else "NSEQ" for node in nodes
+        ]
+        return [
+            ", ".join(f"{kind} {name}" for name, below in self.placements if below == node)
+            for kind, node in zip(kinds, nodes, strict=True)
+        ]
 
     def nodes(self) -> list[tuple[str, ...]]:
         """The variables below each node in post-order; ``estimates`` has one number for each."""
         return [tuple(leaves(node)) for node in post_order(self.tree)]
 
     def __repr__(self) -> str:
-        return f"TreePlan({self.tree!r})"
+        placed = f", placements={dict(self.placements)!r}" if self.placements else ""
+        return f"TreePlan({self.tree!r}{placed})"
 
     def describe(self) -> str:
         """The tree from its root down, with the estimated number of partial matches per node."""
         lines = [self._headline("tree plan")]
-        nodes = self.nodes()
-        width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5
+        nodes, operators = self.nodes(), self._operators()
+        width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5 + max(map(len, operators))
 
         def show(node: Tree[str], position: int, depth: int) -> None:
             text = node if isinstance(node, str) else f"join {', '.join(nodes[position])}"
+            text = ", ".join(filter(None, (text, operators[position])))
             estimate = f"  {shown_log(self.estimates[position])}" if self.estimates else ""
             lines.append(f"{'  ' * (depth + 1) + text:<{width}}{estimate}".rstrip())
             if not isinstance(node, str):
@@ -224,9 +266,10 @@ class TreePlan(Plan):
         return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
 
     def labels(self) -> list[str]:
-        """The estimates as texts, for the nodes of ``tree`` in post-order."""
-        labels = [shown_log(estimate) for estimate in self.estimates]
-        return labels or [""] * (2 * len(self.names) - 1)
+        """Placed negations and estimates as texts, for the nodes of ``tree`` in post-order."""
+        operators = self._operators()
+        estimates = [shown_log(estimate) for estimate in self.estimates] or [""] * len(operators)
+        return [", ".join(filter(None, pair)) for pair in zip(operators, estimates, strict=True)]
 
 
 @dataclass(frozen=True, repr=False, init=False)

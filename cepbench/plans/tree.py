@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from cepbench.arguments import shown
@@ -13,6 +13,9 @@ OtherLeaf = TypeVar("OtherLeaf", str, int)
 
 #: A leaf, or a pair of trees.
 Tree: TypeAlias = Leaf | tuple["Tree[Leaf]", "Tree[Leaf]"]
+
+#: Negated variables, in alphabetical order, with the variables below the node of each.
+Placements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 #: Limit of the levels of a plan's tree, since comparing and describing trees recurse.
 MAXIMUM_LEVELS = 400
@@ -52,6 +55,54 @@ def left_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
 def text(tree: Tree[Leaf]) -> str:
     """A tree on one line: ``((a, c), b)``."""
     return f"({text(tree[0])}, {text(tree[1])})" if isinstance(tree, tuple) else str(tree)
+
+
+def unplaced(shape: Any) -> Any:
+    """The tree of a tree plan's shape, which may be a pair of a tree and placements."""
+    return shape[0] if has_placements(shape) else shape
+
+
+def has_placements(shape: Any) -> bool:
+    """Whether the shape of a tree plan is a pair of a tree and placements."""
+    return isinstance(shape, list | tuple) and len(shape) == 2 and isinstance(shape[1], Mapping)
+
+
+def placements_from(given: Any, tree: Tree[str]) -> Placements:
+    """The placements of an argument, each over the leaves of a node from left to right.
+
+    Parameters
+    ----------
+    given : mapping of str to sequence of str, iterable of such pairs, or None
+        Negated variables, each with the variables below its node in any order.
+    tree : str or pair of trees
+
+    Raises
+    ------
+    PlanError
+        If it is not of this form, a placed variable is a leaf, or a node does not exist.
+    """
+    if given is None:
+        return ()
+    try:
+        items = list(given.items() if isinstance(given, Mapping) else given)
+        placed = {name: () if isinstance(below, str) else tuple(below) for name, below in items}
+    except (TypeError, ValueError):
+        raise PlanError(
+            'placements is a mapping such as {"b": ("c",)}, from negated variables to the variables '
+            f"below the node of each, not {shown(given)}"
+        ) from None
+    nodes = {frozenset(leaves(node)): tuple(leaves(node)) for node in post_order(tree)}
+    for name, below in placed.items():
+        if not isinstance(name, str) or not name:
+            raise PlanError(f"placements has {shown(name)}, which is no variable's name")
+        if (name,) in nodes.values():
+            raise PlanError(f"placements has {shown(name)}, a leaf of the tree; place negated ones")
+        if len({*below}) < len(below) or frozenset(below) not in nodes:
+            raise PlanError(
+                f"placements[{shown(name)}] = {shown(dict(items)[name])} is no node of {text(tree)}; "
+                "name the variables below one in a tuple, all of them for the root"
+            )
+    return tuple((name, nodes[frozenset(placed[name])]) for name in sorted(placed))
 
 
 def tree_from(given: Any, level: int = 0) -> Tree[str]:

@@ -196,7 +196,7 @@ def _settings_of(
     found: dict[Setting, _Table] = {}
     for setting, table in settings:
         found.setdefault(replace(setting, engine=""), table)
-    return [*found.items()]
+    return list(found.items())
 
 
 def _fields(measured: Measured) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -187,7 +187,7 @@ def _sample(
 ) -> list[tuple[str, StatisticsSample]]:
     """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
     month, patterns = task
-    attributes = {name for _, pattern in patterns for name in _attributes(pattern)}
+    attributes = {name for _, pattern in patterns for name in pattern.attributes}
     types = [_types(pattern) for _, pattern in patterns]
     first = None if month is None else pd.Period(month, "M")
     stream = EventStream.from_parquet(
@@ -210,13 +210,6 @@ def _sample(
 def _types(pattern: Pattern) -> tuple[str, ...] | None:
     """The types that a pattern's statistics depend on; None for all, as sizes of partitions do."""
     return None if pattern.strategy.attribute else pattern.types
-
-
-def _attributes(pattern: Pattern) -> Iterator[str]:
-    for clause in pattern.conditions:
-        yield from (attribute.name for attribute in clause.attributes())
-    if pattern.strategy.attribute:
-        yield pattern.strategy.attribute
 
 
 def _statistics(name: str, slices: Sequence[StatisticsSample], path: Path) -> Statistics:

@@ -64,7 +64,7 @@ class ConditionWriter:
             missing = ["", ""]
         else:
             # Columns of the same name compare as they are; all else compares as doubles.
-            doubles = written = [self._number(side, place) for side in sides]
+            doubles = written = [self.number(side, place) for side in sides]
             columns = [side for side in sides if isinstance(side, Attribute)]
             if len(columns) == 2 and columns[0].name == columns[1].name:
                 written = [place(column.variable, column.name) for column in columns]
@@ -97,18 +97,19 @@ class ConditionWriter:
                 return self._dialect.text(value)
         raise AssertionError(f"{expression} is not a text")
 
-    def _number(self, expression: Expression, place: Place) -> str:
+    def number(self, expression: Expression, place: Place) -> str:
+        """An expression over numbers, as a double."""
         match expression:
             case Attribute(variable, name):
                 return f"CAST({place(variable, name)} AS DOUBLE)"
             case Constant(value):
                 return self._dialect.number(float(value))
             case Negative(operand):
-                return f"(-{self._number(operand, place)})"
+                return f"(-{self.number(operand, place)})"
             case Arithmetic("/", left, right):
-                return self._dialect.quotient(self._number(left, place), self._number(right, place))
+                return self._dialect.quotient(self.number(left, place), self.number(right, place))
             case Arithmetic(operator, left, right):
-                return f"({self._number(left, place)} {operator} {self._number(right, place)})"
+                return f"({self.number(left, place)} {operator} {self.number(right, place)})"
         raise AssertionError(f"{expression} is over a Kleene set")
 
 
@@ -124,8 +125,8 @@ def _kinds(pattern: Pattern) -> dict[str, bool]:
     def learn(name: str, is_text: bool) -> None:
         if known.setdefault(name, is_text) != is_text:
             raise UnsupportedPatternError(
-                f"attribute {name!r} is compared with texts and with numbers; an SQL column has "
-                "one type, so compare it with one of the two"
+                f"attribute {name!r} is used as a text and as a number; an SQL column has one type, so "
+                "use it as one of the two"
             )
 
     for clause in pattern.conditions:
@@ -152,6 +153,10 @@ def _kinds(pattern: Pattern) -> dict[str, bool]:
                 )
             for attribute in comparison.attributes():
                 learn(attribute.name, texts)
+    for column in pattern.returns:
+        if isinstance(column.value, Negative | Arithmetic):
+            for attribute in column.attributes():
+                learn(attribute.name, False)
     before = -1
     while before < len(known):
         before = len(known)

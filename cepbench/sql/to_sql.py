@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
 from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
-from cepbench.sql.branch import BranchWriter, Names, Numbered
-from cepbench.sql.conditions import ConditionWriter
+from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
+from cepbench.sql.conditions import ConditionWriter, Place
 from cepbench.sql.dialects import DIALECTS, Dialect
 from cepbench.sql.pairs import Columns
 
@@ -54,15 +54,15 @@ def to_sql(
     Returns
     -------
     str
-        A query whose rows are those of ``evaluate(...).matches`` in their order: one column per
-        positive variable with the position of its event, and for a pattern with several branches
-        ``branch``, with NULL for variables that a branch lacks.
+        A query whose rows are those of ``evaluate(...).matches`` in their order: the columns of
+        RETURN, or without it one column per positive variable with the position of its event, and
+        for a pattern with several branches ``branch``; NULL for variables that a branch lacks.
 
     Raises
     ------
     UnsupportedPatternError
-        For a Kleene variable, the consuming strategy, variables whose names differ in case only,
-        or an attribute compared both with texts and with numbers.
+        For a Kleene variable, the consuming strategy, variables or columns whose names differ in
+        case only, or an attribute used both as a text and as a number.
     PlanError
         If the plan does not fit the pattern.
     QueryError
@@ -92,7 +92,9 @@ def to_sql(
         if not isinstance(name, str):
             raise QueryError(f"names of tables and columns are texts, not {shown(name)}")
     if not all(columns) or not all(table.split(".")):
-        raise QueryError(f"an empty name: table {table!r}, columns {', '.join(columns)!r}")
+        raise QueryError(
+            f"a name is empty: table {table!r}, columns {', '.join(map(repr, columns))}"
+        )
     _check_pattern(pattern)
     branches = pattern.branches()
     joins: list[Any] = [branch.positive_names for branch in branches]
@@ -125,6 +127,15 @@ def _check_pattern(pattern: Pattern) -> None:
                 "case; rename it"
             )
         taken[name.lower()] = f"variable {name!r}"
+    columns: dict[str, str] = {}
+    for column in pattern.returns:
+        other = columns.setdefault(column.name.lower(), column.name)
+        if other != column.name:
+            raise UnsupportedPatternError(
+                f"RETURN has the columns {other!r} and {column.name!r}, and names in SQL ignore "
+                "case; rename one of them by AS",
+                culprit=column,
+            )
 
 
 class _Query:
@@ -132,12 +143,13 @@ class _Query:
 
     def __init__(self, pattern: Pattern, dialect: Dialect, table: str, columns: Columns) -> None:
         self._names = pattern.positive_names
+        self._returns = pattern.returns
         self._branches = pattern.branches()
         self._dialect = dialect
         self._position = columns.position
         self._free = Names([*pattern.names, table.split(".")[-1]])
         self._steps: list[tuple[str, str]] = []
-        conditions = ConditionWriter(pattern, dialect)
+        self._conditions = conditions = ConditionWriter(pattern, dialect)
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
         self._writers = [
@@ -149,13 +161,12 @@ class _Query:
         """The step that ranks the events, under a contiguity strategy."""
         if pattern.strategy.name == "any":
             return None
-        read = [columns.type, columns.time, columns.position]
-        read += [a.name for clause in pattern.conditions for a in clause.attributes()]
         parts = ""
         if pattern.strategy.attribute is not None:
-            read.append(pattern.strategy.attribute)
             parts = f"PARTITION BY {self._quote(pattern.strategy.attribute)} "
-        read = list(dict.fromkeys(read))
+        read = list(
+            dict.fromkeys([columns.type, columns.time, columns.position, *pattern.attributes])
+        )
         rank = Names(read).new("rank")
         name = self._quote(self._free.new("numbered"))
         number = f"row_number() OVER ({parts}ORDER BY {self._quote(columns.position)})"
@@ -181,12 +192,18 @@ class _Query:
     def _single(self, joins: Sequence[Any], *, counted: bool) -> str:
         (writer,), (joined,) = self._writers, joins
         names = () if counted else self._branches[0].positive_names
-        selection = writer.select(joined, [(name, self._position) for name in names])
+        values = [] if counted else self._values(self._names)
+        selection = writer.select(joined, [*((name, self._position) for name in names), *values])
         self._steps += writer.steps
         if counted:
             return selection.write(["count(*) AS matches"])
         placed = {name: selection.place(name, self._position) for name in names}
         columns = [f"{placed[name]} AS {self._quote(name)}" for name in names]
+        if self._returns:
+            columns = [
+                f"{self._value(column, selection.place)} AS {self._quote(column.name)}"
+                for column in self._returns
+            ]
         last = writer.last()
         order = [placed[last] if last else _greatest(placed.values())]
         order += [placed[name] for name in names if name != last]
@@ -196,20 +213,27 @@ class _Query:
         alike = Counter(frozenset(branch.positive_names) for branch in self._branches)
         repeated = max(alike.values()) > 1
         shown = [] if counted and not repeated else list(self._names)
+        labels = Names([*self._names, "branch"])
+        returned = {} if counted else {self._quote(labels.new("value")): c for c in self._returns}
         queries = []
         for number, (writer, joined) in enumerate(zip(self._writers, joins, strict=True)):
             own = [name for name in shown if name in self._branches[number].positive_names]
-            selection = writer.select(joined, [(name, self._position) for name in own])
+            values = self._values(own) if returned else []
+            selection = writer.select(joined, [*((name, self._position) for name in own), *values])
             self._steps += writer.steps
             columns = [
                 f"{selection.place(name, self._position) if name in own else 'NULL'} "
                 f"AS {self._quote(name)}"
                 for name in shown
             ]
+            for label, column in returned.items():
+                known = set(own).issuperset(column.variables)
+                value = self._value(column, selection.place) if known else "NULL"
+                columns.append(f"{value} AS {label}")
             queries.append(selection.write([*columns, f"{number} AS branch"], indent="  "))
         found = self._quote(self._free.new("found"))
         self._steps.append((f"{found} AS", "\n  UNION ALL\n".join(queries)))
-        listed = ", ".join(map(self._quote, shown))
+        listed = ", ".join([*map(self._quote, shown), *returned])
         if repeated:
             # A match of several branches is attributed to the first.
             once = self._quote(self._free.new("once"))
@@ -219,7 +243,25 @@ class _Query:
         if counted:
             return f"SELECT count(*) AS matches\nFROM {found}"
         order = [_greatest(map(self._quote, shown)), "branch", *self._keys()]
-        return f"SELECT {listed}, branch\nFROM {found}\nORDER BY {', '.join(order)}"
+        selected = [f"{label} AS {self._quote(c.name)}" for label, c in returned.items()]
+        if not self._returns:
+            selected = [*map(self._quote, shown), "branch"]
+        return f"SELECT {', '.join(selected)}\nFROM {found}\nORDER BY {', '.join(order)}"
+
+    def _values(self, names: Collection[str]) -> list[Key]:
+        """The columns that RETURN reads of the events of some variables."""
+        read = (a for column in self._returns for a in column.attributes())
+        return [(a.variable, a.name) for a in read if a.variable in names]
+
+    def _value(self, column: Returned, place: Place) -> str:
+        """The expression of a column of RETURN."""
+        match column.value:
+            case str(variable):
+                return place(variable, self._position)
+            case Attribute(variable, name):
+                return place(variable, name)
+            case value:
+                return self._conditions.number(value, place)
 
     def _keys(self) -> list[str]:
         """The positions in each branch's order of variables, which may differ from the columns'."""

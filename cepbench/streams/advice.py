@@ -13,6 +13,8 @@ def how_to_make_one(given: Any) -> str:
         return "it is already a stream"
     if isinstance(given, str) or comes_from(given, "pathlib", "PurePath"):
         path = shown(str(given))
+        if str(given).endswith(".csv"):
+            return f"read it by pandas.read_csv({path}) and pass the DataFrame"
         return (
             f'make a stream by cep.EventStream.from_parquet({path}, type="…", time="…"), or by '
             f"cep.open_dataset({path}).stream()"

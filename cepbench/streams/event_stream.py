@@ -139,7 +139,7 @@ class EventStream:
         """
         if self.positions is None:
             raise StreamError(
-                "this stream is a part of another one, and the positions of its events in that are "
+                "this stream is a part of another one, and the positions of its events there are "
                 "unknown; read it with positions=True"
             )
         return np.asarray(self.positions, np.int64)

@@ -19,7 +19,7 @@ from cepbench.streams.event_stream import EventStream
 
 
 def check_fit(pattern: Pattern, stream: EventStream) -> None:
-    """Check that a pattern's window and conditions fit the columns of a stream.
+    """Check that a pattern's window, conditions and RETURN fit the columns of a stream.
 
     Raises
     ------
@@ -46,6 +46,9 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     for clause in pattern.conditions:
         for comparison in clause.comparisons:
             _check_comparison(comparison, clause, stream)
+    for column in pattern.returns:
+        if not isinstance(column.value, str):
+            _is_text(column.value, stream)
 
 
 def check_types(pattern: Pattern, stream: EventStream) -> None:

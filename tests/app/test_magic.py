@@ -61,6 +61,22 @@ def test_a_cell_finds_what_the_plain_calls_find(shell, capsys) -> None:
     assert run(shell, f"%%cep --pattern\n{CELL}") == pattern
 
 
+def test_a_cell_that_says_what_to_return(shell) -> None:
+    found = run(shell, f"%%cep --data events\n{CELL}\nRETURN b, b.x - a.x AS rise")
+    assert list(found.matches.columns) == ["b", "rise"]
+    assert (found.matches["rise"] > 0).all() and len(found.matches) > 3
+    found = run(
+        shell,
+        "%%cep --data ten-symbols/sample\n"
+        "PATTERN SEQ(s0 a, s1 b) WITHIN 1 seconds RETURN a, a.difference AS p",
+    )
+    whole = cep.open_dataset("ten-symbols/sample").stream()
+    assert (
+        found.matches["p"].tolist() == whole.attributes["difference"][found.matches["a"]].tolist()
+    )
+    assert (whole.type_codes[found.matches["a"]] == whole.type_names.index("s0")).all()
+
+
 def test_a_data_set_by_its_name(shell) -> None:
     found = run(
         shell, "%%cep --data ten-symbols/sample --count\nPATTERN SEQ(s0 a, s1 b) WITHIN 10 seconds"

@@ -180,6 +180,28 @@ def test_sets_of_events_are_written(ending: str, told, tmp_path, data, frame) ->
 
 
 @pytest.mark.parametrize("ending", READERS)
+def test_the_columns_of_return_are_written(ending: str, run, told, tmp_path, frame) -> None:
+    frame.to_parquet(tmp_path / "events.parquet")
+    file = tmp_path / f"matches{ending}"
+    text = "PATTERN SEQ(A a, KL(C c)) WITHIN 12 units RETURN c, count(c.x) AS n, a.name, a"
+    words = ["run", text, "--data", str(tmp_path / "events.parquet"), "--only-types"]
+    document = told([*words, "-o", str(file)])
+    rows = READERS[ending](file).to_pylist()
+    assert document["written"] == document["metrics"]["matches"] == len(rows) > 10
+    for row in rows:
+        assert list(row) == ["c", "n", "a.name", "a"]
+        c = str(row["c"]).split() if ending == ".csv" else row["c"]
+        assert len(c) == row["n"]
+        assert set(frame["symbol"][[*map(int, c)]]) == {"C"} and frame["symbol"][row["a"]] == "A"
+        assert row["a.name"] == frame["name"][row["a"]]
+    assert told(words)["first_matches"][0].keys() == rows[0].keys()
+    lines = run(words).stdout.splitlines()
+    assert any(line.split() == ["c", "n", "a.name", "a"] for line in lines)
+    refused = run([*words, "--attribute", "x"], code=2)
+    assert "add the attribute there, as in a.x" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize("ending", READERS)
 def test_positions_are_those_in_the_data_however_little_of_it_is_read(
     ending: str, told, tmp_path, frame
 ) -> None:

@@ -135,7 +135,7 @@ def test_a_generator_is_named_in_three_ways() -> None:
     for limit, wanted in ((0, "more than 0"), (-1.0, "more than 0"), (float("nan"), "finite")):
         with pytest.raises(ExperimentError, match=f"time_limit must be {wanted}"):
             check_generator("GREEDY", time_limit=limit)
-    with pytest.raises(ExperimentError, match="seed must not be negative, not -1"):
+    with pytest.raises(ExperimentError, match="seed must be at least 0, not -1"):
         check_generator("GREEDY", sizes=[2], seed=-1)
 
 

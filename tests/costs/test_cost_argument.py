@@ -136,7 +136,7 @@ def test_a_cost_of_orders() -> None:
         return float(sum(place * v for place, v in enumerate(order)))
 
     assert cep.plan(PATTERN, STATISTICS, "SA", cost="by_name").order == ["c", "b", "a"]
-    with pytest.raises(PlanningRefusedError, match="one of orders, not of trees"):
+    with pytest.raises(PlanningRefusedError, match="defined for orders, not for trees"):
         cep.plan(PATTERN, STATISTICS, "QUICKPICK", cost="by_name")
 
 

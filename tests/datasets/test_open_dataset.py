@@ -320,7 +320,7 @@ def test_the_number_of_events_is_checked_beside_the_checksum(catalogue: Path) ->
     [
         ({"types": ["MSTF"]}, DatasetError, "no events of type 'MSTF'; did you mean 'MSFT'"),
         ({"attributes": ["prize"]}, StreamError, "'prize'"),
-        ({"first": 0}, DatasetError, "first must be positive, not 0"),
+        ({"first": 0}, DatasetError, "first must be at least 1, not 0"),
         ({"days": 1, "end": datetime(2008, 1, 3)}, DatasetError, "give one of them"),
     ],
 )

@@ -30,6 +30,7 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
+from cepbench.patterns.negations import Check
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.strategies import (
     MORNING,
@@ -308,11 +309,27 @@ def _strategies(draw: st.DrawFn, family: Family) -> Strategy:
 
 
 @st.composite
+def placed_plans(draw: st.DrawFn, branch: Pattern) -> TreePlan:
+    """A tree, and nodes for some of the negated variables of a pattern without OR."""
+    plan = draw(tree_plans(branch.positive_names))
+    placements = {}
+    for variable in branch.negated:
+        check = Check.of(branch, variable.name)
+        nodes = [node for node in plan.nodes() if check.is_exact_at({*node})]
+        nodes += [node for node in plan.nodes() if check.is_tied_to({*node})]
+        if draw(st.booleans()):
+            placements[variable.name] = draw(st.sampled_from(nodes))
+    return replace(plan, placements=placements)
+
+
+@st.composite
 def branch_plans(
     draw: st.DrawFn, evaluator: str, pattern: Pattern
 ) -> OrderPlan | TreePlan | UnionPlan:
     """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
     trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
-    kind = tree_plans if trees else order_plans
-    plans = [draw(kind(branch.positive_names)) for branch in pattern.branches()]
+    plans = [
+        draw(placed_plans(branch) if trees else order_plans(branch.positive_names))
+        for branch in pattern.branches()
+    ]
     return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))

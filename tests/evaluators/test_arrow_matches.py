@@ -196,7 +196,7 @@ def test_batches_tell_how_far_they_are_and_what_that_took(monkeypatch) -> None:
 def test_requests_that_make_no_sense() -> None:
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
-    with pytest.raises(EvaluationError, match="rows must be positive, not 0"):
+    with pytest.raises(EvaluationError, match="rows must be at least 1, not 0"):
         cep.match_batches(pattern, stream, plan, rows=0)
     with pytest.raises(EvaluationError, match="one of matches, arrow, count, not 'table'"):
         cep.evaluate(pattern, stream, plan, output="table")

@@ -98,7 +98,7 @@ def test_a_detector_starts_at_any_position(name: str) -> None:
         shifted.sort_values(["c", "a", "b"], ignore_index=True),
         expected().sort_values(["c", "a", "b"], ignore_index=True) + 1_000,
     )
-    with pytest.raises(EvaluationError, match="position must not be negative"):
+    with pytest.raises(EvaluationError, match="position must be at least 0"):
         cep.Detector(PATTERN, plan, evaluator=name, position=-1)
 
 
@@ -195,7 +195,7 @@ def test_what_the_check_finds_in_declarations() -> None:
     options = {"windows": Option(0, partial(whole, least=1))}
     cep.plan_evaluator("mine", **{**DECLARED, "options": options})(EveryCombination)
     report = cep.check_evaluator("mine", patterns=["sequence"])
-    assert not report.passed and "windows must be positive, not 0" in report.describe()
+    assert not report.passed and "windows must be at least 1, not 0" in report.describe()
 
     class Refusing(EveryCombination):
         def __init__(self, task):
@@ -319,7 +319,7 @@ def test_options() -> None:
     assert options_of(its, {"windows": 3.0}) == {"windows": 3}
     for given, message in (
         ({"window": 1}, "no option 'window'; it has windows; did you mean 'windows'"),
-        ({"windows": 0}, f"{NAME}: windows must be positive, not 0"),
+        ({"windows": 0}, f"{NAME}: windows must be at least 1, not 0"),
         ([("windows", 1)], "options must be a mapping"),
     ):
         with pytest.raises(EvaluationError) as caught:

@@ -68,13 +68,14 @@ def _elements_looked_at(expression):
 
 
 def _true(comparison: Comparison, bound: Bound, at: dict[str, int]) -> bool:
-    left, right = _value(comparison.left, bound, at), _value(comparison.right, bound, at)
-    if _missing(left) or _missing(right):
+    left, right = value_of(comparison.left, bound, at), value_of(comparison.right, bound, at)
+    if missing(left) or missing(right):
         return False
     return _COMPARISON[comparison.operator](left, right)
 
 
-def _value(expression, bound: Bound, at: dict[str, int]):
+def value_of(expression, bound: Bound, at: dict[str, int]):
+    """The value of an expression; ``at`` has the index of the element looked at, by variable."""
     match expression:
         case Attribute(variable, name, element):
             events = bound[variable]
@@ -94,11 +95,11 @@ def _value(expression, bound: Bound, at: dict[str, int]):
         case Constant(value):
             return value
         case Negative(operand):
-            return -_value(operand, bound, at)
+            return -value_of(operand, bound, at)
         case Arithmetic("/", left, right):
-            return _divide(_value(left, bound, at), _value(right, bound, at))
+            return _divide(value_of(left, bound, at), value_of(right, bound, at))
         case Arithmetic(sign, left, right):
-            return _ARITHMETIC[sign](_value(left, bound, at), _value(right, bound, at))
+            return _ARITHMETIC[sign](value_of(left, bound, at), value_of(right, bound, at))
     raise AssertionError(expression)
 
 
@@ -106,7 +107,7 @@ def _aggregate(function: str, values: list[Any]) -> float:
     if function == "count":
         return float(len(values))
     # What is calculated with a missing value is missing, as everywhere else.
-    if any(_missing(value) for value in values):
+    if any(missing(value) for value in values):
         return math.nan
     if function == "avg":
         return sum(values) / len(values)
@@ -126,5 +127,6 @@ def _divide(left: float, right: float) -> float:
     return math.inf * math.copysign(1, left) * math.copysign(1, right)
 
 
-def _missing(value) -> bool:
+def missing(value) -> bool:
+    """Whether it is NaN or None."""
     return value is None or (isinstance(value, float) and math.isnan(value))

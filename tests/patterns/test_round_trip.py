@@ -30,6 +30,7 @@ from cepbench.patterns.model import (
     Negative,
     Operator,
     Pattern,
+    Returned,
     Strategy,
     Structure,
     Variable,
@@ -124,6 +125,8 @@ def renamed(part: Any, places: dict[str, Variable]) -> Any:
     return part
 
 
+#: Columns of RETURN: an expression, or None for a variable; places of variables; an alias.
+columns = st.lists(st.tuples(expressions | st.none(), pairs, names | st.none()), max_size=2)
 windows = st.builds(
     Window,
     st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000)),
@@ -178,14 +181,22 @@ def patterns(draw: st.DrawFn) -> Pattern:
             if comparison not in seen:
                 seen.add(comparison)
                 found.append(comparison)
-        if found and is_allowed(Clause(tuple(found)), structure):
+        if found and is_allowed(structure, (Clause(tuple(found)),)):
             clauses.append(Clause(tuple(found)))
-    return Pattern(structure, tuple(clauses), window, strategy)
+    returns: tuple[Returned, ...] = ()
+    for value, (place, other), alias in draw(columns):
+        first, second = (variables[number % len(variables)] for number in (place, other))
+        value = first.name if value is None else renamed(value, {"first": first, "second": second})
+        if is_allowed(structure, (), (*returns, Returned(value, alias))):
+            returns += (Returned(value, alias),)
+    return Pattern(structure, tuple(clauses), window, strategy, returns)
 
 
-def is_allowed(clause: Clause, structure: Structure) -> bool:
+def is_allowed(
+    structure: Structure, conditions: tuple[Clause, ...], returns: tuple[Returned, ...] = ()
+) -> bool:
     try:
-        Pattern(structure, (clause,), Window(1, "units"))
+        Pattern(structure, conditions, Window(1, "units"), ANY, returns)
     except PatternError:
         return False
     return True

@@ -147,7 +147,7 @@ def test_a_query_of_sql_is_told_what_a_pattern_looks_like() -> None:
     [
         ("PATTERN SEQ(A a, B* b) WITHIN 5 s", 19, "a closure that may be empty"),
         ("PATTERN A; B^5; C WITHIN 5 s", 13, "a closure of a given size"),
-        ("PATTERN A; B WITHIN 5 s RETURN A, B", 25, "the clause RETURN"),
+        ("PATTERN A; B WITHIN 5 s HAVING A", 25, "the clause HAVING"),
         ("PATTERN SEQ(A, B) WHERE [id] GROUPBY x WITHIN 5 s", 30, "the clause GROUPBY"),
         ("PATTERN SEQ(A, B) WITHIN 5 s ORDER BY a.x", 30, "the clause ORDER"),
         ("PATTERN SEQ(A, B) AGG count WITHIN 5 s", 19, "the clause AGG"),

@@ -25,7 +25,7 @@ from cepbench.evaluators.result import Metrics
 
 
 """ + dedent(
-    (protocol.__doc__ or "").partition("A complete one::")[2].partition("\nThe front end")[0]
+    (protocol.__doc__ or "").partition("A complete example::")[2].partition("\nThe front end")[0]
 )
 COST = '''
 """The larger a join's right side, the more it costs."""

@@ -431,7 +431,7 @@ def test_the_switch_shows_the_code_and_the_menu_the_pages(site: Path, chromium: 
     chromium.open(site / "kolchinsky2018/figure_9.html", 390)
     folded = "[...document.querySelectorAll('details.code')].filter(cell => !cell.open).length"
     cells = chromium.evaluate("document.querySelectorAll('details.code').length")
-    assert chromium.evaluate(folded) == cells == 4
+    assert chromium.evaluate(folded) == cells == 3
     button = "document.getElementById('show-code')"
     says = f"[{button}.textContent, {button}.getAttribute('aria-expanded')]"
     assert chromium.evaluate(says) == ["Show code", "false"]

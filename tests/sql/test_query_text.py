@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "texts and numbers": (
         lambda: cep.to_sql(pattern("SEQ(A a, B b) WHERE a.s = 'p' AND a.t < 3 AND a.s = b.t")),
         UnsupportedPatternError,
-        "attribute '[st]' is compared with texts and with numbers",
+        "attribute '[st]' is used as a text and as a number",
     ),
     "ordered texts": (
         lambda: cep.to_sql(compared(Comparison("<", Attribute("a", "s"), Constant("p")))),
@@ -246,8 +246,8 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
         QueryError,
         "one of matches, count, not 'rows'",
     ),
-    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "an empty name"),
-    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "an empty name"),
+    "table": (lambda: cep.to_sql(AB, table="my..events"), QueryError, "a name is empty"),
+    "column": (lambda: cep.to_sql(AB, time_column=""), QueryError, "a name is empty"),
     "plan of others": (lambda: cep.to_sql(AB, cep.OrderPlan(["a"])), PlanError, "lacks variable"),
     "plan of branches": (
         lambda: cep.to_sql(AB, cep.UnionPlan([cep.OrderPlan(["a", "b"])] * 2)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import duckdb
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.parse import parse
@@ -18,6 +20,7 @@ from cepbench.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
 from tests.evaluators.constructs import Family, able, branch_plans, construct_cases
+from tests.evaluators.returns import plain, returns, rows_of
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.plans import all_trees
 from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
@@ -65,6 +68,36 @@ def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
+
+
+@given(data=st.data())
+@examples(20)
+def test_columns_of_return(connection, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES["everything"]))
+    case = replace(case, pattern=replace(case.pattern, returns=data.draw(returns(case.pattern))))
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
+    load(connection, arrow_table(case.events, is_datetime=case.pattern.window.is_datetime))
+    plan = next(iter(plans.values()))
+    expected = evaluate(case.pattern, case.stream, plan)
+    for joins in (None, *plans.values()):
+        names, rows = queried(connection, to_sql(case.pattern, joins))
+        assert names == list(expected.matches.columns)
+        assert [tuple(map(plain, row)) for row in rows] == rows_of(expected.matches)
+        counted = to_sql(case.pattern, joins, output="count")
+        assert queried(connection, counted)[1] == [(expected.metrics.matches,)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("a.x AS v, b.x AS V", "the columns 'v' and 'V', and names in SQL ignore case"),
+        ("a.s + 1", "'s' is used as a text and as a number"),
+    ],
+)
+def test_columns_that_sql_cannot_return(columns: str, words: str) -> None:
+    text = f"PATTERN SEQ(A a, B b) WHERE a.s = 'p' WITHIN 1 s RETURN {columns}"
+    with pytest.raises(UnsupportedPatternError, match=words):
+        to_sql(text)
 
 
 def same_as_evaluated(

@@ -264,9 +264,9 @@ def test_what_cannot_be_measured() -> None:
     stream = random_stream(10, 0)
     with pytest.raises(StatisticsError, match=r"empty stream .* Statistics\(cardinalities"):
         measure_statistics(pattern, stream[:0])
-    with pytest.raises(StatisticsError, match="pairs must be positive, not 0"):
+    with pytest.raises(StatisticsError, match="pairs must be at least 1, not 0"):
         measure_statistics(pattern, stream, pairs=0)
-    with pytest.raises(StatisticsError, match="seed must not be negative, not -1"):
+    with pytest.raises(StatisticsError, match="seed must be at least 0, not -1"):
         measure_statistics(pattern, stream, seed=-1)
     with pytest.raises(StatisticsError, match="window of length 0"):
         measure_statistics(parse("PATTERN AND(A a, B b) WITHIN 0 units"), stream)

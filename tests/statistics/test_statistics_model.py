@@ -44,7 +44,7 @@ def test_what_is_given_is_copied() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "either cardinalities= .* or rates="),
+        ({}, "exactly one of cardinalities= .* rates="),
         ({"rates": {"a": 1}, "cardinalities": {"a": 1}}, "exactly one"),
         ({"rates": [("a", 1)]}, "rates is a mapping"),
         ({"cardinalities": "a"}, "cardinalities is a mapping"),
@@ -67,7 +67,7 @@ def test_what_is_given_is_copied() -> None:
         ({"rates": {"a": 1}, "selectivities": {"a": 0.1}}, r'pairs of names such as \("a", "b"\)'),
         ({"rates": {"a": 1}, "selectivities": {("a",): 0.1}}, "pairs of names"),
         ({"rates": {"a": 1}, "selectivities": {("a", 1): 0.1}}, "pairs of names"),
-        ({"rates": {"a": 1}, "selectivities": {("a", "z"): 0.1}}, "mentions 'z', .* are a"),
+        ({"rates": {"a": 1}, "selectivities": {("a", "z"): 0.1}}, "mentions 'z', .* is one for a"),
         ({"rates": {}, "selectivities": {("a", "z"): 0.1}}, "there is one for no variable"),
         ({"rates": {"a": 1}, "selectivities": {("a", "a"): 1.5}}, "a probability is at most 1"),
         ({"rates": {"a": 1}, "selectivities": {("a", "a"): -0.5}}, "at least 0"),
@@ -87,7 +87,7 @@ def test_statistics_that_make_no_sense(arguments, message) -> None:
 
 
 def test_a_question_without_an_answer() -> None:
-    with pytest.raises(StatisticsError, match=r"for variable 'z'; there is one for a, b"):
+    with pytest.raises(StatisticsError, match=r"for variable 'z', only for a, b"):
         Statistics(rates={"a": 1, "b": 1}).cardinality("z", 1)
     with pytest.raises(StatisticsError, match="only for no variable"):
         Statistics(rates={}).cardinality("z", 1)

@@ -395,7 +395,7 @@ def test_batches_put_together_are_the_stream(size: int, length: int) -> None:
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_batches_hold_events(size: int) -> None:
-    with pytest.raises(StreamError, match="size must be positive, not"):
+    with pytest.raises(StreamError, match="size must be at least 1, not"):
         list(stream_of(["A"]).batches(size))
 
 

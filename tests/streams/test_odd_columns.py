@@ -41,8 +41,11 @@ READ: dict[str, tuple[Any, list[Any] | None]] = {
 REFUSED: dict[str, tuple[Any, str]] = {
     "integers beyond 64 bits": ([1, 2**70, 3, 4], "an integer beyond 64 bits"),
     "negative ones": ([-(2**70)] * ROWS, "an integer beyond 64 bits"),
-    "half a surrogate pair": (["a", "b\udfff", "c", "d"], r"not Unicode .*'\\udfff'.*'replace'"),
-    "half a pair in a category": (pd.Categorical(["\ud800", "a", "a", "a"]), "not Unicode"),
+    "half a surrogate pair": (
+        ["a", "b\udfff", "c", "d"],
+        r"not valid Unicode .*'\\udfff'.*'replace'",
+    ),
+    "half a pair in a category": (pd.Categorical(["\ud800", "a", "a", "a"]), "not valid Unicode"),
     "complex numbers": (
         np.zeros(ROWS, complex),
         "type complex128 cannot be converted.*numbers or texts",
@@ -112,7 +115,7 @@ def test_an_odd_column_as_type_or_time(kind: str, use: dict[str, str]) -> None:
 def test_columns_whose_names_are_no_texts() -> None:
     frame = pd.DataFrame([["A", 1, 2.0]], columns=[0, 1, 2])
     assert list(EventStream.from_pandas(frame, type="0", time="1").attributes) == ["2"]
-    with pytest.raises(StreamError, match="not Unicode"):
+    with pytest.raises(StreamError, match="not valid Unicode"):
         EventStream.from_pandas(frame.set_axis(["a", "b", "\ud800"], axis=1), type="a", time="b")
     for names in (["a", "a", "b"], [1, "1", "b"]):
         with pytest.raises(StreamError, match="two columns are named"):

@@ -144,8 +144,8 @@ def test_segments_have_their_own_rates_and_selectivities() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"events": 0}, "events must be positive, not 0"),
-        ({"seed": -1}, "seed must not be negative"),
+        ({"events": 0}, "events must be at least 1, not 0"),
+        ({"seed": -1}, "seed must be at least 0"),
         ({"rates": 3}, "rates must be a table such as .*, not 3"),
         ({"rates": {"IBM": -1}}, "the rate of IBM must be at least 0, not -1"),
         ({"rates": {"IBM": 0}}, "rates: at least one name needs a rate above 0"),

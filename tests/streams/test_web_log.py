@@ -102,7 +102,7 @@ def test_a_pattern_of_one_visitor_finds_what_pandas_finds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "told"), [(0, "days must be positive"), (30, "days must be at most 29")]
+    ("days", "told"), [(0, "days must be at least 1"), (30, "days must be at most 29")]
 )
 def test_days_are_those_of_the_month(days: int, told: str) -> None:
     with pytest.raises(DatasetError, match=told):

@@ -129,7 +129,7 @@ def test_user_patterns_and_a_user_defined_generator_from_files(
         (["latency", "--set", "patterns"], "must be FIELD=VALUE"),
         (["latency", "--set", "patterns=many"], "must be FIELD=VALUE"),
         (["latency", "--set", "pattern=3"], "did you mean 'patterns'"),
-        (["latency", "--set", "data={identifiers=12, days=-1}"], "days must be positive"),
+        (["latency", "--set", "data={identifiers=12, days=-1}"], "days must be at least 1"),
         (["latency", "--profile", "fast"], "is one of full, quick, not 'fast'"),
         (["latency", "types", "latency"], "two sweeps are named latency"),
         (["latencies"], "did you mean 'latency'"),

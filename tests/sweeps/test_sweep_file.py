@@ -248,7 +248,7 @@ def test_streams_of_other_kinds(tmp_path: Path) -> None:
         ('kind = "stock-rates", ev', 'kind = "stock", ev', "line 4: stream 'all': kind is one of"),
         ("IBM > Sun", "IBM > Snu", "line 4: stream 'all': selectivities: .* did you mean 'Sun'"),
         ("stream_defaults =", "stream_default =", "line 1: .* did you mean 'stream_defaults'"),
-        ("events = 500", "events = 0", "line 4: stream 'all': events must be positive"),
+        ("events = 500", "events = 0", "line 4: stream 'all': events must be at least 1"),
         (TICKS, 'data = "x"\nstream_defaults = 3', "line 2: stream_defaults must be a table"),
     ],
 )
@@ -326,7 +326,7 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
             "patterns = 1\n", "paterns = 1\n",
             "line 32: unknown key 'paterns'; .*did you mean 'patterns'",
         ),
-        ("seed = 7", "seed = -7", "line 20: seed must not be negative, not -7"),
+        ("seed = 7", "seed = -7", "line 20: seed must be at least 0, not -7"),
         ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators must be a list"),
         ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns must be a whole number, not '1'"),
         ('"consuming"', '"next"', "line 15: each of strategies is one of any, .*, not 'next'"),

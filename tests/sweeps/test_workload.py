@@ -175,7 +175,7 @@ def test_most_partial_matches_is_the_worst_subset(rates: list[float], ordered: b
     [
         ({"pattern_sets": ["sequences"]}, "each of pattern_sets is one of .*, not 'sequences'"),
         ({"sizes": [22]}, "size 22: sizes run from 2 to the number of identifiers, here 21"),
-        ({"patterns": 0}, "patterns must be positive, not 0"),
+        ({"patterns": 0}, "patterns must be at least 1, not 0"),
         ({"max_partial_matches": 0.5}, "none of 200,000 draws of 3 identifiers stays within"),
         (
             {"pattern_sets": ["kleene"], "max_kleene_events": 0.5},

@@ -27,7 +27,9 @@ class InstanceEngine(PlanEngine):
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task)
-        self.layout = instance_layout(task.branches, task.trees, task.written, task.reader.code)
+        self.layout = instance_layout(
+            task.branches, task.trees, task.placements, task.written, task.reader.code
+        )
         self.state = empty_state(self.layout.plan, self.layout.width)
         self._scratch = _scratch(self.layout, self.latencies)
         warm_up()
@@ -127,7 +129,7 @@ def _scratch(layout: InstanceLayout, latencies: np.ndarray) -> tables.Scratch:
 @cache
 def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    layout = instance_layout([warm_up_pattern()], [("a", "b")], ["a", "b"], float)
+    layout = instance_layout([warm_up_pattern()], [("a", "b")], [()], ["a", "b"], float)
     advance(
         layout.plan,
         1,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.evaluators.plan_runs.engine import Layout, columns_of
-from cepbench.evaluators.plan_runs.nodes import Check, Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
     Derived,
@@ -24,6 +24,8 @@ from cepbench.evaluators.plan_runs.programs import (
 )
 from cepbench.kernels.instances import tables
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+from cepbench.patterns.negations import Check
+from cepbench.plans.tree import Placements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class InstanceLayout(Layout):
 def instance_layout(
     branches: Sequence[Pattern],
     trees: Sequence[Tree],
+    placements: Sequence[Placements],
     written: Sequence[str],
     code: Callable[[str], float],
 ) -> InstanceLayout:
@@ -63,14 +66,16 @@ def instance_layout(
         Without OR; if there are several, they consume each other's events.
     trees : sequence of nested pairs of names
         Over exactly the positive variables of each branch.
+    placements : sequence of Placements
+        Of the negated variables of each branch.
     written : sequence of str
         All variables in the order of the pattern, in which positions of matches are compared.
     code : callable
         Text → its code, for texts in conditions.
     """
     planned = [
-        PlannedNodes(branch, tree, positions=True)
-        for branch, tree in zip(branches, trees, strict=True)
+        PlannedNodes(branch, tree, positions=True, placements=its)
+        for branch, tree, its in zip(branches, trees, placements, strict=True)
     ]
     return _Writer(planned, written, code).layout()
 

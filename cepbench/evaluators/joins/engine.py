@@ -28,6 +28,7 @@ from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.pairs import MOST_PAIRS
 from cepbench.kernels.joins.sets import MOST_STORED, MOST_VISITED
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -61,8 +62,10 @@ class JoinEngine(PlanEngine):
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task)
         self._layouts = [
-            _layout(branch.with_partition(), tree, task.reports, task.reader)
-            for branch, tree in zip(task.branches, task.trees, strict=True)
+            _layout(branch.with_partition(), tree, placements, task.reports, task.reader)
+            for branch, tree, placements in zip(
+                task.branches, task.trees, task.placements, strict=True
+            )
         ]
         self.layout = (
             self._layouts[0]
@@ -173,14 +176,18 @@ class JoinEngine(PlanEngine):
         )
 
 
-def _layout(pattern: Pattern, tree: Tree, positions: bool, reader: NumericReader) -> JoinLayout:
-    return _layout_without_texts(pattern, tree, positions) or join_layout(
-        pattern, tree, positions=positions, code=reader.code
+def _layout(
+    pattern: Pattern, tree: Tree, placements: Placements, positions: bool, reader: NumericReader
+) -> JoinLayout:
+    return _layout_without_texts(pattern, tree, placements, positions) or join_layout(
+        pattern, tree, placements, positions=positions, code=reader.code
     )
 
 
 @lru_cache(maxsize=256)
-def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> JoinLayout | None:
+def _layout_without_texts(
+    pattern: Pattern, tree: Tree, placements: Placements, positions: bool
+) -> JoinLayout | None:
     """The cached layout of a pattern and a plan.
 
     None if the pattern mentions texts, whose codes are those of a reader.
@@ -191,7 +198,7 @@ def _layout_without_texts(pattern: Pattern, tree: Tree, positions: bool) -> Join
         texts.append(text)
         return 0.0
 
-    layout = join_layout(pattern, tree, positions=positions, code=code)
+    layout = join_layout(pattern, tree, placements, positions=positions, code=code)
     return None if texts else layout
 
 
@@ -241,7 +248,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
 @cache
 def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    layout = join_layout(warm_up_pattern(), ("a", "b"), positions=True, code=float)
+    layout = join_layout(warm_up_pattern(), ("a", "b"), (), positions=True, code=float)
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),

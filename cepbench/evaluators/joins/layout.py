@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.evaluators.plan_runs.engine import Layout
-from cepbench.evaluators.plan_runs.nodes import Check, Key, Node, PlannedNodes, Tree
+from cepbench.evaluators.plan_runs.nodes import Key, Node, PlannedNodes, Tree
 from cepbench.evaluators.plan_runs.programs import (
     Derived,
     ProgramWriter,
@@ -26,6 +26,8 @@ from cepbench.evaluators.plan_runs.programs import (
 )
 from cepbench.kernels.joins import tables
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.negations import Check
+from cepbench.plans.tree import Placements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,12 @@ class JoinLayout(Layout):
 
 
 def join_layout(
-    pattern: Pattern, tree: Tree, *, positions: bool, code: Callable[[str], float]
+    pattern: Pattern,
+    tree: Tree,
+    placements: Placements,
+    *,
+    positions: bool,
+    code: Callable[[str], float],
 ) -> JoinLayout:
     """Compile ``pattern`` for evaluation along ``tree``.
 
@@ -62,12 +69,15 @@ def join_layout(
         Without OR.
     tree : nested pairs of names
         Over exactly the pattern's positive variables.
+    placements : Placements
+        Of negated variables.
     positions : bool
         Whether matches are reported; otherwise they are only counted, without positions.
     code : callable
         Text → its code, for texts in conditions.
     """
-    return _Writer(PlannedNodes(pattern, tree, positions=positions), positions, code).layout()
+    planned = PlannedNodes(pattern, tree, positions=positions, placements=placements)
+    return _Writer(planned, positions, code).layout()
 
 
 class _Writer:

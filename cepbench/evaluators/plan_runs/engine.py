@@ -20,6 +20,7 @@ from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.parse import parse
+from cepbench.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -37,6 +38,8 @@ class BranchTask:
         Without OR; several with the consuming strategy and one window.
     trees : sequence of nested pairs of names
         A plan for each.
+    placements : sequence of Placements
+        The nodes at which each plan checks negated variables, if it says so.
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
@@ -53,6 +56,7 @@ class BranchTask:
 
     branches: Sequence[Pattern]
     trees: Sequence[Tree]
+    placements: Sequence[Placements]
     written: Sequence[str]
     reader: NumericReader
     reports: bool

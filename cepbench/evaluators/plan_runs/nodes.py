@@ -10,41 +10,14 @@ from itertools import pairwise
 
 from cepbench.evaluators.plan_runs.programs import Derived, derived_values
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
+from cepbench.patterns.negations import Check
+from cepbench.plans.tree import Placements
 
 #: A plan's tree: a variable's name, or a pair of trees.
 Tree = str | tuple["Tree", "Tree"]
 
 #: The content of an integer column of a row: a keyword and a variable's name.
 Key = tuple[str, str]
-
-
-@dataclass
-class Check:
-    """A test of a node's rows against the events of a negated variable.
-
-    Attributes
-    ----------
-    name : str
-        The negated variable.
-    after, before : tuple of str
-        Variables of the row that a negated event follows, and precedes.
-    within : tuple of bool
-        Whether the window bounds it from below and from above.
-    distinct : tuple of str
-        Variables of overlapping types, whose events are excluded.
-    clauses : list of Clause
-        Conditions on it and the row.
-    is_late : bool
-        Whether it must wait until all events within the window have been seen.
-    """
-
-    name: str
-    after: tuple[str, ...]
-    before: tuple[str, ...]
-    within: tuple[bool, bool]
-    distinct: tuple[str, ...]
-    clauses: list[Clause]
-    is_late: bool
 
 
 @dataclass
@@ -117,6 +90,8 @@ class PlannedNodes:
     Attributes
     ----------
     pattern : Pattern
+    placements : dict of str to tuple of str
+        The variables below the lowest node at which a negated variable may be checked.
     before : set of (str, str)
         The pattern's precedence.
     kleene : set of str
@@ -128,8 +103,11 @@ class PlannedNodes:
     leaves : tuple of Variable
     """
 
-    def __init__(self, pattern: Pattern, tree: Tree, *, positions: bool) -> None:
+    def __init__(
+        self, pattern: Pattern, tree: Tree, *, positions: bool, placements: Placements = ()
+    ) -> None:
         self.pattern = pattern
+        self.placements = dict(placements)
         self.before = pattern.structure.precedence()
         self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
@@ -242,43 +220,14 @@ class PlannedNodes:
             node.rows.append(clause)
 
     def _place_checks(self) -> None:
-        """Check each negated variable at the lowest node with all variables it depends on."""
-        names = set(self.pattern.positive_names)
+        """Check each negated variable at the lowest node, at or above its placement, where it is exact."""
         for variable in self.pattern.negated:
-            check = self._check_of(variable.name, names)
-            needed = {*check.after, *check.before, *check.distinct}
-            needed.update(*(set(clause.variables) - {variable.name} for clause in check.clauses))
+            check = Check.of(self.pattern, variable.name)
+            placed = set(self.placements.get(variable.name, ()))
             for node in self.nodes[self.inner :]:
-                inside = set(node.variables)
-                if not needed <= inside or (check.is_late and inside != names):
-                    continue
-                # The latest timestamp is known if all missing variables are earlier.
-                outside = names - inside
-                if check.within[0] and not all(
-                    any((x, y) in self.before for y in inside) for x in outside
-                ):
-                    continue
-                node.checks.append(check)
-                break
-
-    def _check_of(self, name: str, positive: set[str]) -> Check:
-        before = self.before
-        earlier = {x for x in positive if (x, name) in before}
-        later = {y for y in positive if (name, y) in before}
-        return Check(
-            name=name,
-            after=tuple(sorted(x for x in earlier if not any((x, z) in before for z in earlier))),
-            before=tuple(sorted(y for y in later if not any((z, y) in before for z in later))),
-            # Times between two events of a match are within its window.
-            within=(not earlier, not later),
-            distinct=tuple(sorted(x for x in positive - earlier - later if self._overlap(x, name))),
-            clauses=[
-                clause
-                for clause in self.pattern.conditions
-                if name in clause.variables and len(clause.variables) > 1
-            ],
-            is_late=not later,
-        )
+                if placed <= set(node.variables) and check.is_exact_at(set(node.variables)):
+                    node.checks.append(check)
+                    break
 
     def _overlap(self, x: str, y: str) -> bool:
         """Whether one event can be bound to either variable."""

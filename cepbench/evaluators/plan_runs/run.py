@@ -46,6 +46,7 @@ class PlanRun:
     def __init__(
         self, task: Task, trees: Sequence[Tree], engine: Callable[[BranchTask], PlanEngine]
     ) -> None:
+        assert task.plan is not None
         branches = task.pattern.branches()
         # Branches that consume each other's events run together.
         together = task.pattern.strategy.name == "consuming" and len(branches) > 1
@@ -63,6 +64,7 @@ class PlanRun:
                 BranchTask(
                     branches=[branches[number] for number in group],
                     trees=[trees[number] for number in group],
+                    placements=[task.plan.parts[number].placements for number in group],
                     written=task.pattern.positive_names,
                     reader=self._reader,
                     reports=task.output != "count" or any(map(self._union.compares, group)),

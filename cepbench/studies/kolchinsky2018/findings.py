@@ -198,13 +198,16 @@ def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> 
     comparison : str
     """
     own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]
-    own = own[own["engine"] == own["engine"].iloc[0]] if len(own) else own
-    if len(own) < 2:
+    texts = []
+    for engine, part in own.groupby("engine", sort=False):
+        named = [
+            f"{value:.2g} ({label})"
+            for value, label in zip(part["value"], part["class"], strict=True)
+        ]
+        if len(named) > 1:
+            texts.append(f"{', '.join(named[:-1])} and {named[-1]}, {engine}")
+    if not texts:
         return ""
-    named = [
-        f"{value:.2g} ({label})" for value, label in zip(own["value"], own["class"], strict=True)
-    ]
     return (
-        f"By expected partial matches per event, {comparison} in throughput is "
-        f"{', '.join(named[:-1])} and {named[-1]}."
+        f"By expected partial matches per event, {comparison} in throughput is {'; '.join(texts)}."
     )

@@ -441,13 +441,14 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
 
 
 def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream:
-    """The events of a pattern's types, with the attributes that its conditions read.
+    """The events of a pattern's types, with the attributes that it reads.
 
     With a ``duration``, those of the stream's beginning.
     """
     pattern = spec.pattern
-    names = {attribute.name for clause in pattern.conditions for attribute in clause.attributes()}
-    stream = EventStream.from_parquet(data, types=pattern.types, attributes=sorted(names))
+    stream = EventStream.from_parquet(
+        data, types=pattern.types, attributes=sorted(pattern.attributes)
+    )
     duration = config.in_regime(spec.regime).duration
     if not duration or not len(stream):
         return stream

@@ -12,7 +12,13 @@ from scipy import stats
 
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
-from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points, with_load
+from cepbench.figures.cost_points import plans_left_out
+from cepbench.studies.kolchinsky2018.figure_data import (
+    cost_points,
+    joins_after_last_event,
+    latency_points,
+    with_load,
+)
 from cepbench.studies.kolchinsky2018.findings import fall_with_size
 from cepbench.studies.kolchinsky2018.paper_averages import paper_averages
 from cepbench.sweeps.cells import LIMIT, OK, results_frame
@@ -164,6 +170,25 @@ def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
             assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "plan", "joins"),
+    [
+        ("order", "a, b, c", 1),
+        ("order", "c, a, b", 2),
+        ("order", "a, c, b", 2),
+        ("tree", "((a, b), c)", 1),
+        ("tree", "((a, (b, d)), c)", 3),
+        ("tree", "((a, b), (d, c))", 2),
+    ],
+)
+def test_joins_after_the_last_event_are_those_on_its_path(kind: str, plan: str, joins: int) -> None:
+    run = {"regime": "dense", "generator": "X", "plan_kind": kind, "plan": plan, "alpha": 1.0}
+    results = pd.DataFrame([run | {"pattern_id": "p", "status": status} for status in (OK, OK)])
+    failed = pd.DataFrame([run | {"pattern_id": "q", "status": LIMIT, "plan": "(x, y)"}])
+    table = joins_after_last_event(pd.concat([results, failed]))
+    assert table.loc[("dense", "X"), 1.0] == joins and table.size == 1
+
+
 def in_regimes() -> pd.DataFrame:
     """Sparse ones, and dense ones of ten times the partial matches; 4 events each."""
     parts = [made_up_results(regime=name) for name in ("sparse", "dense")]
@@ -232,3 +257,16 @@ def test_the_fall_of_throughput_is_stated_for_each_regime() -> None:
     slower = [{**row, "evaluator": "tree-instances"} for row in rows]
     both = fall_with_size(pd.DataFrame([*rows, *slower]), "sequence")
     assert both.count("divided by") == 4 and "dense regime, event by event, the median" in both
+
+
+def test_plans_without_a_point_are_counted_by_panel() -> None:
+    points = pd.DataFrame(
+        {
+            "regime": ["sparse", "sparse", "dense"], "generator": ["EFREQ", "DP-LD", "EFREQ"],
+            "evaluator": "lazy-nfa", "missing": [2, 0, 1],
+        }
+    )  # fmt: skip
+    because = "Patterns without a point, as a run did not end well: "
+    assert plans_left_out(points) == [f"{because}EFREQ 2 (sparse); EFREQ 1 (dense)."]
+    assert plans_left_out(points[:2]) == [f"{because}EFREQ 2."]
+    assert plans_left_out(points[1:2]) == []

@@ -122,6 +122,8 @@ def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None
     """What was measured before is found again: these names were given by the first version."""
     data = data_folder("data", stream_of("quick"), 0)
     first: dict[str, object] = {"regimes": {}, "seed": 0}
+    if experiment == "types":
+        first["patterns"] = 12
     if experiment == "latency":
         first["alphas"] = [0.0, 0.5, 1.0]
     config = config_of("quick", experiment, data, **first)

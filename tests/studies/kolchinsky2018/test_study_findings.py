@@ -71,12 +71,14 @@ def test_the_gain_of_choosing_is_that_of_each_class() -> None:
             ("columnar", "events_per_second", "DP-LD / EFREQ", "1 to 10", 1.5),
             ("columnar", "events_per_second", "DP-LD / EFREQ", "10 to 100", 4.0),
             ("columnar", "peak_bytes", "DP-LD / EFREQ", "1 to 10", 9.0),
+            ("event by event", "events_per_second", "DP-LD / EFREQ", "below 1", 1.2),
+            ("event by event", "events_per_second", "DP-LD / EFREQ", "1 to 10", 9.0),
             ("other", "events_per_second", "DP-LD / EFREQ", "1 to 10", 9.0),
         ],
         columns=columns,
     )
     assert gain_of_choosing(table) == (
         "By expected partial matches per event, DP-LD / EFREQ in throughput is 1 (below 1), "
-        "1.5 (1 to 10) and 4 (10 to 100)."
+        "1.5 (1 to 10) and 4 (10 to 100), columnar; 1.2 (below 1) and 9 (1 to 10), event by event."
     )
     assert gain_of_choosing(table.head(1)) == "" == gain_of_choosing(table.head(0))

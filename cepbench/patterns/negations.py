@@ -1,0 +1,162 @@
+"""Negated variables: what a match must have for the check of one to be exact.
+
+A plan may check a negated variable at any node that has the events on which the check depends. It
+is then a filter of the node's rows, ZStream's NEG; or it is tied to one neighbour, at a node on one
+side of the gap, ZStream's NSEQ [mei2009]_, section 4.4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+
+from cepbench.arguments import shown
+from cepbench.errors import PlanError, did_you_mean
+from cepbench.patterns.model import Clause, Pattern
+
+
+@dataclass(frozen=True)
+class Check:
+    """A test of rows against the events of a negated variable.
+
+    Attributes
+    ----------
+    name : str
+        The negated variable.
+    after, before : tuple of str
+        Its neighbours: variables of the row that a negated event follows, and precedes.
+    within : tuple of bool
+        Whether the window bounds it from below and from above.
+    distinct : tuple of str
+        Variables of overlapping types, whose events are excluded.
+    clauses : tuple of Clause
+        Conditions on it and the row.
+    earlier, later : frozenset of str
+        All positive variables that precede it, and follow it.
+    names : frozenset of str
+        All positive variables.
+    precedence : set of (str, str)
+        The pattern's precedence.
+    """
+
+    name: str
+    after: tuple[str, ...]
+    before: tuple[str, ...]
+    within: tuple[bool, bool]
+    distinct: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    earlier: frozenset[str]
+    later: frozenset[str]
+    names: frozenset[str]
+    precedence: AbstractSet[tuple[str, str]]
+
+    @classmethod
+    def of(cls, pattern: Pattern, name: str) -> Check:
+        """The check of a negated variable of a pattern without OR."""
+        precedence = pattern.structure.precedence()
+        variables = {variable.name: variable for variable in pattern.variables}
+        positive = frozenset(pattern.positive_names)
+        earlier = frozenset(x for x in positive if (x, name) in precedence)
+        later = frozenset(y for y in positive if (name, y) in precedence)
+        last = (x for x in earlier if not any((x, z) in precedence for z in earlier))
+        first = (y for y in later if not any((z, y) in precedence for z in later))
+        return cls(
+            name=name,
+            after=tuple(sorted(last)),
+            before=tuple(sorted(first)),
+            # Times between two events of a match are within its window.
+            within=(not earlier, not later),
+            distinct=tuple(
+                sorted(
+                    x for x in positive - earlier - later if variables[x].overlaps(variables[name])
+                )
+            ),
+            clauses=tuple(
+                clause
+                for clause in pattern.conditions
+                if name in clause.variables and len(clause.variables) > 1
+            ),
+            earlier=earlier,
+            later=later,
+            names=positive,
+            precedence=precedence,
+        )
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it must wait until all events within the window have been seen."""
+        return not self.later
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """The other variables that its conditions mention."""
+        return frozenset(x for clause in self.clauses for x in clause.variables) - {self.name}
+
+    def is_exact_at(self, inside: AbstractSet[str]) -> bool:
+        """Whether rows over these variables can be filtered by it: NEG."""
+        if not self.mentioned.union(self.after, self.before, self.distinct) <= inside:
+            return False
+        outside = self.names - inside
+        if self.is_late and outside:
+            return False
+        # The latest timestamp is known if all missing variables are earlier.
+        return not self.within[0] or all(
+            any((x, y) in self.precedence for y in inside) for x in outside
+        )
+
+    def is_tied_to(self, inside: AbstractSet[str]) -> bool:
+        """Whether rows over these variables determine the event that negates them: NSEQ.
+
+        They are on one side of its gap with all neighbours of that side, and its conditions mention
+        at most one variable, which is among them.
+        """
+        if not (self.after and self.before) or len(self.mentioned) > 1:
+            return False
+        if not self.mentioned <= inside:
+            return False
+        return any(
+            neighbours <= inside <= side
+            for neighbours, side in (
+                (set(self.after), self.earlier),
+                (set(self.before), self.later),
+            )
+        )
+
+
+def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Check that a plan places only negated variables of a branch, each where it can be checked.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Without OR.
+    placements : iterable of (str, sequence of str)
+        Negated variables, each with the variables below its node.
+
+    Raises
+    ------
+    PlanError
+        If a variable is not negated, or the node allows neither NSEQ nor NEG.
+    """
+    negated = [variable.name for variable in pattern.negated]
+    for name, below in placements:
+        if name not in negated:
+            raise PlanError(
+                f"the plan places {shown(name)}, which the pattern does not negate; it negates "
+                f"{', '.join(negated) or 'nothing'}{did_you_mean(name, negated)}"
+            )
+        check = Check.of(pattern, name)
+        inside = frozenset(below)
+        if not (check.is_exact_at(inside) or check.is_tied_to(inside)):
+            raise PlanError(
+                f"the plan places {shown(name)} at the node over {_listed(below)}; place it at a "
+                f"node over {_listed(sorted(check.mentioned.union(check.after, check.before)))} "
+                "with all that its time depends on, such as the root, or beside its gap, with the "
+                "neighbours of that side and the only variable that its conditions mention"
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "all variables"

@@ -1,0 +1,147 @@
+"""The latest events of a stream that arrives in batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from cepbench.errors import SnapshotError, StreamError
+from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.event_stream import EventStream
+
+
+class RecentEvents:
+    """The events of the last batch and of some time before it, with some of their attributes.
+
+    Parameters
+    ----------
+    attributes : collection of str
+        Those to keep.
+    span : int
+        For how long events are kept, in ticks of their timestamps.
+    first : int
+        The position of the first event to come.
+    """
+
+    def __init__(self, attributes: Collection[str], span: int, first: int) -> None:
+        self._attributes = tuple(attributes)
+        self._span = span
+        self._pieces: list[EventStream] = []
+        #: The position of the first event kept.
+        self.first = first
+
+    def push(self, batch: EventStream) -> None:
+        """Add events; those that were out of date before them are dropped."""
+        if self._pieces:
+            limit = int(self._pieces[-1].timestamps[-1]) - self._span
+            while int(self._pieces[0].timestamps[-1]) < limit:
+                self.first += len(self._pieces.pop(0))
+            old = int(np.searchsorted(self._pieces[0].timestamps, limit))
+            self._pieces[0] = self._pieces[0][old:]
+            self.first += old
+        kept = {name: batch.column(name) for name in self._attributes}
+        self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
+
+    @property
+    def stream(self) -> EventStream:
+        """The events kept, from position :attr:`first` on."""
+        if not self._pieces:
+            nothing = dict.fromkeys(self._attributes, np.empty(0))
+            codes, times = np.empty(0, np.int32), np.empty(0, np.int64)
+            return EventStream(codes, (), times, False, nothing, {}, None)
+        while len(self._pieces) > 1:
+            # Of neighbours of similar size, so that an event is copied few times.
+            last = self._pieces.pop()
+            self._pieces[-1] = _joined(self._pieces[-1], last)
+        return self._pieces[0]
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        if not self._pieces:
+            return {}
+        stream = self.stream
+        texts = {}
+        arrays = {"types": stream.type_codes, "times": stream.timestamps}
+        for number, (name, column) in enumerate(stream.attributes.items()):
+            if isinstance(column, CodedStrings):
+                texts[name] = column.values
+            arrays[f"{number}"] = column.codes if isinstance(column, CodedStrings) else column
+        known = {
+            "texts": texts,
+            "type_names": stream.type_names,
+            "first": self.first,
+            "is_datetime": stream.is_datetime,
+        }
+        arrays["known"] = np.frombuffer(json.dumps(known).encode(), np.uint8)
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from what :meth:`packed` returned.
+
+        Raises
+        ------
+        SnapshotError
+            If it is no such state.
+        """
+        if not state:
+            return
+        try:
+            known = json.loads(state["known"].tobytes())
+            texts = {name: tuple(values) for name, values in known["texts"].items()}
+            columns: dict[str, AttributeColumn] = {}
+            for number, name in enumerate(self._attributes):
+                values = state[f"{number}"]
+                columns[name] = CodedStrings(values, texts[name]) if name in texts else values
+            self.first = known["first"]
+            self._pieces = [
+                EventStream(
+                    state["types"],
+                    tuple(known["type_names"]),
+                    state["times"],
+                    known["is_datetime"],
+                    columns,
+                    {},
+                    None,
+                )
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable events: {error!r}") from error
+
+
+def _joined(first: EventStream, second: EventStream) -> EventStream:
+    """The events of two streams with the same attributes, one after the other."""
+    types = _column(
+        "type",
+        CodedStrings(first.type_codes, first.type_names),
+        CodedStrings(second.type_codes, second.type_names),
+    )
+    assert isinstance(types, CodedStrings)
+    return EventStream(
+        types.codes,
+        types.values,
+        np.concatenate((first.timestamps, second.timestamps)),
+        first.is_datetime,
+        {
+            name: _column(name, column, second.attributes[name])
+            for name, column in first.attributes.items()
+        },
+        {},
+        None,
+    )
+
+
+def _column(name: str, first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
+    if isinstance(first, CodedStrings) and isinstance(second, CodedStrings):
+        places = {text: code for code, text in enumerate(first.values)}
+        moved = [places.setdefault(text, len(places)) for text in second.values]
+        codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
+        return CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
+    if isinstance(first, CodedStrings) or isinstance(second, CodedStrings):
+        raise StreamError(
+            f"attribute {name!r} is a text in one batch and a number in another; convert it to one "
+            "of the two before making the streams"
+        )
+    return np.concatenate((first, second))
