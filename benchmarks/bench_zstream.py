@@ -77,7 +77,11 @@ QUERIES = {
         },
     ),
     "7": Query(
-        "SEQ(IBM i, NOT(Sun s), Oracle o) WITHIN 200 units", {"NSEQ": cep.TreePlan(("i", "o"))}
+        "SEQ(IBM i, NOT(Sun s), Oracle o) WITHIN 200 units",
+        {
+            "NSEQ": cep.TreePlan(("i", "o")),
+            "NEG": cep.TreePlan(("i", "o"), placements={"s": ("i", "o")}),
+        },
     ),
 }
 

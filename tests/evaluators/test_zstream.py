@@ -14,6 +14,7 @@ from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.zstream import assembly, engine
+from cepbench.evaluators.zstream.operators import Operators
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.checks import check_in_batches
@@ -85,6 +86,19 @@ def test_a_negation_tied_to_one_neighbour_makes_no_record(condition: str) -> Non
     result = found_by(text, ("a", "c"), events)
     assert {tuple(row) for row in result.matches.to_numpy().tolist()} == expected
     assert 0 < result.metrics.comparisons <= 4
+
+
+def test_a_negation_on_top_filters_the_records_that_it_forbids() -> None:
+    events = events_of("A@1 B@2 B@3 A@4 C@5")
+    pattern = "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 10 units"
+    for placements, made in (({}, 1), ({"b": ("c",)}, 1), ({"b": ("a", "c")}, 2)):
+        plan = TreePlan(("a", "c"), placements=placements)
+        operators = Operators(
+            parse(pattern), plan.tree, placements=plan.placements, hashing=True, reports=True
+        )
+        assert len(operators.joins[-1].negations) == made - 1
+        result = evaluate(pattern, stream_of(events), plan, evaluator="zstream")
+        assert result.matches.to_numpy().tolist() == [[3, 4]]
 
 
 def test_rounds_without_a_final_event_are_idle() -> None:

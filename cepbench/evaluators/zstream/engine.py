@@ -47,8 +47,10 @@ class ZStreamEngine(PlanEngine):
 
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
-        (self.branch,), (tree,) = task.branches, task.trees
-        operators = Operators(self.branch, tree, hashing=hashing, reports=task.reports)
+        (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
+        operators = Operators(
+            branch, tree, placements=placements, hashing=hashing, reports=task.reports
+        )
         self._operators = operators
         self.layout = Layout(
             leaves=tuple(operators.leaves),

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cepbench.evaluators.plan_runs.nodes import Check, Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.plan_runs.programs import COMPARISONS, FLIPPED, Derived, separated_sides
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
+from cepbench.patterns.negations import Check
+from cepbench.plans.tree import Placements
 
 #: A column of values of the first leaf, one of the second, an operator.
 Comparison = tuple[int, int, int]
@@ -166,6 +168,9 @@ class Operators:
     ----------
     pattern : Pattern
     tree : nested pairs of names
+    placements : tuple of (str, tuple of str)
+        Of negated variables, see :class:`cepbench.plans.model.TreePlan`; all others are pushed down
+        where that is exact.
     hashing : bool
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
@@ -196,8 +201,18 @@ class Operators:
     window : int
     """
 
-    def __init__(self, pattern: Pattern, tree: Tree, *, hashing: bool, reports: bool) -> None:
-        self._planned = PlannedNodes(pattern, tree, positions=True)
+    def __init__(
+        self,
+        pattern: Pattern,
+        tree: Tree,
+        *,
+        placements: Placements = (),
+        hashing: bool,
+        reports: bool,
+    ) -> None:
+        self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
+        #: Negated variables that are placed above the leaf beside them, as filters.
+        self._filters = {name for name, below in placements if len(below) > 1}
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
@@ -348,6 +363,8 @@ class Operators:
             sides = [separated_sides(clause) for clause in check.clauses]
             if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
                 continue
+            if check.name in self._filters:
+                continue
             after, before = check.after[0], check.before[0]
             if before in outer and after == key and self._ties(check) <= {before}:
                 x, is_after = before, False
@@ -436,7 +453,7 @@ class Operators:
                 found.highs += [(at[x], self._high(x, check.name)) for x in firsts]
             found.distinct = [at[x] for x in check.distinct]
             if found.distinct or any(separated_sides(clause) is None for clause in check.clauses):
-                found.clauses = check.clauses
+                found.clauses = list(check.clauses)
                 self._read(found.clauses)
             else:
                 for clause in check.clauses:

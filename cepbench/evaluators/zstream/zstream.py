@@ -54,6 +54,7 @@ def warm_up() -> None:
         task = BranchTask(
             branches=[pattern],
             trees=[tree],
+            placements=[()],
             written=pattern.positive_names,
             reader=NumericReader(),
             reports=reports,
