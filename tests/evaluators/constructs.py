@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.errors import PatternOperatorError
 from cepbench.evaluators.registry import EVALUATORS
+from cepbench.evaluators.tasks import constructs_of
 from cepbench.patterns.model import (
     ANY,
     Aggregate,
@@ -216,8 +217,13 @@ def waits(pattern: Pattern) -> bool:
 
 
 def able(pattern: Pattern) -> list[str]:
-    """The evaluators that run the pattern's selection strategy; they run all constructs."""
-    return [e.name for e in EVALUATORS.values() if pattern.strategy.name in e.strategies]
+    """The evaluators that run the pattern's constructs and its selection strategy."""
+    needed = constructs_of(pattern)
+    return [
+        e.name
+        for e in EVALUATORS.values()
+        if pattern.strategy.name in e.strategies and needed <= set(e.constructs)
+    ]
 
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
