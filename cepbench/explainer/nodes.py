@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.plan_runs.nodes import PlannedNodes
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.model import Plan
@@ -44,7 +45,18 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
     branch : Pattern
         Without OR.
     plan : OrderPlan or TreePlan
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If the branch has groups, which no node of a plan forms.
     """
+    for group in branch.groups:
+        raise UnsupportedPatternError(
+            f"{group} is formed from the matches of a plan, and no node shows it; explain the pattern "
+            "without the group, or see the metrics of cep.evaluate",
+            culprit=group,
+        )
     kinds = {variable.name: _kind(variable) for variable in branch.variables}
     below: list[tuple[str, ...]] = []
     parents: list[int] = []

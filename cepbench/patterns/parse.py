@@ -14,8 +14,10 @@ import gc
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from cepbench.arguments import choice, shown
 from cepbench.errors import (
     PatternError,
     PatternNameError,
@@ -31,6 +33,7 @@ from cepbench.patterns.model import (
     NANOSECONDS,
     STRATEGIES,
     Clause,
+    Kind,
     Pattern,
     Returned,
     Strategy,
@@ -74,8 +77,18 @@ _STRATEGY_NAMES = {**{name: name for name in STRATEGIES}, "skip_till_any_match":
 _AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
+#: Grammars of other papers' languages, each added to ``grammar.lark``.
+DIALECTS = ("zstream",)
+
+
 def parse(
-    text: str, parameters: Mapping[str, float | str] | None = None, /, **named: float | str
+    text: str,
+    parameters: Mapping[str, float | str] | None = None,
+    /,
+    *,
+    dialect: str | None = None,
+    classes: str | Mapping[str, str] | None = None,
+    **named: float | str,
 ) -> Pattern:
     """Parse a pattern.
 
@@ -87,6 +100,13 @@ def parse(
         STRATEGY and RETURN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
+    dialect : {"zstream"}, optional
+        The language of a paper. In ZStream's [mei2009]_, section 3, ``B+``, ``B*`` and ``B^5`` are
+        groups, a second WHERE is AND, a chain of equalities holds between any two of its sides, and
+        ``same IP address`` is ``["IP address"]``.
+    classes : "ANY" or mapping of str to str, optional
+        In a dialect, which event types the names of classes stand for: any type, or that of the
+        mapping; by default, and where the mapping has none, the type of the same name.
     parameters, named : mapping of str to float or str
         Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
@@ -139,12 +159,32 @@ def parse(
         raise PatternNameError(
             f"parameter {min(twice)!r} is given in the mapping and as a keyword; give it once"
         )
-    reader = _Reader(PatternText(text, {**(parameters or {}), **named}))
+    if dialect is not None:
+        dialect = choice(dialect, "dialect", DIALECTS, PatternError)
+    elif classes is not None:
+        raise PatternError('classes are those of a dialect; give dialect="zstream" too')
+    source = PatternText(text, {**(parameters or {}), **named})
+    reader = _Reader(source, dialect, _classes_from(classes))
     with _collecting_later():
-        pattern = reader.pattern(_tree(text))
+        pattern = reader.pattern(_tree(text, dialect))
         with reader.errors_with_places():
             check_satisfiable(pattern)
     return pattern
+
+
+def _classes_from(given: object) -> Mapping[str, str] | None:
+    """The types of classes by name; None if each is of any type."""
+    if given is None:
+        return {}
+    if isinstance(given, str) and given.upper() == "ANY":
+        return None
+    if isinstance(given, Mapping) and all(
+        isinstance(name, str) and isinstance(kind, str) for name, kind in given.items()
+    ):
+        return given
+    raise PatternError(
+        f'classes is "ANY", or a mapping such as {{"T1": "STOCK"}}, not {shown(given)}'
+    )
 
 
 def reread(text: str) -> Pattern:
@@ -169,22 +209,24 @@ def _collecting_later() -> Iterator[None]:
 
 
 @functools.cache
-def _parser() -> Lark:
+def _parser(dialect: str | None = None) -> Lark:
     # At first use, to keep ``import cepbench`` fast.
     from lark import Lark
 
-    grammar = importlib.resources.files("cepbench.patterns").joinpath("grammar.lark")
+    folder = importlib.resources.files("cepbench.patterns")
+    files = ["grammar.lark"] if dialect is None else ["grammar.lark", f"{dialect}.lark"]
+    grammar = "\n".join(folder.joinpath(file).read_text("utf-8") for file in files)
     # The basic lexer reserves keywords everywhere; a contextual one would take a misplaced WITHIN
     # for a name and report the next word. Positions come from tokens (span_of): propagating them
     # to all trees would double the time.
-    return Lark(grammar.read_text("utf-8"), parser="lalr", lexer="basic", keep_all_tokens=True)
+    return Lark(grammar, parser="lalr", lexer="basic", keep_all_tokens=True)
 
 
-def _tree(text: str) -> Node:
+def _tree(text: str, dialect: str | None = None) -> Node:
     from lark.exceptions import UnexpectedInput
 
     try:
-        return _parser().parse(text)
+        return _parser(dialect).parse(text)
     except UnexpectedInput as error:
         raise syntax_error(text, error) from None
 
@@ -192,9 +234,16 @@ def _tree(text: str) -> Node:
 class _Reader:
     """A pattern under construction: its text, and the positions of its parts."""
 
-    def __init__(self, source: PatternText) -> None:
+    def __init__(
+        self,
+        source: PatternText,
+        dialect: str | None = None,
+        classes: Mapping[str, str] | None = MappingProxyType({}),
+    ) -> None:
         self._source = source
-        self._structures = StructureReader(source)
+        self._is_zstream = dialect == "zstream"
+        closure = Kind.GROUP if self._is_zstream else Kind.KLEENE
+        self._structures = StructureReader(source, closure, classes)
         self._clauses: dict[Clause, Node] = {}
         self._returned: dict[Returned, Node] = {}
         self._root: Node | None = None
@@ -207,7 +256,7 @@ class _Reader:
         with self.errors_with_places():
             structure = self._structures.read(root)
             check_structures(structure.alternatives())
-            reader = ConditionReader(self._source, structure)
+            reader = ConditionReader(self._source, structure, closes=self._is_zstream)
         strategy = None
         conditions: tuple[Clause, ...] = ()
         if "selecting" in parts:

@@ -46,10 +46,19 @@ _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 class ConditionReader:
-    """Builds conditions from parse trees, for the variables of a structure."""
+    """Builds conditions from parse trees, for the variables of a structure.
 
-    def __init__(self, source: PatternText, structure: Structure) -> None:
+    Parameters
+    ----------
+    source : PatternText
+    structure : Structure
+    closes : bool
+        Whether a chain of equalities holds between any two of its sides.
+    """
+
+    def __init__(self, source: PatternText, structure: Structure, *, closes: bool = False) -> None:
         self._source = source
+        self._closes = closes
         self._branches = [list(branch.variables()) for branch in structure.alternatives()]
         self._kinds = {v.name: v.kind for v in structure.variables()}
 
@@ -90,15 +99,26 @@ class ConditionReader:
             case "comparison":
                 return self._comparison(tree)
             case "equality":
-                return Conjunction(self._equal_everywhere(tree))
+                names = list(map(name_of, names_in(tree)))
+                return Conjunction(self._equal_everywhere(names, tree))
+            case "same":
+                first, *words = names_in(tree)
+                if first.lower() != "same":
+                    self._source.fail(
+                        PatternSyntaxError,
+                        f"unexpected {str(words[0])!r}; expected a comparison, or same and the name "
+                        "of an attribute",
+                        words[0],
+                    )
+                return Conjunction(self._equal_everywhere([" ".join(words)], tree))
             case "truth":
                 return Conjunction(())
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
-    def _equal_everywhere(self, tree: Node) -> tuple[Comparison, ...]:
+    def _equal_everywhere(self, given: Sequence[str], tree: Node) -> tuple[Comparison, ...]:
         """The expansion of ``[x, y]``, without duplicates over branches."""
-        names = dict.fromkeys(map(name_of, names_in(tree)))
+        names = dict.fromkeys(given)
         tied = dict.fromkeys(itertools.chain.from_iterable(map(equalities, self._branches)))
         if len(names) * len(tied) > MAXIMUM_EQUALITIES:
             self._source.fail(
@@ -136,6 +156,13 @@ class ConditionReader:
                     PatternError, f"{left} {symbol} {right} compares a text with a number", tree
                 )
             found.append(Comparison(symbol, left, right))
+        if self._closes and all(comparison.operator == "=" for comparison in found):
+            # Also where a negated variable stands between two others.
+            found += [
+                Comparison("=", left, right)
+                for place, left in enumerate(expressions)
+                for right in expressions[place + 2 :]
+            ]
         return found[0] if len(found) == 1 else Conjunction(tuple(found))
 
     # -- expressions ----------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cepbench.errors import PatternNameError, PatternOperatorError
@@ -17,6 +18,8 @@ from cepbench.patterns.pattern_text import (
 from cepbench.patterns.structure import ANY_TYPE, Kind, Operator, Structure, Variable
 
 if TYPE_CHECKING:
+    from lark import Token
+
     from cepbench.patterns.pattern_text import Node
 
 _OPERATORS = {
@@ -60,6 +63,14 @@ _NESTED = {
 class StructureReader:
     """Builds a structure from a parse tree, and records the position of each variable.
 
+    Parameters
+    ----------
+    source : PatternText
+    closure : Kind
+        What ``B+`` is.
+    classes : mapping of str to str, or None
+        Types by the names that stand for them, where they differ; None if all are of any type.
+
     Attributes
     ----------
     variables : dict of str to Variable
@@ -68,8 +79,12 @@ class StructureReader:
         The latest occurrence of each name.
     """
 
-    def __init__(self, source: PatternText) -> None:
+    def __init__(
+        self, source: PatternText, closure: Kind, classes: Mapping[str, str] | None
+    ) -> None:
         self._source = source
+        self._closure = closure
+        self._classes = classes
         self.variables: dict[str, Variable] = {}
         self.places: dict[str, Node] = {}
         #: Names that can be in a match with the next item, the latest one last.
@@ -86,7 +101,9 @@ class StructureReader:
     def _item(self, tree: Node, depth: int) -> Variable | Structure:
         match tree.data:
             case "variable":
-                return self._variable(tree, Kind.KLEENE if _has_mark(tree) else Kind.PLAIN)
+                if _has_mark(tree) and self._closure is Kind.GROUP:
+                    return self._variable(tree, Kind.GROUP, self._size(tokens_of(tree)[-1]))
+                return self._variable(tree, self._closure if _has_mark(tree) else Kind.PLAIN)
             case "negated":
                 negated = tuple(self._negated(tree))
                 return negated[0] if len(negated) == 1 else Structure(Operator.AND, negated)
@@ -127,16 +144,19 @@ class StructureReader:
     def _group(self, tree: Node) -> Variable:
         operand = without_brackets(nodes_of(tree)[0])
         self._check_operand("group", operand, tree)
-        size = tokens_of(tree)[-2]
-        if size.type == "NUMBER" and not (size.isdigit() and int(size)):
+        return self._variable(operand, Kind.GROUP, self._size(tokens_of(tree)[-2]))
+
+    def _size(self, token: Token) -> str | int:
+        """The size of a group; that of ``B[]`` is +."""
+        if token.type != "NUMBER":
+            return "*" if token.type == "STAR" else "+"
+        if not (token.isdigit() and int(token)):
             self._source.fail(
                 PatternOperatorError,
-                f"a group of {size} events; its size is +, * or a whole number from 1 on",
-                size,
+                f"a group of {token} events; its size is +, * or a whole number from 1 on",
+                token,
             )
-        return self._variable(
-            operand, Kind.GROUP, int(size) if size.type == "NUMBER" else str(size)
-        )
+        return int(token)
 
     def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
         message = _misplaced(outer, operand)
@@ -164,12 +184,14 @@ class StructureReader:
     def _variable(self, tree: Node, kind: Kind, size: str | int | None = None) -> Variable:
         type_token, *name_tokens = names_in(tree)
         is_any = type_token.type == "NAME" and type_token.upper() == ANY_TYPE
-        type_name = None if is_any else name_of(type_token)
+        name = ANY_TYPE if is_any else name_of(type_token)
+        classes = None if is_any else self._classes
+        type_name = None if classes is None else classes.get(name, name)
         if name_tokens:
             variable = Variable(name_of(name_tokens[0]), type_name, kind, size)
             self._check_name(variable, tree)
         else:
-            variable = self._named_after_its_type(type_name, kind, size)
+            variable = self._named_after(name, Variable(name, type_name, kind, size))
         self._used[variable.name] = None
         self.variables[variable.name] = variable
         self.places[variable.name] = tree
@@ -192,14 +214,12 @@ class StructureReader:
                 place,
             )
 
-    def _named_after_its_type(
-        self, type_name: str | None, kind: Kind, size: str | int | None
-    ) -> Variable:
-        first = type_name or ANY_TYPE
+    def _named_after(self, first: str, unnamed: Variable) -> Variable:
+        """A variable without a name of its own, named after its type or class."""
         number = next((n[first] for n in reversed(self._numbers) if first in n), 1)
         while True:
             name = first if number == 1 else f"{first}{number}"
-            variable = Variable(name, type_name, kind, size)
+            variable = replace(unnamed, name=name)
             number += 1
             if name not in self._used and self.variables.get(name, variable) == variable:
                 self._numbers[-1][first] = number

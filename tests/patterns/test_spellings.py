@@ -261,7 +261,7 @@ def test_patterns_as_printed(text: str, meant: str) -> None:
         (
             "PATTERN op (T1 e1, T2 e2, · · · , Tn en)WHERE (c1,1 ∧ c1,2 ∧ · · · ∧ cn,n−1 ∧ cn,n)"
             "WITHIN W.",
-            "column 9: unknown operator 'op'; expected SEQ, AND, OR, NOT or KL",
+            "column 9: unknown operator 'op'; expected SEQ, AND, OR, NOT, KL or GROUP",
         ),
         (
             "PATTERN SEQ (T1 e1, T2 e2, · · · , Tn en)WHERE (c1,1 ∧ c1,2 ∧ · · · ∧ cn,n)",

@@ -1,0 +1,81 @@
+"""What is refused of patterns with groups, by name, and how much is kept of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
+
+TEXT = "PATTERN SEQ(A a, GROUP(B b, +), C c, NOT(D n)) WITHIN 9 units"
+EVENTS = pd.DataFrame({"type": list("ABBC") * 500, "time": np.arange(2_000), "x": 1.0})
+
+
+def stream() -> cep.EventStream:
+    return cep.EventStream.from_pandas(EVENTS, type="type", time="time")
+
+
+REFUSED: dict[str, tuple[str, Callable[[], object]]] = {
+    "SQL": ("binds sets of events, and a join binds single", lambda: cep.to_sql(TEXT)),
+    "latency": (
+        "latency of matches with groups is not measured",
+        lambda: cep.Detector(TEXT, cep.OrderPlan(["a", "c"]), latency=True),
+    ),
+    "placements": (
+        "checked at the root, where the groups are known",
+        lambda: cep.Detector(
+            "PATTERN SEQ(A a, NOT(D n), C c, GROUP(B b, +)) WITHIN 9 units",
+            cep.TreePlan(("a", "c"), placements={"n": ("a", "c")}),
+        ),
+    ),
+    "consuming under OR": (
+        "STRATEGY consuming under OR",
+        lambda: cep.Detector(
+            "PATTERN OR(SEQ(A a, GROUP(B b, +), C c), SEQ(A a, C c)) STRATEGY consuming "
+            "WITHIN 9 units",
+            cep.UnionPlan([cep.OrderPlan(["a", "c"])] * 2),
+        ),
+    ),
+    "explain": (
+        "formed from the matches of a plan, and no node shows it",
+        lambda: cep.explain(
+            TEXT,
+            cep.OrderPlan(["a", "c"]),
+            cep.measure_statistics(TEXT.replace("D", "A"), stream()),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    words, ask = REFUSED[name]
+    with pytest.raises(UnsupportedPatternError, match=words):
+        ask()
+
+
+def test_plans_are_over_the_plain_variables() -> None:
+    with pytest.raises(cep.errors.PlanError, match="b"):
+        cep.Detector(TEXT, cep.OrderPlan(["a", "b", "c"]))
+
+
+def test_the_state_is_that_of_a_few_windows() -> None:
+    pattern = cep.parse(TEXT.replace("NOT(D n)", "NOT(A n)").replace("WITHIN 9", "WITHIN 3"))
+    detector = cep.Detector(pattern, cep.OrderPlan(["a", "c"]))
+    sizes, found = [], 0
+    for batch in stream().batches(10):
+        found += len(detector.push(batch))
+        sizes.append(sum(array.nbytes for array in detector.snapshot().values()))
+    assert found + len(detector.flush()) == 500
+    assert max(sizes[100:]) <= 1.2 * max(sizes[10:30])
+
+
+def test_too_many_matches_that_wait() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, C c, GROUP(B b, *)) WITHIN 1500 units")
+    detector = cep.Detector(pattern, cep.OrderPlan(["a", "c"]), partial_match_limit=1_000)
+    with pytest.raises(PartialMatchLimitError, match="wait for the end of their window"):
+        detector.push(stream())
