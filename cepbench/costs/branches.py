@@ -43,7 +43,8 @@ def branch_problems(
     StatisticsError, UnsupportedPatternError
         If the statistics are insufficient for a branch, or an argument is invalid.
     """
-    branches = pattern.branches()
+    # Groups are formed from the matches of a plan.
+    branches = [branch.without(branch.groups) for branch in pattern.branches()]
     model = cost_from(cost, alpha)
     return [
         CostedProblem.from_pattern(branch, statistics, time_selectivity, its_last, cost=model)

@@ -100,7 +100,7 @@ def plan_cost(
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)
-    check_parts(plan, [branch.positive_names for branch in pattern.branches()])
+    check_parts(plan, [branch.planned_names for branch in pattern.branches()])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     rows = []
     for number, (part, problem) in enumerate(zip(plan.parts, problems, strict=True)):

@@ -298,6 +298,7 @@ def test_constructs_of_patterns() -> None:
             "OR(SEQ(A a, B b), AND(A a, B b))",
             "SEQ(A a, OR(B b, C c))",
             "SEQ(A a, OR(AND(B b, C c), D d))",
+            "SEQ(A a, GROUP(B b, +))",
         )
     }
     assert list(found.values()) == [
@@ -306,6 +307,7 @@ def test_constructs_of_patterns() -> None:
         {"OR", "SEQ", "AND"},
         {"SEQ", "OR"},
         {"SEQ", "OR", "AND", "nesting"},
+        {"SEQ", "GROUP"},
     ]
     assert set.union(*found.values()) == set(CONSTRUCTS)
 
