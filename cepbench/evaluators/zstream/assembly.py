@@ -264,7 +264,12 @@ class Assembly:
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
-                    outer, ranges, groups, np.empty_like(groups.at), sizes
+                    outer,
+                    ranges,
+                    groups,
+                    np.empty_like(groups.at),
+                    np.empty_like(groups.stops),
+                    sizes,
                 )
             if counted or size == 0:
                 return empty, size
@@ -397,12 +402,21 @@ class Assembly:
         results: np.ndarray,
     ) -> None:
         join = self._operators.joins[-2]
-        if join.outer < len(self._leaves):
-            start = end = self._leaves[join.outer].times[outer[0]]
-        else:
-            start, end = self.extent(self._operators.joins[join.outer - len(self._leaves)], outer)
         times = self._leaves[join.inner].times
-        join_kernels.count_last(outer, ranges, last, times, start, end, results)
+        below = None
+        if join.outer >= len(self._leaves):
+            below = self._operators.joins[join.outer - len(self._leaves)]
+        if below is None:
+            start = end = self._leaves[join.outer].times
+            first = last_row = outer[0]
+        elif len(below.first) == len(below.last) == 1:
+            first, last_row = outer[below.first[0]], outer[below.last[0]]
+            start = self._leaves[below.columns[below.first[0]]].times
+            end = self._leaves[below.columns[below.last[0]]].times
+        else:
+            start, end = self.extent(below, outer)
+            first = last_row = np.arange(outer.shape[1], dtype=np.int32)
+        join_kernels.count_last(outer, ranges, last, times, start, first, end, last_row, results)
 
     def _last(self, root: Join, column: int, first: int) -> join_kernels.Last:
         """The last join with the events of the root's leaf from ``first`` on."""

@@ -192,7 +192,7 @@ def _least(records, r, groups, bounds):
 
 
 @njit_in_place
-def count_groups(records, ranges, groups, lengths, sizes):
+def count_groups(records, ranges, groups, lengths, sums, sizes):
     """The number of inner records that join each outer record.
 
     Parameters
@@ -200,7 +200,7 @@ def count_groups(records, ranges, groups, lengths, sizes):
     records : int32 array, shape (columns, n)
     ranges : Ranges
     groups : Groups
-    lengths : int64 array, shape (keys,)
+    lengths, sums : int64 arrays, shape (keys,) and (keys + 1,)
         Working space.
     sizes : int64 array, shape (n,) or (0,)
         Written in place, unless it is empty.
@@ -211,7 +211,8 @@ def count_groups(records, ranges, groups, lengths, sizes):
         Their sum.
     """
     total = 0
-    # Sizes of the groups of keys begin … end, for records that begin no earlier than ``known``.
+    # Sizes of the groups of keys begin … end, for records that begin no earlier than ``known``, and
+    # their sums up to each key.
     known, begin, end = np.int64(-1), 0, 0
     for r in range(records.shape[1]):
         low, high = _limits(
@@ -221,22 +222,19 @@ def count_groups(records, ranges, groups, lengths, sizes):
         if low < high:
             low, high = low - groups.base, high - groups.base
             least = _least(records, r, groups, ranges.bounds)
-            if least != known or high <= begin or low >= end:
+            if least != known or low < begin or low > end:
                 known, begin, end = least, low, low
-            for key in range(low, begin):
-                lengths[key] = groups.stops[key + 1] - _begin(key, least, groups)
+                sums[low] = 0
             for key in range(end, high):
                 lengths[key] = groups.stops[key + 1] - _begin(key, least, groups)
-            begin, end = min(begin, low), max(end, high)
+                sums[key + 1] = sums[key] + lengths[key]
+            end = max(end, high)
             if len(ranges.tables) == 0:
-                its = lengths[low:high]
-                for key in range(len(its)):
-                    size += its[key]
+                size = sums[high] - sums[low]
             else:
                 for row in range(low, high, WORD):
-                    size += _sum_of(
-                        _word(records, r, ranges, row + groups.base), lengths, row, high
-                    )
+                    word = _word(records, r, ranges, row + groups.base)
+                    size += _sum_of(word, lengths, sums, row, min(high, row + WORD))
         total += size
         if len(sizes) > 0:
             sizes[r] = size
@@ -244,12 +242,15 @@ def count_groups(records, ranges, groups, lengths, sizes):
 
 
 @njit_in_place
-def _sum_of(word, numbers, first, stop):
+def _sum_of(word, numbers, sums, first, stop):
     """The sum of those of up to 64 numbers whose bits are set."""
     total = np.int64(0)
-    count = min(stop - first, WORD)
+    count = stop - first
     word &= lowest(count)
-    if 4 * bits_in(word) < count:
+    bits = bits_in(word)
+    if bits == count:
+        total = sums[stop] - sums[first]
+    elif 4 * bits < count:
         while word != _NO_BITS:
             total += numbers[first + lowest_bit(word)]
             word &= word - _ONE
@@ -325,7 +326,7 @@ class Last(NamedTuple):
 
 
 @njit_in_place
-def count_last(records, ranges, last, times, start_times, end_times, results):
+def count_last(records, ranges, last, times, start_times, start_rows, end_times, end_rows, results):
     """Count two joins at once: outer records with a leaf's events, and these with the last leaf's.
 
     Parameters
@@ -336,8 +337,10 @@ def count_last(records, ranges, last, times, start_times, end_times, results):
     last : Last
     times : int64 array
         Timestamps of the leaf of the first join, by row.
-    start_times, end_times : int64 arrays, shape (n,)
-        When the outer records begin and end.
+    start_times, end_times : int64 arrays
+        Timestamps of the leaves of the first and the last events of the outer records.
+    start_rows, end_rows : int32 arrays, shape (n,)
+        The rows of those events.
     results : int64 array, shape (3,)
         Added to: the records of the first join, the sum of the times that they extend over, the
         records of the second join.
@@ -350,10 +353,17 @@ def count_last(records, ranges, last, times, start_times, end_times, results):
         )
         if low >= high:
             continue
+        # Of most records nothing is left, if conditions are selective.
+        if (
+            tables
+            and high - low <= WORD
+            and _word(records, r, ranges, low) & lowest(high - low) == _NO_BITS
+        ):
+            continue
         first, stop = _limits(
             records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop
         )
-        start, end = start_times[r], end_times[r]
+        start, end = start_times[start_rows[r]], end_times[end_rows[r]]
         # Indices from 0 on, so that loops vectorize.
         its_times = times[low:high]
         lows = last.event_lows[low - last.base : high - last.base]
