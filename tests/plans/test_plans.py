@@ -256,7 +256,7 @@ def test_kinds_of_plan_are_added_but_built_in_ones_not_replaced() -> None:
         pass
 
     mine = replace(PLAN_KINDS["order"], plan=Mine)
-    with pytest.raises(PlanError, match="the name order is taken by cepbench"):
+    with pytest.raises(PlanError, match="order is the name of a built-in kind of plan"):
         PLAN_KINDS.add(mine)
     with pytest.raises(PlanError, match="does not describe a plan"):
         plan_from_json({"kind": "mine", "shape": ["b", "a"]})

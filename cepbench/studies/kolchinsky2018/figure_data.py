@@ -6,6 +6,8 @@ Figure 7 those of :mod:`cepbench.studies.kolchinsky2018.planning`.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -140,6 +142,37 @@ def latency_points(
     columns = [f"{name}{end}" for name in metrics for end in ("", "_low", "_high", "_patterns")]
     found = found.assign(patterns=found["throughput_patterns"])
     return found[["regime", *run, "statistic", *columns, "patterns", "left_out", "missing"]]
+
+
+def joins_after_last_event(results: pd.DataFrame) -> pd.DataFrame:
+    """Number of joins from the last event of a sequence to the root of its plan.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Of a sweep over sequences of plain variables, whose last one is the last of the plan's names
+        in alphabetical order.
+
+    Returns
+    -------
+    DataFrame
+        The mean over plans that ran, one row per ``regime`` and ``generator``, one column per weight
+        of latency; an order counts as its left-deep tree.
+    """
+    columns = ["regime", "pattern_id", "generator", "plan_kind", "alpha", "plan"]
+    plans = results.loc[results["status"] == OK, columns].drop_duplicates()
+    joins = [_joins_above_last(*row) for row in zip(plans["plan_kind"], plans["plan"], strict=True)]
+    return plans.assign(joins=joins).pivot_table(
+        index=["regime", "generator"], columns="alpha", values="joins", sort=False
+    )
+
+
+def _joins_above_last(kind: str, plan: str) -> int:
+    names = re.findall(r"\w+", plan)
+    if kind == "order":
+        return len(names) - max(1, names.index(max(names)))
+    before = plan[: plan.index(max(names))]
+    return before.count("(") - before.count(")")
 
 
 _AVERAGES = {"mean": MEAN, "geometric mean": GEOMETRIC_MEAN, "median": MEDIAN}

@@ -13,7 +13,12 @@ from scipy import stats
 from cepbench.analysis.cost_fit import cost_fit
 from cepbench.errors import ExperimentError
 from cepbench.figures.cost_points import plans_left_out
-from cepbench.studies.kolchinsky2018.figure_data import cost_points, latency_points, with_load
+from cepbench.studies.kolchinsky2018.figure_data import (
+    cost_points,
+    joins_after_last_event,
+    latency_points,
+    with_load,
+)
 from cepbench.studies.kolchinsky2018.findings import fall_with_size
 from cepbench.studies.kolchinsky2018.paper_averages import paper_averages
 from cepbench.sweeps.cells import LIMIT, OK, results_frame
@@ -163,6 +168,25 @@ def test_latency_and_throughput_are_averaged_over_the_same_patterns() -> None:
             ]
             assert row[name] == pytest.approx(average(medians))
             assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "plan", "joins"),
+    [
+        ("order", "a, b, c", 1),
+        ("order", "c, a, b", 2),
+        ("order", "a, c, b", 2),
+        ("tree", "((a, b), c)", 1),
+        ("tree", "((a, (b, d)), c)", 3),
+        ("tree", "((a, b), (d, c))", 2),
+    ],
+)
+def test_joins_after_the_last_event_are_those_on_its_path(kind: str, plan: str, joins: int) -> None:
+    run = {"regime": "dense", "generator": "X", "plan_kind": kind, "plan": plan, "alpha": 1.0}
+    results = pd.DataFrame([run | {"pattern_id": "p", "status": status} for status in (OK, OK)])
+    failed = pd.DataFrame([run | {"pattern_id": "q", "status": LIMIT, "plan": "(x, y)"}])
+    table = joins_after_last_event(pd.concat([results, failed]))
+    assert table.loc[("dense", "X"), 1.0] == joins and table.size == 1
 
 
 def in_regimes() -> pd.DataFrame:
