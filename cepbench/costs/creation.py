@@ -75,7 +75,7 @@ def created_per_event(
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)
     branches = pattern.branches()
-    check_parts(plan, [branch.positive_names for branch in branches])
+    check_parts(plan, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity)
     arriving = _arriving(branches, statistics)
     if not arriving:

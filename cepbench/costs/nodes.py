@@ -113,7 +113,7 @@ def plan_cost(
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)
     branches = pattern.branches()
-    check_parts(plan, [branch.positive_names for branch in branches])
+    check_parts(plan, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     rows: list[tuple[Any, ...]] = []
     sizes = []  # of the branches' matches

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from cepbench.arguments import kind_of, texts
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
@@ -24,7 +24,7 @@ def match_schema(pattern: Pattern) -> pa.Schema:
     ``pattern.branches()``; variables that a match's branch does not have are null.
     """
     fields = [
-        pa.field(v.name, pa.large_list(pa.int64()) if v.kind is Kind.KLEENE else pa.int64())
+        pa.field(v.name, pa.large_list(pa.int64()) if v.is_set else pa.int64())
         for v in pattern.positive
     ]
     if len(pattern.branches()) > 1:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.patterns.model import Kind, Variable
+from cepbench.patterns.model import Variable
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,18 @@ class SetColumn:
         return len(self.offsets) - 1
 
     def last(self) -> np.ndarray:
-        """The largest position of each set, shape (matches,)."""
-        return self.positions[self.offsets[1:] - 1]
+        """The largest position of each set, shape (matches,); -1 of an empty one."""
+        found = np.full(len(self), -1)
+        some = np.diff(self.offsets) > 0
+        found[some] = self.positions[self.offsets[1:][some] - 1]
+        return found
 
     def first(self) -> np.ndarray:
-        """The smallest position of each set, shape (matches,)."""
-        return self.positions[self.offsets[:-1]]
+        """The smallest position of each set, shape (matches,); beyond all of an empty one."""
+        found = np.full(len(self), np.iinfo(np.int64).max)
+        some = np.diff(self.offsets) > 0
+        found[some] = self.positions[self.offsets[:-1][some]]
+        return found
 
     def ranks(self) -> np.ndarray:
         """The ranks of the sets, compared as tuples: (0) before (0, 1) before (1).
@@ -199,8 +205,9 @@ def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
     columns: list[Column] = []
     for place, variable in enumerate(variables):
         entries = [row[place] for row in rows]
-        is_set = variable.kind is Kind.KLEENE
-        columns.append(SetColumn.of_sets(entries) if is_set else np.array(entries, np.int64))
+        columns.append(
+            SetColumn.of_sets(entries) if variable.is_set else np.array(entries, np.int64)
+        )
     return BranchMatches([variable.name for variable in variables], [columns])
 
 

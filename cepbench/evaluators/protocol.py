@@ -48,7 +48,7 @@ from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
 #: Constructs of patterns: the operators, and nesting of SEQ and AND.
-CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "nesting")
+CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
 
 
 @dataclass(frozen=True)

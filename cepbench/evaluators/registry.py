@@ -14,6 +14,7 @@ from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
 from cepbench.evaluators.user_defined import FunctionRun
+from cepbench.evaluators.zstream.zstream import ZSTREAM
 from cepbench.patterns.model import STRATEGIES
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.registry import Registry
@@ -22,7 +23,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: The evaluators; the first one that supports all plans of a kind is its default.
 EVALUATORS: Registry[Evaluator] = Registry(
-    "evaluator", EvaluationError, (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES)
+    "evaluator", EvaluationError, (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES, ZSTREAM)
 )
 
 

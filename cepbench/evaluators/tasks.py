@@ -21,6 +21,9 @@ from cepbench.patterns.negations import check_placements
 from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 
+#: Constructs over a variable.
+_CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
+
 #: Outputs: a DataFrame of the matches, an Arrow table, or their number.
 OUTPUTS = ("matches", "arrow", "count")
 
@@ -76,7 +79,7 @@ def task_for(
     )
     branches = pattern.branches()
     if plan is not None:
-        check_parts(plan, [branch.positive_names for branch in branches])
+        check_parts(plan, [branch.planned_names for branch in branches])
         for branch, part in zip(branches, plan.parts, strict=True):
             check_placements(branch, part.placements)
     if len(branches) > 1 and "branch" in pattern.positive_names:
@@ -226,4 +229,4 @@ def _constructs(structure: Structure, *, nested: bool) -> Iterator[str]:
         if isinstance(item, Structure):
             yield from _constructs(item, nested=nested or not is_or)
         elif item.kind is not Kind.PLAIN:
-            yield "NOT" if item.kind is Kind.NEGATED else "KL"
+            yield _CONSTRUCT[item.kind]

@@ -13,7 +13,7 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.evaluators.protocol import Given, Task
 from cepbench.evaluators.result import Metrics
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
 #: The column with the branch of a match, for a pattern with OR.
@@ -94,21 +94,21 @@ def _checked(
     for number, branch in enumerate(branches):
         own = returned[returned[BRANCH] == number] if several else returned
         columns = [
-            _column(name, variable.name, own[variable.name], variable.kind, positions)
+            _column(name, variable.name, own[variable.name], positions, is_set=variable.is_set)
             for variable in branch.positive
         ]
         parts.append(BranchMatches(branch.positive_names, [columns]))
     return parts
 
 
-def _column(name: str, variable: str, values: pd.Series, kind: Kind, events: range) -> Column:
+def _column(name: str, variable: str, values: pd.Series, events: range, *, is_set: bool) -> Column:
     try:
-        if kind is Kind.KLEENE:
+        if is_set:
             column: Column = SetColumn.of_sets([sorted(map(int, one)) for one in values])
         else:
             column = values.to_numpy(np.int64)
     except (TypeError, ValueError) as error:
-        what = "tuples of positions" if kind is Kind.KLEENE else "positions"
+        what = "tuples of positions" if is_set else "positions"
         raise EvaluationError(
             f"the evaluator {name} returned a column {variable} that does not hold {what}, "
             f"such as {values.iloc[0]!r}"

@@ -173,7 +173,7 @@ def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray
     ends = []
     for which in (0, -1):
         columns = [
-            np.array([c[which] if isinstance(c, tuple) else np.nan for c in column], float)
+            np.array([c[which] if isinstance(c, tuple) and c else np.nan for c in column], float)
             if (column := table[name]).dtype == object
             else column.to_numpy(float, na_value=np.nan)
             for name in pattern.positive_names

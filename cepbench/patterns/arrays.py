@@ -5,6 +5,7 @@ Numbers are float64 with NaN for a missing value; texts are codes, equal for equ
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -142,4 +143,21 @@ def over_sets(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndar
         found[some] = reduce(values, offsets[:-1][some])
     if function == "avg":
         found[some] /= sizes[some]
+    return found
+
+
+def before_each(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The aggregate of the values before each value of its set; parameters as :func:`over_sets`.
+
+    Returns
+    -------
+    ndarray of float64, shape (values,)
+        NaN for the first of each set, and if a value is missing.
+    """
+    found = np.full(len(values), np.nan)
+    accumulate = {"min": np.minimum, "max": np.maximum}.get(function, np.add).accumulate
+    for start, stop in itertools.pairwise(offsets.tolist()):
+        counts = np.arange(1.0, stop - start)
+        inside = counts if function == "count" else accumulate(values[start : max(start, stop - 1)])
+        found[start + 1 : stop] = inside / counts if function == "avg" else inside
     return found

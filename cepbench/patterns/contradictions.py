@@ -90,9 +90,9 @@ def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
 
 
 def _times(item: Variable | Structure) -> int:
-    """How many distinct timestamps the positive variables of a pattern without OR need."""
+    """How many distinct timestamps the variables of a pattern without OR need."""
     if isinstance(item, Variable):
-        return int(item.kind is not Kind.NEGATED)
+        return int(item.kind is not Kind.NEGATED and item.size != "*")
     inner = map(_times, item.items)
     return sum(inner) if item.operator is Operator.SEQ else max(inner, default=0)
 
@@ -116,11 +116,12 @@ def _error(clauses: list[Clause], branch: Pattern) -> UnsatisfiablePatternError:
 
 def _contradiction(branch: Pattern) -> tuple[list[Clause], list[Clause]]:
     """Clauses of a branch that contradict each other: those to report, and all that may matter."""
-    negated = {variable.name for variable in branch.negated}
+    # Conditions on what may be empty need not hold for any event.
+    empty = {v.name for v in branch.variables if v.kind is Kind.NEGATED or v.size == "*"}
     clauses = [
         clause
         for clause in branch.conditions
-        if negated.isdisjoint(clause.variables) and not clause.is_running
+        if empty.isdisjoint(clause.variables) and not clause.is_running
     ]
     elements: dict[str, set[str]] = {name: {"each"} for name in branch.names}
     for clause in clauses:

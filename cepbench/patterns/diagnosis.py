@@ -41,7 +41,7 @@ _WORDS = {
     "COMPARE": "a comparison (<, <=, >, >=, =, !=)",
     "$END": "the end of the pattern",
 }
-_OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL")
+_OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP")
 _KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN", "RETURN")
 
 #: Clauses of other papers' languages that this one lacks.
@@ -78,7 +78,7 @@ def syntax_error(text: str, error: UnexpectedInput) -> PatternError:
     missing = _not_built_yet(text, span, accepted, stack)
     if missing is not None:
         what, place = missing
-        return error_at(UnsupportedPatternError, f"not supported yet: {what}", text, place)
+        return error_at(UnsupportedPatternError, what, text, place)
     sql = _of_sql(text, span, accepted, stack)
     if sql is not None:
         return error_at(PatternSyntaxError, sql, text, span)
@@ -218,17 +218,20 @@ def _not_built_yet(
     found = text[span.start : span.end]
     if not stack:
         return None
-    if _in_structure(stack) and found == "*":
-        return "a closure that may be empty (*); write + for one or more events", span
-    if _in_structure(stack) and found == "^":
-        return "a closure of a given size (^); write + for one or more events", span
+    if _in_structure(stack) and found in ("*", "^"):
+        size = "*" if found == "*" else "5"
+        return (
+            f"B{found} is ZStream's notation of a group of events; write GROUP(B b, {size}), or "
+            'parse with dialect="zstream"',
+            span,
+        )
     if found.upper() in _OTHER_CLAUSES and accepted & {"WITHIN", "$END"}:
-        return f"the clause {found}; leave it out", span
+        return f"not supported yet: the clause {found}; leave it out", span
     before = _word_before(text, span.start)
     if found == "(" and before is not None and {"WHERE", "RETURN"} & set(stack):
         word, place = before
         return (
-            f"the function {word}(…); the functions are sum, avg, min, max and count over a "
+            f"not supported yet: the function {word}(…); the functions are sum, avg, min, max and count over a "
             "Kleene variable, as in avg(b[].price)",
             place,
         )

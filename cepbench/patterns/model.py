@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -31,7 +31,7 @@ from cepbench.patterns.expressions import (
     without_implied,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
-from cepbench.patterns.validity import check_clause, check_returns, check_structures
+from cepbench.patterns.validity import check_clause, check_groups, check_returns, check_structures
 
 __all__ = [
     "ANY",
@@ -185,6 +185,7 @@ class Pattern:
 
     def __post_init__(self) -> None:
         scopes = check_structures(self.structure.alternatives())
+        check_groups(self.structure.alternatives(), self.strategy.name)
         variables = {variable.name: variable for variable in self.structure.variables()}
         clauses = {clause.comparisons: clause for clause in self.conditions}
         kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
@@ -205,13 +206,35 @@ class Pattern:
 
     @cached_property
     def positive(self) -> tuple[Variable, ...]:
-        """The plain and the Kleene variables, which a match binds to events."""
+        """All but the negated variables, which a match binds to events."""
         return tuple(v for v in self.variables if v.kind is not Kind.NEGATED)
 
     @cached_property
     def positive_names(self) -> tuple[str, ...]:
         """Names of the positive variables, the columns of a result's matches."""
         return tuple(variable.name for variable in self.positive)
+
+    @cached_property
+    def groups(self) -> tuple[Variable, ...]:
+        """The group variables."""
+        return tuple(v for v in self.variables if v.kind is Kind.GROUP)
+
+    @cached_property
+    def planned_names(self) -> tuple[str, ...]:
+        """Names of the plain and the Kleene variables, over which plans are."""
+        return tuple(v.name for v in self.positive if v.kind is not Kind.GROUP)
+
+    def without(self, variables: Iterable[Variable]) -> Pattern:
+        """The pattern without some variables and all that mentions them, for one without OR."""
+        names = {variable.name for variable in variables}
+        if not names:
+            return self
+        return replace(
+            self,
+            structure=self.structure.without(names),
+            conditions=tuple(c for c in self.conditions if names.isdisjoint(c.variables)),
+            returns=tuple(c for c in self.returns if names.isdisjoint(c.variables)),
+        )
 
     @cached_property
     def negated(self) -> tuple[Variable, ...]:

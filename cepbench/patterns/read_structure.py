@@ -28,12 +28,14 @@ _OPERATORS = {
     "alternatives": Operator.OR,
 }
 
-#: NOT or KL → the error over an n-ary operator, and over NOT or KL.
+#: NOT, KL or GROUP → the error over an n-ary operator, and over another one of them.
 _OVER_OPERATOR = {
     "negated": "NOT applies to an event type or an OR of event types, not to {}; name the event type "
     "that must be missing, as in SEQ(A a, NOT(B b))",
     "kleene": "KL applies to a single event type, not to {}; write KL over one of its items, as in "
     "SEQ(A a, KL(B b))",
+    "group": "GROUP applies to a single event type, not to {}; write GROUP over one of its items, as "
+    "in SEQ(A a, GROUP(B b, +))",
 }
 _NESTED = {
     ("negated", "negated"): "NOT of NOT; write the item without both",
@@ -42,6 +44,16 @@ _NESTED = {
     ("kleene", "negated"): "a Kleene closure of NOT: an absent event cannot be repeated; write "
     "NOT(B b) alone, or KL(B b) alone",
     ("kleene", "kleene"): "a Kleene closure of a Kleene closure; write KL or + once",
+    ("negated", "group"): "NOT of a group, which means no event at all; write NOT over the type "
+    "alone, as in NOT(B b)",
+    ("kleene", "group"): "a Kleene closure of a group; write KL(B b), or GROUP(B b, +)",
+    (
+        "group",
+        "negated",
+    ): "a group of NOT: an absent event cannot be repeated; write NOT(B b) alone, "
+    "or GROUP(B b, +) alone",
+    ("group", "kleene"): "a group of a Kleene closure; write GROUP(B b, +)",
+    ("group", "group"): "a group of a group; write GROUP once",
 }
 
 
@@ -82,6 +94,8 @@ class StructureReader:
                 operand = without_brackets(nodes_of(tree)[0])
                 self._check_operand("kleene", operand, tree)
                 return self._variable(operand, Kind.KLEENE)
+            case "group":
+                return self._group(tree)
         self._source.check_depth(depth, tree)
         operator = _operator_of(tree)
         assert operator is not None
@@ -110,6 +124,20 @@ class StructureReader:
             self._check_operand("negated", operand, tree)
             yield self._variable(operand, Kind.NEGATED)
 
+    def _group(self, tree: Node) -> Variable:
+        operand = without_brackets(nodes_of(tree)[0])
+        self._check_operand("group", operand, tree)
+        size = tokens_of(tree)[-2]
+        if size.type == "NUMBER" and not (size.isdigit() and int(size)):
+            self._source.fail(
+                PatternOperatorError,
+                f"a group of {size} events; its size is +, * or a whole number from 1 on",
+                size,
+            )
+        return self._variable(
+            operand, Kind.GROUP, int(size) if size.type == "NUMBER" else str(size)
+        )
+
     def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
         message = _misplaced(outer, operand)
         if message:
@@ -133,15 +161,15 @@ class StructureReader:
         self._numbers[-1] |= latest
         return items
 
-    def _variable(self, tree: Node, kind: Kind) -> Variable:
+    def _variable(self, tree: Node, kind: Kind, size: str | int | None = None) -> Variable:
         type_token, *name_tokens = names_in(tree)
         is_any = type_token.type == "NAME" and type_token.upper() == ANY_TYPE
         type_name = None if is_any else name_of(type_token)
         if name_tokens:
-            variable = Variable(name_of(name_tokens[0]), type_name, kind)
+            variable = Variable(name_of(name_tokens[0]), type_name, kind, size)
             self._check_name(variable, tree)
         else:
-            variable = self._named_after_its_type(type_name, kind)
+            variable = self._named_after_its_type(type_name, kind, size)
         self._used[variable.name] = None
         self.variables[variable.name] = variable
         self.places[variable.name] = tree
@@ -164,12 +192,14 @@ class StructureReader:
                 place,
             )
 
-    def _named_after_its_type(self, type_name: str | None, kind: Kind) -> Variable:
+    def _named_after_its_type(
+        self, type_name: str | None, kind: Kind, size: str | int | None
+    ) -> Variable:
         first = type_name or ANY_TYPE
         number = next((n[first] for n in reversed(self._numbers) if first in n), 1)
         while True:
             name = first if number == 1 else f"{first}{number}"
-            variable = Variable(name, type_name, kind)
+            variable = Variable(name, type_name, kind, size)
             number += 1
             if name not in self._used and self.variables.get(name, variable) == variable:
                 self._numbers[-1][first] = number

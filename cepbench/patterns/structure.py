@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -37,6 +37,7 @@ class Kind(StrEnum):
     PLAIN = "plain"
     NEGATED = "negated"
     KLEENE = "kleene"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,9 @@ class Variable:
     """One item of a pattern: ``type name``, bound to one event of that type.
 
     A negated variable, ``NOT(type name)``, requires the absence of such an event. A Kleene
-    variable, ``KL(type name)``, is bound to a set of one or more events.
+    variable, ``KL(type name)``, is bound to a set of one or more events: every subset of the events
+    that fit is a match. A group, ``GROUP(type name, size)``, is bound to all events that fit
+    between the others, or to each run of ``size`` successive ones [mei2009]_, section 4.4.5.
 
     Attributes
     ----------
@@ -52,11 +55,20 @@ class Variable:
     type : str or None
         None for an event of any type, ``ANY name``.
     kind : Kind
+    size : str, int or None
+        Of a group: ``+`` for all events that fit, at least one; ``*`` for all, maybe none; or a
+        number. None for other kinds.
     """
 
     name: str
     type: str | None
     kind: Kind = Kind.PLAIN
+    size: str | int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is bound to a set of events."""
+        return self.kind in (Kind.KLEENE, Kind.GROUP)
 
     @property
     def type_text(self) -> str:
@@ -72,6 +84,8 @@ class Variable:
 
     def __str__(self) -> str:
         plain = f"{self.type_text} {quoted_unless_plain(self.name)}"
+        if self.kind is Kind.GROUP:
+            return f"GROUP({plain}, {self.size})"
         operator = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL"}.get(self.kind)
         return f"{operator}({plain})" if operator else plain
 
@@ -101,6 +115,17 @@ class Structure:
                 yield item
             else:
                 yield from item.variables()
+
+    def without(self, names: Collection[str]) -> Structure:
+        """The structure without some variables, and without operators over nothing."""
+        items: list[Variable | Structure] = []
+        for item in self.items:
+            if isinstance(item, Structure):
+                inner = item.without(names)
+                items += [inner] if inner.items else []
+            elif item.name not in names:
+                items.append(item)
+        return Structure(self.operator, tuple(items))
 
     def precedence(self) -> set[tuple[str, str]]:
         """All pairs (x, y) of names such that x's timestamps must be smaller than y's.

@@ -72,6 +72,85 @@ def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
     return scopes
 
 
+def check_groups(branches: Sequence[Structure], strategy: str) -> None:
+    """Check that groups stand where they have a meaning.
+
+    Parameters
+    ----------
+    branches : sequence of Structure
+        Without OR.
+    strategy : str
+        The name of the selection strategy.
+
+    Raises
+    ------
+    PatternOperatorError
+        For a group of no events or without a size; groups alone, side by side, at both ends,
+        directly under AND, together with KL, or under contiguity.
+    """
+    for branch in branches:
+        variables = list(branch.variables())
+        for variable in variables:
+            if (variable.kind is Kind.GROUP) != (variable.size is not None):
+                raise PatternError(f"only a group has a size, and {variable} is one without or no "
+                                   "group; write GROUP(B b, +)", culprit=variable)  # fmt: skip
+        groups = [variable for variable in variables if variable.kind is Kind.GROUP]
+        if groups:
+            _check_groups(branch, variables, groups, strategy)
+
+
+def _check_groups(
+    branch: Structure, variables: Sequence[Variable], groups: Sequence[Variable], strategy: str
+) -> None:
+    plain = [v.name for v in variables if v.kind is Kind.PLAIN]
+    before = branch.precedence()
+    open_at = {True: "", False: ""}  # the start, the end
+    for group in groups:
+        error = partial(PatternOperatorError, culprit=group)
+        size = group.size
+        if size not in ("+", "*") and not (type(size) is int and size >= 1):
+            raise error(f"a group has the size +, * or a number from 1 on, not {size}")
+        if any(variable.kind is Kind.KLEENE for variable in variables):
+            raise error(
+                f"{group} together with KL: a group is formed between single events; use GROUP for "
+                "all of them, or KL"
+            )
+        if not plain:
+            raise error(
+                f"{branch} has only groups, which are formed between other events; add a plain item"
+            )
+        if "contiguity" in strategy:
+            raise error(
+                f"{group} under {strategy}: its events are those that fit, adjacent or not; use "
+                "another strategy"
+            )
+        starts = any((name, group.name) in before for name in plain)
+        ends = any((group.name, name) in before for name in plain)
+        if not (starts or ends):
+            raise error(
+                f"{group} is directly under AND, where it neither follows nor precedes an item; put "
+                "it into a SEQ"
+            )
+        for other in groups:
+            between = any(
+                (group.name, name) in before and (name, other.name) in before for name in plain
+            )
+            if (group.name, other.name) in before and not between:
+                raise error(
+                    f"{group} and {other} are side by side, so that it is not clear where one ends; "
+                    "put a plain item between them"
+                )
+        for is_open, at_start in ((not starts, True), (not ends, False)):
+            if is_open:
+                open_at[at_start] = group.name
+    if all(open_at.values()):
+        raise PatternOperatorError(
+            f"the groups {open_at[True]} and {open_at[False]} are at both ends of {branch}, where "
+            "each would reach as far as the window allows; put a plain item at one end",
+            culprit=next(g for g in groups if g.name == open_at[False]),
+        )
+
+
 def check_clause(
     clause: Clause, variables: Mapping[str, Variable], scopes: Sequence[set[str]]
 ) -> None:
@@ -114,7 +193,19 @@ def check_clause(
         )
     for term in clause.terms():
         _check_term(term, clause, variables)
-    kleene = [name for name in names if variables[name].kind is Kind.KLEENE]
+    kleene = [name for name in names if variables[name].is_set]
+    each = {
+        term.variable
+        for term in clause.terms()
+        if isinstance(term, Attribute) and term.element == "each"
+    }
+    if len([name for name in kleene if name in each and variables[name].kind is Kind.GROUP]) > 1:
+        raise PatternOperatorError(
+            f"condition {clause} relates the groups {kleene[0]} and {kleene[1]} event by event; "
+            "compare single events or aggregates of one of them, as in "
+            f"{kleene[0]}[1].x or sum({kleene[0]}.x)",
+            culprit=clause,
+        )
     if clause.is_running and len(kleene) > 1:
         raise PatternOperatorError(
             f"in condition {clause} the index i would range over two Kleene variables, "
@@ -204,7 +295,7 @@ def _check_returned(column: Returned, value: Expression, variables: Mapping[str,
                 culprit=column,
             )
         is_list = isinstance(term, Attribute) and term.element == "each"
-        if is_list and variables[name].kind is Kind.KLEENE and term != value:
+        if is_list and variables[name].is_set and term != value:
             raise PatternOperatorError(
                 f"RETURN of arithmetic on {term}, which has a value for each event of {name}; "
                 f"return the values alone, or use {name}[1], {name}[last] or an aggregate",
@@ -226,9 +317,7 @@ def _check_term(
             )
     choice(attribute.element, "the element of an attribute", ELEMENTS, error)
     variable = variables[attribute.variable]
-    if variable.kind is not Kind.KLEENE and (
-        isinstance(term, Aggregate) or attribute.element != "each"
-    ):
+    if not variable.is_set and (isinstance(term, Aggregate) or attribute.element != "each"):
         plain = Attribute(attribute.variable, attribute.name)
         raise PatternOperatorError(
             f"{term} needs a set of events, but {variable.name} is bound to a single one; write "

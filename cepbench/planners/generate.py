@@ -169,13 +169,18 @@ def plan_problem(
     return kind.named(indices, problem.names, **notes)
 
 
+_REMARKS = {
+    Kind.NEGATED: "negated, not a step of the plan",
+    Kind.KLEENE: "sets of events",
+    Kind.GROUP: "a group of events, formed from the plan's matches",
+}
+
+
 def _remarks(branch: Pattern, found: Plan) -> tuple[str, ...]:
-    """Notes on the negated and Kleene variables, which a plan does not show unless it places them."""
+    """Notes on the variables that are not plain, which a plan does not show unless it places them."""
     placed = dict(found.placements)
     return tuple(
-        f"{variable}: negated, not a step of the plan"
-        if variable.kind is Kind.NEGATED
-        else f"{variable}: sets of events"
+        f"{variable}: {_REMARKS[variable.kind]}"
         for variable in branch.variables
         if variable.kind is not Kind.PLAIN and variable.name not in placed
     )

@@ -9,7 +9,7 @@ from typing import Any
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
+from cepbench.patterns.model import Attribute, Pattern, Returned
 from cepbench.plans.given import check_parts, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
@@ -34,7 +34,7 @@ def to_sql(
     Parameters
     ----------
     pattern : Pattern or str
-        SEQ, AND, OR and NOT, nested to any depth, without Kleene closure; any strategy but
+        SEQ, AND, OR and NOT, nested to any depth, without KL and GROUP; any strategy but
         ``consuming``.
     plan : OrderPlan, TreePlan or UnionPlan, optional
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
@@ -61,7 +61,7 @@ def to_sql(
     Raises
     ------
     UnsupportedPatternError
-        For a Kleene variable, the consuming strategy, variables or columns whose names differ in
+        For a Kleene variable or a group, the consuming strategy, variables or columns whose names differ in
         case only, or an attribute used both as a text and as a number.
     PlanError
         If the plan does not fit the pattern.
@@ -108,7 +108,7 @@ def to_sql(
 
 def _check_pattern(pattern: Pattern) -> None:
     for variable in pattern.variables:
-        if variable.kind is Kind.KLEENE:
+        if variable.is_set:
             raise UnsupportedPatternError(
                 f"{variable} binds sets of events, and a join binds single events; use an "
                 "evaluator, or remove the item",

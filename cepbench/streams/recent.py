@@ -30,6 +30,8 @@ class RecentEvents:
         self._attributes = tuple(attributes)
         self._span = span
         self._pieces: list[EventStream] = []
+        #: Whether there was any event.
+        self.pushed = False
         #: The position of the first event kept.
         self.first = first
 
@@ -42,6 +44,7 @@ class RecentEvents:
             old = int(np.searchsorted(self._pieces[0].timestamps, limit))
             self._pieces[0] = self._pieces[0][old:]
             self.first += old
+        self.pushed = True
         kept = {name: batch.column(name) for name in self._attributes}
         self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
 
@@ -96,6 +99,7 @@ class RecentEvents:
                 values = state[f"{number}"]
                 columns[name] = CodedStrings(values, texts[name]) if name in texts else values
             self.first = known["first"]
+            self.pushed = True
             self._pieces = [
                 EventStream(
                     state["types"],

@@ -17,7 +17,12 @@ from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
 from cepbench.costs.operator_terms import OperatorTerms
 from cepbench.costs.q_error import q_error
-from cepbench.errors import PlanError, PlanningRefusedError, StatisticsError
+from cepbench.errors import (
+    PlanError,
+    PlanningRefusedError,
+    StatisticsError,
+    UnsupportedPatternError,
+)
 from cepbench.patterns.negations import Check
 from cepbench.planners.generate import plan_problem
 from cepbench.plans.tree import leaves, post_order
@@ -274,6 +279,8 @@ def test_problems_without_these_numbers_are_refused() -> None:
         CostedProblem(("a",), np.zeros(1), np.zeros((1, 1)), cost=cep.COST_MODELS["zstream"])
     with pytest.raises(StatisticsError, match="STRATEGY any, not of consuming"):
         cep.plan("PATTERN SEQ(A a, C c) STRATEGY consuming WITHIN 10 units", NONE, cost="zstream")
+    with pytest.raises(UnsupportedPatternError, match="no operator for GROUP"):
+        cep.plan("PATTERN SEQ(A a, GROUP(B b, +), C c) WITHIN 9 units", NONE, cost="zstream")
     many = ", ".join(f"NOT(N{i} n{i})" for i in range(9))
     with pytest.raises(PlanningRefusedError, match=r"9 negated variables.*the limit is 8"):
         cep.plan(f"PATTERN SEQ(A a, {many}, C c) WITHIN 10 units", NONE, "ZSTREAM", cost="zstream")

@@ -45,6 +45,8 @@ def check(case: Case, expected: set[Labelled], plan: Plan, evaluator: str) -> No
     assert result.latency is None
     counted = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, output="count")
     assert counted.metrics.matches == len(expected)
+    if any(branch.groups for branch in case.pattern.branches()):
+        return  # whose latency is not measured
     timed = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, latency=True)
     pd.testing.assert_frame_equal(timed.matches, result.matches)
     assert timed.latency is not None

@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
+from cepbench.errors import PatternOperatorError
 from cepbench.evaluators.registry import EVALUATORS
+from cepbench.evaluators.tasks import constructs_of
 from cepbench.patterns.model import (
     ANY,
     Aggregate,
@@ -64,6 +66,8 @@ class Family:
     several_ways : bool
         Whether patterns are ORs of many ways to put the same few variables together, so that
         branches over equal names and over different ones bind the same events.
+    rows : tuple of tuple of Kind
+        Kinds of the first variables, one row to be drawn; by default they are drawn by themselves.
     """
 
     kinds: tuple[Kind, ...] = (Kind.PLAIN,)
@@ -72,11 +76,17 @@ class Family:
     strategies: tuple[str, ...] = ("any",)
     types: tuple[int, ...] = (2, 3, 1, 4)
     several_ways: bool = False
+    rows: tuple[tuple[Kind, ...], ...] = ()
 
 
 _NOT = (Kind.PLAIN, Kind.NEGATED)
 _KL = (Kind.PLAIN, Kind.KLEENE)
 _BOTH = (Kind.PLAIN, Kind.KLEENE, Kind.NEGATED)
+#: Kinds of items in order, with groups where they mostly have a meaning.
+_GROUPS = tuple(
+    tuple({"p": Kind.PLAIN, "n": Kind.NEGATED, "g": Kind.GROUP}[letter] for letter in row)
+    for row in ("pgpn", "gpnp", "pngp", "pgpg", "npgp", "pgnp", "gpgp", "ppgn")
+)
 _CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
 
 _ELEMENTS = ("each", "first", "last", "whole", "previous", "before")
@@ -104,6 +114,22 @@ FAMILIES = {
     ),
 }
 
+#: The same for groups, which not every engine runs.
+GROUP_FAMILIES = {
+    "groups": Family(
+        rows=_GROUPS, operators=(Operator.SEQ, Operator.SEQ, Operator.AND), nested=True
+    ),
+    "groups in a sequence": Family(rows=_GROUPS, operators=(Operator.SEQ,)),
+    "groups and disjunction": Family(
+        rows=_GROUPS, operators=tuple(Operator), nested=True, types=(2, 1)
+    ),
+    "consuming groups": Family(
+        rows=_GROUPS,
+        operators=(Operator.SEQ, Operator.SEQ, Operator.AND),
+        strategies=("consuming",),
+    ),
+}
+
 
 @st.composite
 def construct_cases(
@@ -117,25 +143,35 @@ def construct_cases(
     """A pattern of the family with a stream of up to 14 events."""
     types = TYPES[: draw(st.sampled_from(family.types))]
     size = draw(st.integers(*sizes))
+    kinds = st.tuples(*[st.sampled_from(family.kinds)] * size)
+    if family.rows:
+        size = max(2, size)
+        kinds = st.sampled_from(family.rows)
     variables = tuple(
-        Variable(name, draw(types_of_items(types)), draw(st.sampled_from(family.kinds)))
-        for name in "abcdefg"[:size]
+        _sized(Variable(name, draw(types_of_items(types)), kind), draw)
+        for name, kind in zip("abcdefg"[:size], draw(kinds), strict=False)
     )
     structure = draw((_several_ways if family.several_ways else _structures)(variables, family))
     if _fewest_positive(structure) == 0:
         structure = _without_negation(structure)
+    for variable in variables[:: draw(st.sampled_from([1, -1]))]:
+        # One group after the other becomes plain, until the others may stay.
+        if variable.kind is Kind.GROUP and not _is_allowed(structure):
+            structure = _with_plain(structure, variable.name)
     groups = _variables_of_branches(structure)
     is_datetime = draw(st.booleans())
     pattern = Pattern(
         structure,
         tuple(
-            draw(
+            clause
+            for clause in draw(
                 st.lists(
                     _clauses(groups, division=division),
                     min_size=conditions[0],
                     max_size=conditions[1],
                 )
             )
+            if _is_allowed(structure, clause)
         ),
         Window(
             draw(st.sampled_from([8, 20, 5, 12, 3, 20, 1, 0])),
@@ -151,18 +187,43 @@ def construct_cases(
     return Case(pattern, affordable(pattern, events))
 
 
+def _sized(variable: Variable, draw: st.DrawFn) -> Variable:
+    """A group with a size; other variables as they are."""
+    if variable.kind is not Kind.GROUP:
+        return variable
+    return replace(variable, size=draw(st.sampled_from(["+", "*", 2, "+", "*", 1, 3])))
+
+
+def _is_allowed(structure: Structure, *clauses: Clause) -> bool:
+    """Whether groups stand where they have a meaning, and conditions compare no two of them."""
+    try:
+        Pattern(structure, clauses, Window(1, "units"))
+    except PatternOperatorError:
+        return False
+    return True
+
+
 def waits(pattern: Pattern) -> bool:
-    """Whether matches wait for a negated event that may come when all others have."""
+    """Whether matches wait for an event of a NOT or a group that may come when all others have."""
     for branch in pattern.branches():
-        followed = {x for x, y in branch.structure.precedence() if y in branch.positive_names}
+        before = branch.structure.precedence()
+        followed = {x for x, y in before if y in branch.positive_names}
         if {variable.name for variable in branch.negated} - followed:
+            return True
+        closed = {x for x, y in before if y in branch.planned_names}
+        if {variable.name for variable in branch.groups} - closed:
             return True
     return False
 
 
 def able(pattern: Pattern) -> list[str]:
-    """The evaluators that run the pattern's selection strategy; they run all constructs."""
-    return [e.name for e in EVALUATORS.values() if pattern.strategy.name in e.strategies]
+    """The evaluators that run the pattern's constructs and its selection strategy."""
+    needed = constructs_of(pattern)
+    return [
+        e.name
+        for e in EVALUATORS.values()
+        if pattern.strategy.name in e.strategies and needed <= set(e.constructs)
+    ]
 
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
@@ -179,6 +240,8 @@ def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
 def _ways(part: Variable | Structure, seen: dict[str | None, int]) -> int:
     if isinstance(part, Variable):
         count = seen[part.type]
+        if part.kind is Kind.GROUP:
+            return max(1, count) if isinstance(part.size, int) else 1
         return {Kind.PLAIN: count, Kind.KLEENE: 2**count - 1, Kind.NEGATED: 1}[part.kind]
     combine = sum if part.operator is Operator.OR else math.prod
     return combine(_ways(item, seen) for item in part.items)
@@ -230,6 +293,12 @@ def _without_negation(part: Any) -> Any:
     return replace(part, kind=Kind.PLAIN) if part.kind is Kind.NEGATED else part
 
 
+def _with_plain(part: Any, name: str) -> Any:
+    if isinstance(part, Structure):
+        return replace(part, items=tuple(_with_plain(item, name) for item in part.items))
+    return Variable(part.name, part.type) if part.name == name else part
+
+
 def _variables_of_branches(part: Variable | Structure) -> list[dict[str, Kind]]:
     """For every choice at the ORs the variables there are, with their kinds."""
     if isinstance(part, Variable):
@@ -251,7 +320,7 @@ def _clauses(draw: st.DrawFn, groups: list[dict[str, Kind]], *, division: bool) 
     if all(kinds[name] is Kind.NEGATED for name in names):
         names = names[:1]
     count = draw(st.sampled_from([1, 1, 1, 2]))
-    sets = [name for name in names if kinds[name] is Kind.KLEENE]
+    sets = [name for name in names if kinds[name] in (Kind.KLEENE, Kind.GROUP)]
     return Clause(
         tuple(
             draw(
@@ -305,9 +374,9 @@ def _strategies(draw: st.DrawFn, family: Family) -> Strategy:
 @st.composite
 def placed_plans(draw: st.DrawFn, branch: Pattern) -> TreePlan:
     """A tree, and nodes for some of the negated variables of a pattern without OR."""
-    plan = draw(tree_plans(branch.positive_names))
+    plan = draw(tree_plans(branch.planned_names))
     placements = {}
-    for variable in branch.negated:
+    for variable in () if branch.groups else branch.negated:
         check = Check.of(branch, variable.name)
         nodes = [node for node in plan.nodes() if check.is_exact_at({*node})]
         nodes += [node for node in plan.nodes() if check.is_tied_to({*node})]
@@ -323,7 +392,7 @@ def branch_plans(
     """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
     trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
     plans = [
-        draw(placed_plans(branch) if trees else order_plans(branch.positive_names))
+        draw(placed_plans(branch) if trees else order_plans(branch.planned_names))
         for branch in pattern.branches()
     ]
     return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))

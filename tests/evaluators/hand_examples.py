@@ -56,6 +56,58 @@ ONE_BRANCH = {
     },
 }
 
+#: Groups of the Bs of A@1 B@2 B@3 C@4, whose x is 2 and 0: by size and condition.
+GROUP_VALUES = events_of("A@1 B@2 B@3 C@4").assign(x=[1.0, 2.0, 0.0, 5.0])
+OF_A_GROUP = {
+    # Conditions on each event choose the events ...
+    ("+", "b.x > a.x"): {(1,)},
+    ("+", "b.x > 9"): set(),
+    ("*", "b.x > 9"): {()},
+    ("1", "b.x < c.x"): {(1,), (2,)},
+    ("2", "b.x > a.x"): set(),
+    # ... all others test the finished group.
+    ("+", "sum(b.x) > 1"): {(1, 2)},
+    ("+", "sum(b.x) > 2"): set(),
+    ("+", "b[1].x > b[last].x"): {(1, 2)},
+    ("+", "b[i].x > b[i-1].x"): set(),
+    ("+", "b[i].x < avg(b[..i-1].x)"): {(1, 2)},
+    ("1", "b[1].x = 0"): {(2,)},
+    ("1", "b[i].x > b[i-1].x"): {(1,), (2,)},
+    # An empty group has a count of 0, and nothing else.
+    ("*", "b.x > 9 AND count(b.x) = 0"): {()},
+    ("*", "b.x > 9 AND sum(b.x) >= 0"): set(),
+    ("*", "b.x > 9 AND b[1].x != 7"): set(),
+    ("*", "b.x > 9 AND b[i].x > b[i-1].x"): {()},
+    ("*", "b.x > 9 AND b[i].x < avg(b[..i-1].x)"): {()},
+}
+
+#: Groups and negation, each with its stream; WITHIN 10 units where nothing is said.
+GROUPS = {
+    ("SEQ(A a, GROUP(B b, +), C c)", "A@1 B@2 B@3 B@5 C@6"): {(0, (1, 2, 3), 4)},
+    ("SEQ(A a, GROUP(B b, 2), C c)", "A@1 B@2 B@3 B@5 C@6"): {(0, (1, 2), 4), (0, (2, 3), 4)},
+    ("SEQ(A a, GROUP(B b, 4), C c)", "A@1 B@2 B@3 B@5 C@6"): set(),
+    ("SEQ(A a, GROUP(B b, +), C c)", "A@1 B@2 B@3 A@4 B@5 C@6"): {(0, (1, 2, 4), 5), (3, (4,), 5)},
+    ("SEQ(A a, GROUP(B b, 2), C c)", "A@1 B@2 B@3 A@4 B@5 C@6"): {(0, (1, 2), 5), (0, (2, 4), 5)},
+    ("SEQ(A a, GROUP(B b, *), C c)", "A@1 C@2"): {(0, (), 1)},
+    ("SEQ(A a, GROUP(B b, +), C c)", "A@1 C@2"): set(),
+    ("SEQ(A a, NOT(B n), C c)", "A@1 B@2 B@3 A@4 C@5"): {(3, 4)},
+    ("SEQ(A a, NOT(B n), C c)", "A@3 B@3 C@5"): {(0, 2)},
+    ("SEQ(GROUP(B b, +), C c) WITHIN 5 units", "B@1 B@5 B@8 C@10 B@12 B@15"): {((1, 2), 3)},
+    ("SEQ(C c, GROUP(B b, *)) WITHIN 4 units", "B@1 B@5 B@8 C@10 B@12 B@15"): {(3, (4,))},
+    # Figure 6: without a count, and with a count of two.
+    ("SEQ(A a, GROUP(B b, *), C c)", "A@1 B@2 B@3 A@4 B@5 C@6"): {(0, (1, 2, 4), 5), (3, (4,), 5)},
+    # A negated item behind an empty group has the item before it as its neighbour.
+    ("SEQ(A a, GROUP(B b, *), NOT(D n), C c)", "A@1 D@2 C@3"): set(),
+    ("SEQ(A a, GROUP(B b, *), NOT(D n), C c)", "A@1 D@2 B@3 C@4"): {(0, (2,), 3)},
+    # A trailing NOT looks forward from the first event, which the group may hold.
+    ("SEQ(GROUP(B b, +), C c, NOT(D n)) WITHIN 4 units", "B@1 C@3 D@6"): {((0,), 1)},
+    ("SEQ(GROUP(B b, *), C c, NOT(D n)) WITHIN 4 units", "C@3 D@6"): set(),
+    # Two groups of one type whose events would be the same ones are in no match.
+    ("AND(SEQ(A a, GROUP(B b, +)), SEQ(C c, GROUP(B d, 1)))", "A@1 C@2 B@3"): set(),
+    ("SEQ(A a, GROUP(B b, 1), C c) STRATEGY consuming", "A@1 B@2 B@3 C@4"): {(0, (1,), 3)},
+    ("SEQ(A a, GROUP(B b, +), C c) STRATEGY consuming", "A@1 A@2 B@3 C@4 C@5"): {(0, (2,), 3)},
+}
+
 #: With the number of the branch; None for what a branch does not bind.
 SEVERAL_BRANCHES = {
     "OR(SEQ(A a, B b), C c) WITHIN 1 units": {

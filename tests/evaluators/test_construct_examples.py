@@ -17,8 +17,11 @@ from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.checks import Plan, found_in
 from tests.evaluators.constructs import able
 from tests.evaluators.hand_examples import (
+    GROUP_VALUES,
+    GROUPS,
     IN_PARTITIONS,
     NEGATED,
+    OF_A_GROUP,
     OF_A_SET,
     ONE_BRANCH,
     PARTITIONS,
@@ -26,7 +29,7 @@ from tests.evaluators.hand_examples import (
     STREAM,
     VALUES,
 )
-from tests.evaluators.strategies import stream_of
+from tests.evaluators.strategies import events_of, stream_of
 from tests.evaluators.test_semantics_examples import every_tree
 
 pytestmark = pytest.mark.kernel
@@ -34,7 +37,7 @@ pytestmark = pytest.mark.kernel
 
 def every_plan(pattern: Pattern) -> Iterator[tuple[str, Plan]]:
     """All plans of one branch, or of all branches together, each with every evaluator it is for."""
-    names = [branch.positive_names for branch in pattern.branches()]
+    names = [branch.planned_names for branch in pattern.branches()]
     for orders in itertools.product(*map(itertools.permutations, names)):
         plans = [OrderPlan(order) for order in orders]
         for evaluator in able(pattern):
@@ -56,6 +59,19 @@ def check(text: str, events: pd.DataFrame, expected: set[tuple[int, Any]]) -> No
 @pytest.mark.parametrize("text", ONE_BRANCH)
 def test_one_branch(text: str) -> None:
     check(text, STREAM, {(0, match) for match in ONE_BRANCH[text]})
+
+
+@pytest.mark.parametrize(("text", "events"), GROUPS)
+def test_groups(text: str, events: str) -> None:
+    within = "" if "WITHIN" in text else " WITHIN 10 units"
+    check(f"{text}{within}", events_of(events), {(0, match) for match in GROUPS[text, events]})
+
+
+@pytest.mark.parametrize(("size", "condition"), OF_A_GROUP)
+def test_conditions_on_groups(size: str, condition: str) -> None:
+    expected = {(0, (0, group, 3)) for group in OF_A_GROUP[size, condition]}
+    text = f"SEQ(A a, GROUP(B b, {size}), C c) WHERE {condition} WITHIN 9 units"
+    check(text, GROUP_VALUES, expected)
 
 
 @pytest.mark.parametrize("text", SEVERAL_BRANCHES)

@@ -10,21 +10,28 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.planners.generate import plan
 from tests.budgets import examples
 from tests.evaluators.checks import check, check_in_batches, found_in
-from tests.evaluators.constructs import FAMILIES, able, branch_plans, construct_cases
+from tests.evaluators.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    able,
+    branch_plans,
+    construct_cases,
+)
 from tests.evaluators.strategies import batches_of, statistics_for
 from tests.generators import UNIVERSAL, affordable
 from tests.naive.matcher import labelled_matches
 
 pytestmark = pytest.mark.kernel
 
-each_family = pytest.mark.parametrize("family", FAMILIES)
+ALL = FAMILIES | GROUP_FAMILIES
+each_family = pytest.mark.parametrize("family", ALL)
 
 
 @each_family
 @given(data=st.data())
 @examples(10)
 def test_any_plan(family: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(FAMILIES[family]))
+    case = data.draw(construct_cases(ALL[family]))
     expected = labelled_matches(case.pattern, case.events)
     for evaluator in able(case.pattern):
         check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
@@ -34,7 +41,7 @@ def test_any_plan(family: str, data: st.DataObject) -> None:
 @given(data=st.data())
 @examples(5)
 def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
-    case = data.draw(construct_cases(FAMILIES[family]))
+    case = data.draw(construct_cases(ALL[family]))
     expected = labelled_matches(case.pattern, case.events)
     batches = data.draw(batches_of(case.stream))
     restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))

@@ -29,7 +29,11 @@ PATTERN = parse("PATTERN AND(A a, B b, C c, D d) WITHIN 1000 units")
 #: Plans and what they store: pairs and triples of 4 events of each type.
 PLANS = {
     "chain": (OrderPlan(["a", "b", "c", "d"]), 4**2 + 4**3, EVALUATORS),
-    "bushy": (TreePlan((("a", "b"), ("c", "d"))), 4**2 + 4**2, ["tree", "tree-instances"]),
+    "bushy": (
+        TreePlan((("a", "b"), ("c", "d"))),
+        4**2 + 4**2,
+        ["tree", "tree-instances", "zstream"],
+    ),
 }
 
 

@@ -220,15 +220,15 @@ def test_what_the_check_finds_in_declarations() -> None:
         ),
         (
             lambda: cep.evaluate(PATTERN, STREAM, ORDER, evaluator=NAME),
-            f"{NAME} cannot run order plans; lazy-nfa, tree, lazy-nfa-instances, tree-instances can; leave out the plan",
+            f"{NAME} cannot run order plans; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream can; leave out the plan",
         ),
         (
             lambda: cep.evaluate(PATTERN, STREAM, evaluator=NAME, node_times=True),
-            f"{NAME} cannot measure times of nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances can",
+            f"{NAME} cannot measure times of nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream can",
         ),
         (
             lambda: cep.Detector(PATTERN, evaluator=NAME).node_metrics(),
-            f"{NAME} cannot count what happens at nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances can",
+            f"{NAME} cannot count what happens at nodes; lazy-nfa, tree, lazy-nfa-instances, tree-instances, zstream can",
         ),
     ],
 )
@@ -239,20 +239,22 @@ def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "construct"),
+    ("text", "construct", "more"),
     [
-        ("SEQ(A a, NOT(B n), C c)", "NOT"),
-        ("SEQ(A a, KL(B b))", "KL"),
-        ("OR(SEQ(A a), SEQ(B b))", "OR"),
-        ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming"),
+        ("SEQ(A a, NOT(B n), C c)", "NOT", ", zstream"),
+        ("SEQ(A a, KL(B b))", "KL", ""),
+        ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream"),
+        ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
     ],
 )
-def test_constructs_and_strategies_that_are_not_declared(text: str, construct: str) -> None:
+def test_constructs_and_strategies_that_are_not_declared(
+    text: str, construct: str, more: str
+) -> None:
     pattern = f"PATTERN {text} WITHIN 30 units"
     with pytest.raises(UnsupportedPatternError) as caught:
         cep.evaluate(pattern, STREAM, evaluator=NAME)
     assert (
-        f"{NAME} cannot run {construct}; lazy-nfa, tree, lazy-nfa-instances, tree-instances can"
+        f"{NAME} cannot run {construct}; lazy-nfa, tree, lazy-nfa-instances, tree-instances{more} can"
         in str(caught.value)
     )
 
@@ -296,6 +298,7 @@ def test_constructs_of_patterns() -> None:
             "OR(SEQ(A a, B b), AND(A a, B b))",
             "SEQ(A a, OR(B b, C c))",
             "SEQ(A a, OR(AND(B b, C c), D d))",
+            "SEQ(A a, GROUP(B b, +))",
         )
     }
     assert list(found.values()) == [
@@ -304,6 +307,7 @@ def test_constructs_of_patterns() -> None:
         {"OR", "SEQ", "AND"},
         {"SEQ", "OR"},
         {"SEQ", "OR", "AND", "nesting"},
+        {"SEQ", "GROUP"},
     ]
     assert set.union(*found.values()) == set(CONSTRUCTS)
 

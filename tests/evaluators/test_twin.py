@@ -12,8 +12,11 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from tests.evaluators.constructs import FAMILIES, construct_cases
 from tests.evaluators.hand_examples import (
+    GROUP_VALUES,
+    GROUPS,
     IN_PARTITIONS,
     NEGATED,
+    OF_A_GROUP,
     OF_A_SET,
     ONE_BRANCH,
     PARTITIONS,
@@ -21,13 +24,27 @@ from tests.evaluators.hand_examples import (
     STREAM,
     VALUES,
 )
-from tests.evaluators.strategies import Case
+from tests.evaluators.strategies import Case, events_of
 from tests.naive.matcher import labelled_matches, naive_matches
 
 
 @pytest.mark.parametrize("text", ONE_BRANCH)
 def test_by_hand(text: str) -> None:
     assert naive_matches(parse(f"PATTERN {text}"), STREAM) == ONE_BRANCH[text]
+
+
+@pytest.mark.parametrize(("text", "events"), GROUPS)
+def test_groups_by_hand(text: str, events: str) -> None:
+    within = "" if "WITHIN" in text else " WITHIN 10 units"
+    found = naive_matches(parse(f"PATTERN {text}{within}"), events_of(events))
+    assert found == GROUPS[text, events]
+
+
+@pytest.mark.parametrize(("size", "condition"), OF_A_GROUP)
+def test_conditions_on_groups_by_hand(size: str, condition: str) -> None:
+    text = f"PATTERN SEQ(A a, GROUP(B b, {size}), C c) WHERE {condition} WITHIN 9 units"
+    expected = {(0, group, 3) for group in OF_A_GROUP[size, condition]}
+    assert naive_matches(parse(text), GROUP_VALUES) == expected
 
 
 @pytest.mark.parametrize("text", SEVERAL_BRANCHES)

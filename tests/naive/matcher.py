@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
+from tests.naive.groups import with_groups
 from tests.naive.selection import selected
 from tests.naive.values import Bound, Event, clause_true
 
-#: Positions of a match by variable: a number, or for a Kleene variable a tuple of them.
+#: Positions of a match by variable: a number, or for Kleene variables and groups a tuple of them.
 Binding = dict[str, int | tuple[int, ...]]
 
 #: What was chosen at each OR, in the order in which they were written.
@@ -28,7 +30,7 @@ class Found(NamedTuple):
 
     choices: Choices
     part: Variable | Structure  # as written, but with one item for each OR
-    binding: Binding  # negated variables are not bound
+    binding: Binding  # negated variables are not bound, and groups not yet
 
 
 def naive_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple]:
@@ -46,10 +48,13 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
     ways = _ways(pattern.structure, rows, pattern.window.length)
-    for label, part, binding in sorted(ways, key=lambda way: way.choices):
-        if _is_match(pattern, part, binding, rows):
-            # The same events for the same variables are the same match, found in whatever branch.
-            found.setdefault(frozenset(binding.items()), (branch_of[label], binding))
+    for label, part, plain in sorted(ways, key=lambda way: way.choices):
+        groups = [variable for variable in _variables(part) if variable.kind is Kind.GROUP]
+        in_order = partial(_in_order, part, rows=rows)
+        for binding in with_groups(pattern, groups, plain, rows, in_order) if groups else [plain]:
+            if _is_match(pattern, part, binding, rows):
+                # The same events for the same variables are the same match, whatever the branch.
+                found.setdefault(frozenset(binding.items()), (branch_of[label], binding))
     order = list(dict.fromkeys(_positive(pattern.structure)))
     return {
         (branch, tuple(binding.get(name) for name in order))
@@ -87,12 +92,16 @@ def _all_choices(part: Variable | Structure) -> list[tuple[Choices, Variable | S
     ]
 
 
-def _positive(part: Variable | Structure) -> Iterator[str]:
+def _variables(part: Variable | Structure) -> Iterator[Variable]:
     if isinstance(part, Structure):
         for item in part.items:
-            yield from _positive(item)
-    elif part.kind is not Kind.NEGATED:
-        yield part.name
+            yield from _variables(item)
+    else:
+        yield part
+
+
+def _positive(part: Variable | Structure) -> Iterator[str]:
+    return (variable.name for variable in _variables(part) if variable.kind is not Kind.NEGATED)
 
 
 def _ways(part: Variable | Structure, rows: list[Event], window: float) -> Iterator[Found]:
@@ -101,7 +110,7 @@ def _ways(part: Variable | Structure, rows: list[Event], window: float) -> Itera
         fitting = [
             position for position, row in enumerate(rows) if part.type in (None, row["type"])
         ]
-        if part.kind is Kind.NEGATED:
+        if part.kind in (Kind.NEGATED, Kind.GROUP):
             yield Found((), part, {})
         elif part.kind is Kind.KLEENE:
             for size in range(1, len(fitting) + 1):
@@ -149,7 +158,7 @@ def _is_match(
     positions = _positions(binding)
     if not positions or not _fits(pattern, part, binding, rows, conditions_on=set(binding)):
         return False
-    for negated in _negated(part):
+    for negated in (v for v in _variables(part) if v.kind is Kind.NEGATED):
         for position, row in enumerate(rows):
             if negated.type not in (None, row["type"]) or position in positions:
                 continue
@@ -202,14 +211,6 @@ def _times(part: Variable | Structure, binding: Binding, rows: list[Event]) -> l
     if part.name not in binding:
         return []
     return [rows[position]["time"] for position in _positions({part.name: binding[part.name]})]
-
-
-def _negated(part: Variable | Structure) -> Iterator[Variable]:
-    if isinstance(part, Structure):
-        for item in part.items:
-            yield from _negated(item)
-    elif part.kind is Kind.NEGATED:
-        yield part
 
 
 def _positions(binding: Binding) -> list[int]:

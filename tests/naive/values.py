@@ -85,7 +85,8 @@ def value_of(expression, bound: Bound, at: dict[str, int]):
                 return _plain(events[at[variable]][name])
             if element == "previous":
                 return _plain(events[at[variable] - 1][name])
-            return _plain(events[{"first": 0, "last": -1}[element]][name])
+            # Of an empty group.
+            return _plain(events[{"first": 0, "last": -1}[element]][name]) if events else math.nan
         case Aggregate(function, attribute, before):
             events = bound[attribute.variable]
             assert isinstance(events, list)
@@ -106,8 +107,8 @@ def value_of(expression, bound: Bound, at: dict[str, int]):
 def _aggregate(function: str, values: list[Any]) -> float:
     if function == "count":
         return float(len(values))
-    # What is calculated with a missing value is missing, as everywhere else.
-    if any(missing(value) for value in values):
+    # What is calculated with a missing value, or of no event, is missing.
+    if not values or any(missing(value) for value in values):
         return math.nan
     if function == "avg":
         return sum(values) / len(values)

@@ -277,3 +277,69 @@ def test_conditions_by_hand_are_checked_too(left: object, words: str) -> None:
 def test_strategies_by_hand_are_checked_too(name: str, attribute: str | None, words: str) -> None:
     with pytest.raises(PatternError, match=words):
         Strategy(name, attribute)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "words"),
+    [
+        ("SEQ(GROUP(B b, +))", 19, "has only groups"),
+        ("SEQ(NOT(A n), GROUP(B b, +))", 29, "has only groups"),
+        ("SEQ(A a, GROUP(B b, +), GROUP(C c, 2), D d)", 24, "are side by side"),
+        ("SEQ(A a, GROUP(B b, +), !N n, GROUP(C c, 2), D d)", 24, "are side by side"),
+        ("SEQ(A a, SEQ(B b, GROUP(C c, +)), GROUP(D d, +))", 33, "are side by side"),
+        ("SEQ(GROUP(B b, +), A a, GROUP(C c, *))", 39, "groups b and c are at both ends"),
+        ("AND(SEQ(GROUP(B b, +), A a), SEQ(C c, GROUP(D d, +)))", 53, "at both ends"),
+        ("AND(A a, GROUP(B b, +))", 24, "directly under AND"),
+        ("AND(A a, SEQ(GROUP(B b, +)))", 28, "directly under AND"),
+        ("SEQ(A a, GROUP(B b, +), C+ c)", 24, "together with KL"),
+        ("SEQ(A a, NOT(GROUP(B b, +)))", 18, "NOT of a group"),
+        ("SEQ(A a, KL(GROUP(B b, +)))", 18, "Kleene closure of a group"),
+        ("SEQ(A a, GROUP(KL(B b), +))", 18, "a group of a Kleene closure"),
+        ("SEQ(A a, GROUP(B b+, +))", 18, "a group of a Kleene closure"),
+        ("SEQ(A a, GROUP(NOT(B b), +))", 18, "a group of NOT"),
+        (
+            "SEQ(A a, GROUP(SEQ(B b, C c), +))",
+            18,
+            "GROUP applies to a single event type, not to SEQ",
+        ),
+        ("SEQ(A a, GROUP(B b | C c, 2))", 18, "GROUP applies to a single event type, not to OR"),
+        ("SEQ(A a, GROUP(B b, 0), C c)", 29, r"a group of 0 events; its size is \+, \*"),
+        ("SEQ(A a, GROUP(B b, 2.5), C c)", 29, "a group of 2.5 events"),
+        ("SEQ(A a, GROUP(B b, +)) STRATEGY strict_contiguity", 24, "under strict_contiguity"),
+        ("SEQ(A a, GROUP(B b, +), C c, GROUP(D d, +)) WHERE b.x < d.x", 59, "event by event"),
+    ],
+)
+def test_groups_where_they_have_no_meaning(text: str, column: int, words: str) -> None:
+    with pytest.raises(PatternOperatorError, match=words) as refused:
+        pattern_of(text)
+    assert (refused.value.line, refused.value.column) == (1, column)
+
+
+def test_groups() -> None:
+    pattern = pattern_of(
+        "SEQ(A a, GROUP(B b, +), C c, NOT(N n), group(D, 5), E e) WHERE b.x < sum(D.x)"
+    )
+    assert str(pattern).startswith(
+        "PATTERN SEQ(A a, GROUP(B b, +), C c, NOT(N n), GROUP(D D, 5), E e)"
+    )
+    assert [v.size for v in pattern.variables] == [None, "+", None, None, 5, None]
+    assert pattern.positive_names == ("a", "b", "c", "D", "e")
+    assert pattern.planned_names == ("a", "c", "e")
+    plain = pattern.without(pattern.groups)
+    assert str(plain) == "PATTERN SEQ(A a, C c, NOT(N n), E e) WITHIN 9 seconds"
+    nested = pattern_of("SEQ(A a, SEQ(GROUP(B b, *)), AND(C c, D d))")
+    assert str(nested.without(nested.groups).structure) == "SEQ(A a, AND(C c, D d))"
+    for size in (0, True, "?", -1, None):
+        items = (Variable("a", "A"), Variable("b", "B", Kind.GROUP, size))
+        with pytest.raises(PatternError):
+            Pattern(Structure(Operator.SEQ, items), (), Window(1, "units"))
+    with pytest.raises(PatternError, match="only a group has a size"):
+        Pattern(Structure(Operator.SEQ, (Variable("a", "A", size=2),)), (), Window(1, "units"))
+
+
+@pytest.mark.parametrize("written", ["B*", "B^5"])
+def test_zstream_s_notation_of_groups(written: str) -> None:
+    with pytest.raises(
+        UnsupportedPatternError, match=r"write GROUP\(B b, .\), or parse with dialect"
+    ):
+        pattern_of(f"A; {written}; C")

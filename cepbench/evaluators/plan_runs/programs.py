@@ -40,7 +40,7 @@ COMPARISONS = {
     "=": instructions.EQUAL,
     "!=": instructions.UNEQUAL,
 }
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 ARITHMETIC = {
     "+": instructions.ADD,
     "-": instructions.SUBTRACT,
@@ -188,7 +188,7 @@ class ProgramWriter:
                 continue
             first, operator, second = sides
             if first[0] not in mine:
-                first, operator, second = second, _FLIPPED[operator], first
+                first, operator, second = second, FLIPPED[operator], first
             compared.append((left[first], right[second], COMPARISONS[operator], 0))
         return compared, programs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.node_table import PlanNodeTable
 from cepbench.evaluators.plan_runs.nodes import Tree
 from cepbench.evaluators.plan_runs.partitions import PartitionRanks
@@ -60,7 +62,11 @@ class PlanRun:
         self._union = Union(branches)
         numbers = list(range(len(branches)))
         self._engines = [
-            engine(
+            (
+                partial(GroupEngine, engine=engine)
+                if any(branches[n].groups for n in group)
+                else engine
+            )(
                 BranchTask(
                     branches=[branches[number] for number in group],
                     trees=[trees[number] for number in group],

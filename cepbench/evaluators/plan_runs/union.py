@@ -10,6 +10,7 @@ import numpy as np
 
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.matches import BranchMatches, Found, joined, matches_of_rows
+from cepbench.evaluators.plan_runs.groups import open_ended
 from cepbench.patterns.model import Pattern
 
 _NO_TIMES = np.empty(0, np.int64)
@@ -230,7 +231,8 @@ def waits(branch: Pattern) -> bool:
     """Whether a negated event may arrive after all other events."""
     before = branch.structure.precedence()
     names = branch.positive_names
-    return any(not any((v.name, y) in before for y in names) for v in branch.negated)
+    late = any(not any((v.name, y) in before for y in names) for v in branch.negated)
+    return late or open_ended(branch)
 
 
 def _firsts(parts: Sequence[BranchMatches]) -> list[np.ndarray]:

@@ -1,0 +1,228 @@
+"""ZStream against the tree evaluator: ``python benchmarks/bench_zstream.py [--out rows.parquet]``.
+
+Queries 4 to 7 of [mei2009]_, section 6, over streams like the paper's: one tick a unit, names by
+relative rates, prices shifted so that conditions have exactly the selectivity wanted. Every cell is
+a query, a setting and a plan; the two evaluators run it in turn, counting and materializing, so that
+ratios are of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import cepbench as cep
+
+NAMES = ("IBM", "Sun", "Oracle", "Google")
+EVALUATORS = ("tree", "zstream")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of the paper, and the plans that run it.
+
+    Attributes
+    ----------
+    text : str
+    plans : mapping of str to nested pairs of names
+    """
+
+    text: str
+    plans: Mapping[str, cep.TreePlan]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A query on a stream.
+
+    Attributes
+    ----------
+    query : str
+        A key of :data:`QUERIES`.
+    setting : str
+    rates : tuple of float
+        Relative, of :data:`NAMES`.
+    selectivities : mapping of str to float
+        Name → the probability that the price of the query's other name is greater than its own.
+    """
+
+    query: str
+    setting: str
+    rates: tuple[float, ...]
+    selectivities: Mapping[str, float]
+
+
+_LEFT, _RIGHT = cep.TreePlan((("i", "s"), "o")), cep.TreePlan(("i", ("s", "o")))
+_THREE = {"left": _LEFT, "right": _RIGHT}
+
+QUERIES = {
+    "4": Query("SEQ(IBM i, Sun s, Oracle o) WHERE i.price > s.price WITHIN 200 units", _THREE),
+    "5": Query("SEQ(IBM i, Sun s, Oracle o) WITHIN 200 units", _THREE),
+    "6": Query(
+        "SEQ(IBM i, Sun s, Oracle o, Google g) WHERE o.price > s.price AND o.price > g.price "
+        "WITHIN 100 units",
+        {
+            "left": cep.TreePlan(((("i", "s"), "o"), "g")),
+            "right": cep.TreePlan(("i", ("s", ("o", "g")))),
+            "bushy": cep.TreePlan((("i", "s"), ("o", "g"))),
+            "inner": cep.TreePlan(("i", (("s", "o"), "g"))),
+        },
+    ),
+    "7": Query(
+        "SEQ(IBM i, NOT(Sun s), Oracle o) WITHIN 200 units",
+        {
+            "NSEQ": cep.TreePlan(("i", "o")),
+            "NEG": cep.TreePlan(("i", "o"), placements={"s": ("i", "o")}),
+        },
+    ),
+}
+
+
+def cells() -> Iterator[Cell]:
+    """What the paper varies in its Figures 8, 10, 12, 15 and 16."""
+    for parts in (1, 2, 4, 8, 16, 32):
+        yield Cell("4", f"1/{parts}", (1, 1, 1, 0), {"Sun": 1 / parts})
+    for rates in ((50, 1, 1), (10, 1, 1), (1, 1, 1), (1, 10, 10), (1, 50, 50)):
+        yield Cell("5", ":".join(map(str, rates)), (*rates, 0), {})
+    same = (1, 1, 1, 1)
+    yield Cell("6", "1:100:100:100", (1, 100, 100, 100), {"Sun": 1, "Google": 1})
+    yield Cell("6", "default", same, {"Sun": 1, "Google": 1})
+    yield Cell("6", "sel1 = 1/50", same, {"Sun": 1 / 50, "Google": 1})
+    yield Cell("6", "sel2 = 1/50", same, {"Sun": 1, "Google": 1 / 50})
+    for times in (1, 10, 50):
+        for number, name in enumerate(NAMES[:3]):
+            rates = [1, 1, 1, 0]
+            rates[number] = times
+            if times > 1 or number == 0:
+                yield Cell("7", f"{name} x{times}", tuple(rates), {})
+
+
+def stock(cell: Cell, events: int, seed: int) -> cep.EventStream:
+    """The stream of a cell."""
+    rng = np.random.default_rng(seed)
+    rates = np.array(cell.rates) / sum(cell.rates)
+    kinds = rng.choice(len(NAMES), events, p=rates)
+    shifts = np.array([_shift(cell.selectivities.get(name, 0.5)) for name in NAMES])
+    frame = pd.DataFrame(
+        {
+            "name": pd.Categorical.from_codes(kinds, NAMES),
+            "ts": np.arange(events),
+            "price": rng.random(events) + shifts[kinds],
+        }
+    )
+    return cep.EventStream.from_pandas(frame, type="name", time="ts")
+
+
+def _shift(selectivity: float) -> float:
+    """The d for which u > v + d with this probability, for u and v uniform in [0, 1]."""
+    if selectivity <= 0.5:
+        return 1 - math.sqrt(2 * selectivity)
+    return math.sqrt(2 * (1 - selectivity)) - 1
+
+
+def measure(
+    events: int, repetitions: int, seed: int, queries: Sequence[str], outputs: Sequence[str]
+) -> pd.DataFrame:
+    """One row a cell, plan, output, evaluator and repetition.
+
+    Returns
+    -------
+    DataFrame
+        ``query``, ``setting``, ``plan``, ``output``, ``repetition``, ``evaluator``, ``seconds``,
+        ``matches``, ``partial_matches``, ``peak_bytes``.
+
+    Raises
+    ------
+    AssertionError
+        If the evaluators disagree.
+    """
+    rows = []
+    for cell in cells():
+        if cell.query not in queries:
+            continue
+        stream = stock(cell, events, seed)
+        query = QUERIES[cell.query]
+        pattern = cep.parse(f"PATTERN {query.text}")
+        for plan_name, plan in query.plans.items():
+            for output in outputs:
+                for repetition in range(-1, repetitions):
+                    matches = set()
+                    for evaluator in EVALUATORS:
+                        before = time.perf_counter()
+                        result = cep.evaluate(
+                            pattern, stream, plan, evaluator=evaluator, output=output
+                        )
+                        seconds = time.perf_counter() - before
+                        metrics = result.metrics
+                        matches.add(metrics.matches)
+                        if repetition >= 0:  # the first one loads the kernels
+                            rows.append(
+                                {
+                                    "query": cell.query,
+                                    "setting": cell.setting,
+                                    "plan": plan_name,
+                                    "output": output,
+                                    "repetition": repetition,
+                                    "evaluator": evaluator,
+                                    "seconds": seconds,
+                                    "matches": metrics.matches,
+                                    "partial_matches": metrics.partial_matches_created,
+                                    "peak_bytes": metrics.peak_bytes,
+                                }
+                            )
+                    assert len(matches) == 1, (cell, plan_name, matches)
+    return pd.DataFrame(rows)
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """A line a cell, plan and output, and the geometric mean of each query.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`measure` gives them.
+    """
+    lines = []
+    for (output, query), its in rows.groupby(["output", "query"], sort=False):
+        ratios = []
+        for (setting, plan), cell in its.groupby(["setting", "plan"], sort=False):
+            times = cell.pivot(index="repetition", columns="evaluator", values="seconds")
+            ratios.append((times["tree"] / times["zstream"]).median())
+            tree, zstream = 1e3 * times.median()[list(EVALUATORS)]
+            lines.append(
+                f"  Query {query} {output:<8}{setting:<15}{plan:<6}{tree:>9.1f} ms"
+                f"{zstream:>9.1f} ms{ratios[-1]:>7.1f}x {cell['matches'].iloc[0]:>14,} matches"
+            )
+        mean, least = np.exp(np.mean(np.log(ratios))), min(ratios)
+        lines.append(f"Query {query}, {output}: {mean:.1f}x on average, {least:.2f}x at least")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="ZStream's engine against the tree evaluator.")
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--queries", nargs="+", default=list(QUERIES), choices=list(QUERIES))
+    parser.add_argument("--outputs", nargs="+", default=["count"], choices=["count", "arrow"])
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    given = parser.parse_args(arguments)
+    rows = measure(given.events, given.repetitions, given.seed, given.queries, given.outputs)
+    print(f"zstream, {given.events:,} events, {given.repetitions} repetitions")
+    print(summary(rows))
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,547 @@
+"""Groups: sets of events formed between the plain events of a match [mei2009]_, section 4.4.5.
+
+A plan joins the plain variables; each of its matches is then a row to which the events of the
+groups are added, all of them or each run of so many successive ones. The remaining conditions, and
+all negations, test the finished rows.
+
+Differs from the paper: a group is formed at the root of the plan, where all plain variables are
+bound, not at the node where its neighbours meet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from cepbench.errors import PartialMatchLimitError, SnapshotError, UnsupportedPatternError
+from cepbench.evaluators.matches import (
+    BranchMatches,
+    Column,
+    Found,
+    SetColumn,
+    joined,
+    matches_of_rows,
+    no_matches,
+)
+from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.node_table import NodeCounts
+from cepbench.evaluators.snapshot import arrays_under
+from cepbench.patterns.arrays import before_each, clause_holds, over_sets
+from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+from cepbench.streams.recent import RecentEvents
+
+#: Pairs of a row and an event that are tested together.
+_MOST_PAIRS = 1 << 20
+
+#: Events are kept for so many windows: a match is decided at most one window after its last event,
+#: and a negated item may look back one window from that.
+_WINDOWS_KEPT = 3
+
+
+def open_ended(branch: Pattern) -> bool:
+    """Whether a group of a branch reaches forward as far as the window allows."""
+    before = branch.structure.precedence()
+    plain = branch.planned_names
+    return any(not any((g.name, x) in before for x in plain) for g in branch.groups)
+
+
+class GroupEngine:
+    """Finds the matches of a branch with groups, from those of its plain variables.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Of one branch.
+    engine : callable
+        BranchTask → the engine that joins the plain variables.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If latencies are to be measured, branches consume each other's events, or the plan places
+        negated items.
+    """
+
+    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+        if len(task.branches) > 1:
+            raise UnsupportedPatternError(
+                "STRATEGY consuming under OR does not take groups; evaluate the branches one by one"
+            )
+        if task.timed:
+            raise UnsupportedPatternError(
+                "the latency of matches with groups is not measured; leave out latency=True"
+            )
+        if any(task.placements):
+            raise UnsupportedPatternError(
+                "the negated items of a pattern with groups are checked at the root, where the groups "
+                "are known; leave out the placements"
+            )
+        (self._branch,) = task.branches
+        self._task = task
+        branch = self._branch
+        plain = replace(branch.without((*branch.groups, *branch.negated)), strategy=ANY)
+        self._plain = plain.positive
+        self._inner = engine(
+            replace(task, branches=[plain], written=plain.positive_names, reports=True)
+        )
+        self.ranks = None
+        self._window = branch.window.length
+        self._recent = RecentEvents(branch.attributes, _WINDOWS_KEPT * self._window, 0)
+        before = branch.structure.precedence()
+        names = branch.positive_names
+        self._late = tuple(
+            v for v in branch.negated if not any((v.name, y) in before for y in names)
+        )
+        self._prompt = tuple(v for v in branch.negated if v not in self._late)
+        self._open_ended = open_ended(branch)
+        self._consumes = branch.strategy.name == "consuming"
+        #: Matches of the plain variables whose groups are not complete yet.
+        self._forming = no_matches(plain.positive)
+        #: Those that a negated event may still prevent.
+        self._waiting = no_matches(branch.positive)
+        #: Those that others, which come first, may still take events from; and the events used.
+        self._contending = no_matches(branch.positive)
+        self._used: set[int] = set()
+
+    @property
+    def latencies(self) -> np.ndarray:
+        """Empty: latencies are not measured."""
+        return self._inner.latencies
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """Those of the plain variables; see :mod:`cepbench.kernels.counts`."""
+        return self._inner.peaks
+
+    def node_counts(self) -> Sequence[NodeCounts]:
+        """Counts at the nodes of the plan, which is over the plain variables."""
+        return self._inner.node_counts()
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`PlanEngine.run`."""
+        if batch is not None:
+            if not self._recent.pushed:
+                self._recent.first = first_position
+            self._recent.push(batch)
+        (plain,) = self._inner.run(batch, first_position, ended=ended).matches
+        assert plain is not None
+        events = Events(self._branch, self._recent.stream, self._recent.first, self._task.reader)
+        found, self._forming = self._due(
+            events, joined([self._forming, plain]), ended or not self._open_ended
+        )
+        tested = [self._waiting]
+        for block in events.blocks(found):
+            rows = events.with_groups(block)
+            tested.append(rows.taken(events.allowed(rows, self._prompt)))
+        complete, self._waiting = self._due(events, joined(tested), ended or not self._late)
+        complete = complete.taken(events.allowed(complete, self._late))
+        if self._consumes:
+            complete = self._selected(events, complete, ended=ended)
+        self._check_limit()
+        return Found(len(complete), (complete if self._task.reports else None,))
+
+    def _due(
+        self, events: Events, matches: BranchMatches, decided: bool
+    ) -> tuple[BranchMatches, BranchMatches]:
+        """Those whose window has passed since their first event, and the others."""
+        if decided:
+            return matches, matches.taken(np.empty(0, np.int64))
+        passed = events.time_of(matches.first_positions()) + self._window < events.now
+        return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
+
+    def _selected(self, events: Events, complete: BranchMatches, *, ended: bool) -> BranchMatches:
+        """Those of the complete matches that STRATEGY consuming reports."""
+        contending = joined([self._contending, complete])
+        contending = contending.taken(contending.in_order())
+        safe = np.ones(len(contending), bool)
+        if not ended and (self._late or self._open_ended):
+            # No match that is still undecided has an earlier last event.
+            safe = events.time_of(contending.last_positions()) + self._window < events.now
+        self._contending = contending.taken(np.flatnonzero(~safe))
+        first = self._recent.first
+        self._used = {position for position in self._used if position >= first}
+        kept = []
+        for number in np.flatnonzero(safe).tolist():
+            match = contending.taken(np.array([number]))
+            bound = {position for column in match.columns for position in _positions(column)}
+            if self._used.isdisjoint(bound):
+                self._used |= bound
+                kept.append(number)
+        return contending.taken(np.array(kept, np.int64))
+
+    def _check_limit(self) -> None:
+        stored = len(self._forming) + len(self._waiting) + len(self._contending)
+        if stored > self._task.limit:
+            raise PartialMatchLimitError(
+                f"more than {self._task.limit:,} matches wait for the end of their window, to know "
+                "their groups and negated events; use a shorter window or more conditions, or allow "
+                "more with partial_match_limit"
+            )
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        known = {
+            "forming": self._forming.rows(),
+            "waiting": self._waiting.rows(),
+            "contending": self._contending.rows(),
+            "used": sorted(self._used),
+        }
+        arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
+        for prefix, part in (("plain/", self._inner), ("recent/", self._recent)):
+            arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays of :meth:`packed`.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not a state of this engine.
+        """
+        self._inner.restore(arrays_under("plain/", snapshot))
+        self._recent.restore(arrays_under("recent/", snapshot))
+        try:
+            known = json.loads(snapshot["groups"].tobytes())
+            self._forming = matches_of_rows(self._plain, known["forming"])
+            self._waiting = matches_of_rows(self._branch.positive, known["waiting"])
+            self._contending = matches_of_rows(self._branch.positive, known["contending"])
+            self._used = set(known["used"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable groups: {error!r}") from error
+
+
+def _positions(column: Column) -> list[int]:
+    return (column.positions if isinstance(column, SetColumn) else column).tolist()
+
+
+@dataclass(frozen=True)
+class Events:
+    """The latest events of a stream, from which the matches of a branch are completed.
+
+    Attributes
+    ----------
+    branch : Pattern
+    stream : EventStream
+    first : int
+        The position of its first event.
+    reader : NumericReader
+    """
+
+    branch: Pattern
+    stream: EventStream
+    first: int
+    reader: NumericReader
+
+    @property
+    def now(self) -> int:
+        """The time of the last event."""
+        return int(self.stream.timestamps[-1]) if len(self.stream) else 0
+
+    def time_of(self, positions: np.ndarray) -> np.ndarray:
+        """The times of events."""
+        times: np.ndarray = self.stream.timestamps[positions - self.first]
+        return times
+
+    @cached_property
+    def _before(self) -> set[tuple[str, str]]:
+        return self.branch.structure.precedence()
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        whole = slice(None)
+        return {name: self.reader.read(self.stream, name, whole) for name in self.branch.attributes}
+
+    @cached_property
+    def _candidates(self) -> dict[str, np.ndarray]:
+        """The positions of the events of each group and negated item, by its own conditions."""
+        found = {}
+        for variable in (*self.branch.groups, *self.branch.negated):
+            rows = self.stream.rows_of(variable.type)
+            for clause in self.branch.clauses_between(variable.name, variable.name):
+                if clause.is_elementwise:
+                    held = clause_holds(clause, lambda a, at=rows: self._columns[a.name][at], self.reader.code)  # type: ignore[misc]  # fmt: skip
+                    rows = rows[np.broadcast_to(held, rows.shape)]
+            found[variable.name] = rows + self.first
+        return found
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    def blocks(self, plain: BranchMatches) -> Iterator[BranchMatches]:
+        """The matches of the plain variables in blocks that are completed together."""
+        if not len(plain):
+            return
+        work = np.ones(len(plain), np.int64)
+        for group in self.branch.groups:
+            start, stop = self._range(plain, group)
+            work += (stop - start) * (group.size if isinstance(group.size, int) else 1)
+        number = np.cumsum(work) // _MOST_PAIRS
+        for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
+            yield plain.taken(rows)
+
+    def with_groups(self, plain: BranchMatches) -> BranchMatches:
+        """The matches with every choice of groups, as far as all conditions on them hold."""
+        bound: dict[str, Column] = dict(zip(plain.names, plain.columns, strict=True))
+        #: Of each row so far the match that it comes from, and of each group its set.
+        match = np.arange(len(plain))
+        for group in self.branch.groups:
+            fitting = self._fitting(plain, group)
+            choices, sets = _choices(fitting, group.size)
+            first = np.searchsorted(choices, match, "left")
+            number = np.searchsorted(choices, match, "right") - first
+            rows = np.repeat(np.arange(len(match)), number)
+            chosen = np.arange(len(rows)) + np.repeat(first - np.cumsum(number) + number, number)
+            bound = {name: _taken(column, rows) for name, column in bound.items()}
+            bound[group.name] = _taken(sets, chosen)
+            match = match[rows]
+        names = self.branch.positive_names
+        found = BranchMatches(names, [[bound[name] for name in names]])
+        kept = self._distinct(found)
+        choosing = {clause for group in self.branch.groups for clause in self._choosing(group)}
+        negated = {variable.name for variable in self.branch.negated}
+        groups = {group.name for group in self.branch.groups}
+        rows = np.arange(len(found))
+        for clause in self.branch.conditions:
+            if (
+                clause not in choosing
+                and not negated & {*clause.variables}
+                and groups & {*clause.variables}
+            ):
+                kept &= self._holds(found, clause, rows)
+        return found.taken(np.flatnonzero(kept))
+
+    def _choosing(self, group: Variable) -> list[Clause]:
+        """The conditions that choose the events of a group."""
+        known = {group.name, *self.branch.planned_names}
+        return [
+            clause
+            for clause in self.branch.conditions
+            if clause.is_elementwise
+            and group.name in clause.variables
+            and known >= {*clause.variables}
+        ]
+
+    def _range(self, plain: BranchMatches, variable: Variable) -> tuple[np.ndarray, np.ndarray]:
+        """Where the candidates of a group begin and end that are in order and in the window."""
+        columns = {name: np.asarray(c) for name, c in zip(plain.names, plain.columns, strict=True)}
+        times = {name: self.time_of(column) for name, column in columns.items()}
+        return self._between(
+            variable.name,
+            [times[x] for x in times if (x, variable.name) in self._before],
+            [times[x] for x in times if (variable.name, x) in self._before],
+            np.min([*times.values()], axis=0),
+            np.max([*times.values()], axis=0),
+        )
+
+    def _between(
+        self,
+        name: str,
+        after: list[np.ndarray],
+        before: list[np.ndarray],
+        earliest: np.ndarray,
+        latest: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The range of candidates between some times, and in the window with some others."""
+        times = self.time_of(self._candidates[name])
+        window = self.branch.window.length
+        start = np.searchsorted(times, latest - window, "left")
+        stop = np.searchsorted(times, earliest + window, "right")
+        for bound in after:
+            start = np.maximum(start, np.searchsorted(times, bound, "right"))
+        for bound in before:
+            stop = np.minimum(stop, np.searchsorted(times, bound, "left"))
+        return start, np.maximum(start, stop)
+
+    def _fitting(self, plain: BranchMatches, group: Variable) -> SetColumn:
+        """The events that fit a group, one set a match."""
+        start, stop = self._range(plain, group)
+        match = np.repeat(np.arange(len(plain)), stop - start)
+        sizes = stop - start
+        places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
+        events = self._candidates[group.name][places]
+        fits = np.ones(len(match), bool)
+        for column in plain.columns:
+            fits &= events != np.asarray(column)[match]
+
+        def values(attribute: Attribute) -> np.ndarray:
+            if attribute.variable == group.name:
+                return self._columns[attribute.name][events - self.first]
+            column = np.asarray(plain.columns[plain.names.index(attribute.variable)])
+            return self._columns[attribute.name][column[match] - self.first]
+
+        for clause in self._choosing(group):
+            fits &= clause_holds(clause, values, self.reader.code)
+        counts = np.bincount(match[fits], minlength=len(plain))
+        return SetColumn(np.concatenate(([0], np.cumsum(counts))), events[fits])
+
+    def _distinct(self, found: BranchMatches) -> np.ndarray:
+        """Whether no event is in two groups of a row."""
+        kept = np.ones(len(found), bool)
+        sets = [column for column in found.columns if isinstance(column, SetColumn)]
+        if len(sets) > 1:
+            rows = np.concatenate([np.repeat(np.arange(len(s)), np.diff(s.offsets)) for s in sets])
+            events = np.concatenate([s.positions for s in sets])
+            order = np.lexsort((events, rows))
+            rows, events = rows[order], events[order]
+            kept[rows[1:][(rows[1:] == rows[:-1]) & (events[1:] == events[:-1])]] = False
+        return kept
+
+    # -- negation -------------------------------------------------------------------------------
+
+    def allowed(self, found: BranchMatches, negated: Sequence[Variable]) -> np.ndarray:
+        """The numbers of the matches that no event of these negated items forbids."""
+        kept = np.arange(len(found))
+        for variable in negated:
+            kept = kept[~self._forbidden(found.taken(kept), variable)]
+        return kept
+
+    def _forbidden(self, found: BranchMatches, variable: Variable) -> np.ndarray:
+        columns = dict(zip(found.names, found.columns, strict=True))
+        lasts = {name: self._end(column, last=True) for name, column in columns.items()}
+        firsts = {name: self._end(column, last=False) for name, column in columns.items()}
+        start, stop = self._between(
+            variable.name,
+            [lasts[x] for x in lasts if (x, variable.name) in self._before],
+            [firsts[x] for x in firsts if (variable.name, x) in self._before],
+            np.min([*firsts.values()], axis=0),
+            np.max([*lasts.values()], axis=0),
+        )
+        forbidden = np.zeros(len(found), bool)
+        clauses = [
+            clause
+            for clause in self.branch.conditions
+            if variable.name in clause.variables and len(clause.variables) > 1
+        ]
+        sizes = stop - start
+        number = np.cumsum(sizes) // _MOST_PAIRS
+        for rows in np.split(np.arange(len(found)), np.flatnonzero(np.diff(number)) + 1):
+            row = np.repeat(rows, sizes[rows])
+            places = np.repeat(start[rows] - np.cumsum(sizes[rows]) + sizes[rows], sizes[rows])
+            events = self._candidates[variable.name][np.arange(len(row)) + places]
+            held = ~self._is_bound(found, row, events)
+            row, events = row[held], events[held]
+            for clause in clauses:
+                held = self._holds(found, clause, row, events)
+                row, events = row[held], events[held]
+            forbidden[row] = True
+        return forbidden
+
+    def _end(self, column: Column, *, last: bool) -> np.ndarray:
+        """The time of the first or last event of each row; beyond all times if there is none."""
+        if not isinstance(column, SetColumn):
+            return self.time_of(column)
+        positions = column.last() if last else column.first()
+        some = np.diff(column.offsets) > 0
+        beyond = np.iinfo(np.int64)
+        found = np.full(len(column), beyond.min if last else beyond.max)
+        found[some] = self.time_of(positions[some])
+        return found
+
+    def _is_bound(self, found: BranchMatches, row: np.ndarray, events: np.ndarray) -> np.ndarray:
+        """Whether each event is one of those of its row."""
+        bound = np.zeros(len(row), bool)
+        for column in found.columns:
+            if isinstance(column, SetColumn):
+                # A row and an event as one number.
+                width = self.first + len(self.stream) + 1
+                rows = np.repeat(np.arange(len(column)), np.diff(column.offsets))
+                bound |= np.isin(row * width + events, rows * width + column.positions)
+            else:
+                bound |= column[row] == events
+        return bound
+
+    # -- conditions -----------------------------------------------------------------------------
+
+    def _holds(
+        self,
+        found: BranchMatches,
+        clause: Clause,
+        row: np.ndarray,
+        negated: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Whether a condition holds for some rows, and an event of a negated item with each.
+
+        Parameters
+        ----------
+        found : BranchMatches
+        clause : Clause
+        row : ndarray of int64, shape (n,)
+            Numbers of matches.
+        negated : ndarray of int64, shape (n,), optional
+            Positions of the events of the negated item that the condition mentions.
+        """
+        columns = dict(zip(found.names, found.columns, strict=True))
+        running = clause.running_variables()
+        each = {
+            term.variable
+            for term in clause.terms()
+            if isinstance(term, Attribute)
+            and term.element == "each"
+            and isinstance(columns.get(term.variable), SetColumn)
+        }
+        # Each entry is a row, and an event of the set that the condition goes through.
+        entry, element = np.arange(len(row)), np.empty(0, np.int64)
+        for name in each | running:
+            column = columns[name]
+            assert isinstance(column, SetColumn)
+            skipped = int(bool(running))
+            sizes = np.maximum(np.diff(column.offsets)[row] - skipped, 0)
+            entry = np.repeat(np.arange(len(row)), sizes)
+            starts = column.offsets[:-1][row] + skipped
+            element = np.arange(len(entry)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+
+        def values(attribute: Attribute) -> np.ndarray:
+            values = self._columns[attribute.name]
+            column = columns.get(attribute.variable)
+            if column is None:
+                assert negated is not None
+                return values[negated[entry] - self.first]
+            if not isinstance(column, SetColumn):
+                return values[column[row[entry]] - self.first]
+            if attribute.element in ("each", "previous"):
+                places = element - (attribute.element == "previous")
+                return values[column.positions[places] - self.first]
+            ends = column.first() if attribute.element == "first" else column.last()
+            some = np.diff(column.offsets) > 0
+            of_row = np.full(len(column), np.nan)
+            of_row[some] = values[ends[some] - self.first]
+            return of_row[row[entry]]
+
+        def over(aggregate: Aggregate) -> np.ndarray:
+            column = columns[aggregate.attribute.variable]
+            assert isinstance(column, SetColumn)
+            read = self._columns[aggregate.attribute.name][column.positions - self.first]
+            if aggregate.before:
+                return before_each(aggregate.function, read, column.offsets)[element]
+            return over_sets(aggregate.function, read, column.offsets)[row[entry]]
+
+        held = np.ones(len(row), bool)
+        every = np.broadcast_to(clause_holds(clause, values, self.reader.code, over), entry.shape)
+        held[entry[~every]] = False
+        return held
+
+
+def _choices(fitting: SetColumn, size: str | int | None) -> tuple[np.ndarray, SetColumn]:
+    """The groups that fitting events give: the number of the match of each, and its events."""
+    sizes = np.diff(fitting.offsets)
+    if not isinstance(size, int):
+        match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
+        return match, SetColumn.of(fitting.offsets[:-1][match], sizes[match], fitting.positions)
+    runs = np.maximum(sizes - size + 1, 0)
+    match = np.repeat(np.arange(len(sizes)), runs)
+    begin = np.arange(len(match)) + np.repeat(fitting.offsets[:-1] - np.cumsum(runs) + runs, runs)
+    return match, SetColumn.of(begin, np.full(len(match), size), fitting.positions)
+
+
+def _taken(column: Column, rows: np.ndarray) -> Column:
+    if isinstance(column, SetColumn):
+        return SetColumn.of(
+            column.offsets[:-1][rows], np.diff(column.offsets)[rows], column.positions
+        )
+    return column[rows]

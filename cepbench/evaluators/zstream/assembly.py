@@ -1,0 +1,680 @@
+"""An assembly round: operators from the leaves to the root [mei2009]_, sections 4.3 and 4.4."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from cepbench.evaluators.zstream.buffers import Leaf
+from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
+from cepbench.kernels import counts
+from cepbench.kernels.zstream import bounds as bound_kernels
+from cepbench.kernels.zstream import join as join_kernels
+from cepbench.kernels.zstream.bits import WORD, count_passed, fill_bits
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Attribute, Clause
+
+_NO_SIZES = np.empty(0, np.int64)
+_NO_POSITIONS = np.empty(0, np.int64)
+_NO_RECORDS = np.empty((0, 0), np.int32)
+
+#: Pairs of a record and an event that are tested together.
+_PAIRS = 1 << 20
+
+
+#: Pairs of events for which there is a running count besides the bitmap.
+_DENSE = 1 << 22
+
+
+class TooManyRecords(Exception):
+    """An operator would make more records than a round may."""
+
+
+@dataclass
+class Buffer:
+    """The records of an operator, one row number for each of their events.
+
+    Attributes
+    ----------
+    old, new : ndarray of int32, shape (columns, records)
+        Those of earlier rounds, and those of this one.
+    """
+
+    old: np.ndarray
+    new: np.ndarray
+
+
+class Assembly:
+    """The buffers during a round.
+
+    Parameters
+    ----------
+    operators : Operators
+    leaves : sequence of Leaf
+    records : sequence of ndarray of int32, shape (columns, records)
+        Those that the operators' buffers hold.
+    most : int
+        Records that an operator may make.
+    cuts : bool
+        Whether the round is cut in two if it makes more.
+    reports : bool
+        Whether matches are given as positions.
+    code : callable
+        Text → its code.
+
+    Attributes
+    ----------
+    starts : list of int
+        The first row of each leaf that may be in a new record.
+    buffers : list of Buffer
+    tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
+        See :mod:`cepbench.kernels.counts`.
+    bytes : int
+        Taken by ranges of rows, and at most by bitmaps.
+    """
+
+    def __init__(
+        self,
+        operators: Operators,
+        leaves: Sequence[Leaf],
+        records: Sequence[np.ndarray],
+        *,
+        most: int,
+        cuts: bool,
+        reports: bool,
+        code: Callable[[str], float],
+    ) -> None:
+        self._operators = operators
+        self._leaves = leaves
+        self._most = most
+        self._cuts = cuts
+        self._reports = reports
+        self._counts_last = operators.counts_last
+        self._code = code
+        self.starts = [leaf.base for leaf in leaves]
+        self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
+        self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._find_bounds()
+
+    def _find_bounds(self) -> None:
+        """The rows that events stand for in other leaves, for all operators at once."""
+        leaves, bounds = self._leaves, self._operators.bounds
+        lengths = [leaves[bound.x].stop - leaves[bound.x].base for bound in bounds]
+        ends = np.cumsum(lengths)
+        # Where row 0 of each bound's leaf would be.
+        self._offsets = ends - lengths - [leaves[bound.x].base for bound in bounds]
+        self._bounds = np.empty(sum(lengths), np.int32)
+        for bound, offset in zip(bounds, self._offsets.tolist(), strict=True):
+            x, y = leaves[bound.x], leaves[bound.y]
+            found = self._bounds[offset + x.base : offset + x.stop]
+            times, shift = x.times[x.base : x.stop], bound.shift
+            if bound.negated >= 0:
+                its = leaves[bound.negated]
+                times, negating = np.empty(len(found), np.int64), times
+                self.tallies[bound.node, counts.COMPARED] += bound_kernels.negating_times(
+                    negating,
+                    x.values,
+                    x.base,
+                    its.times[: its.stop],
+                    its.values,
+                    its.base,
+                    np.array(bound.comparisons, np.int64).reshape(-1, 3),
+                    bound.is_after,
+                    times,
+                )
+                if bound.comparisons:
+                    # Not ascending, unless every event negates.
+                    stored = y.times[y.base : y.stop]
+                    times += bound.is_after
+                    found[:] = y.base + np.searchsorted(stored, times)
+                    continue
+            bound_kernels.first_rows(times, y.times[: y.stop], y.base, shift, found)
+        self.bytes = self._bounds.nbytes
+
+    def discard(self, eat: int) -> None:
+        """Leave out what begins before the earliest allowed timestamp."""
+        for number in range(self._operators.positive):
+            self.starts[number] = self._leaves[number].first_row(eat)
+        for join, buffer in zip(self._operators.joins, self.buffers, strict=True):
+            buffer.old = beginning_at(join, buffer.old, self.starts)
+
+    def run(self, *, timed: bool) -> int:
+        """Evaluate all operators; gives how many records the root makes.
+
+        Parameters
+        ----------
+        timed : bool
+            Whether to measure the time spent in each operator.
+
+        Raises
+        ------
+        TooManyRecords
+            If an operator makes more than it may.
+        """
+        made = 0
+        joins = self._operators.joins
+        for number, join in enumerate(joins):
+            since = time.perf_counter_ns() if timed else 0
+            tally = self.tallies[len(self._leaves) + number]
+            if self._counts_last and number == len(joins) - 2:
+                continue
+            made = (
+                self._count_last()
+                if self._counts_last and join is joins[-1]
+                else self._evaluate(number, join)
+            )
+            if timed:
+                tally[counts.NANOSECONDS] = time.perf_counter_ns() - since
+            if join is not joins[-1]:
+                tally[counts.CREATED] = made
+                tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
+        return made
+
+    def _span(self, number: int, join: Join) -> int:
+        """The sum of the times that an operator's new records extend over."""
+        rows = self.buffers[number].new
+        if len(join.first) == len(join.last) == 1:
+            first, last = join.first[0], join.last[0]
+            return int(
+                join_kernels.total_span(
+                    self._leaves[join.columns[first]].times,
+                    rows[first],
+                    self._leaves[join.columns[last]].times,
+                    rows[last],
+                )
+            )
+        first_times, last_times = self.extent(join, rows)
+        return int((last_times - first_times).sum())
+
+    def extent(self, join: Join, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """When records start and end."""
+
+        def reduced(function: np.ufunc, columns: Sequence[int]) -> np.ndarray:
+            times = (np.take(self._leaves[join.columns[at]].times, rows[at]) for at in columns)
+            return reduce(function, times)
+
+        return reduced(np.minimum, join.first), reduced(np.maximum, join.last)
+
+    def _evaluate(self, number: int, join: Join) -> int:
+        buffer = self.buffers[number]
+        is_root = number == len(self.buffers) - 1
+        pieces = []
+        made = 0
+        for outer, is_new in self._inputs(join):
+            rows, size = self._pass(number, join, outer, inner_is_new=is_new, is_root=is_root)
+            pieces.append(rows)
+            made += size
+        if pieces:
+            buffer.new = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
+        return made
+
+    def _inputs(self, join: Join) -> Iterator[tuple[np.ndarray, bool]]:
+        """Records of the outer buffer, and whether they meet only new ones of the inner buffer."""
+        if join.outer < 0:
+            yield np.empty((0, 1), np.int32), True
+            return
+        old, new = self._rows(join.outer)
+        # Where only one side can come last, an old record of it meets nothing new.
+        if new.shape[1]:
+            yield new, not join.outer_drives
+        if join.inner_drives and old.shape[1]:
+            yield old, True
+
+    def _rows(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The old and the new records of a buffer."""
+        if number >= len(self._leaves):
+            buffer = self.buffers[number - len(self._leaves)]
+            return buffer.old, buffer.new
+        leaf = self._leaves[number]
+        rows = np.arange(self.starts[number], leaf.stop, dtype=np.int32)[None]
+        old = max(leaf.fresh - self.starts[number], 0)
+        return rows[:, :old], rows[:, old:]
+
+    def _pass(
+        self, number: int, join: Join, outer: np.ndarray, *, inner_is_new: bool, is_root: bool
+    ) -> tuple[np.ndarray, int]:
+        """Join outer records with all inner ones, or the new ones only.
+
+        Returns the new records, without any if they are only counted, and how many there are.
+        """
+        leaves = len(self._leaves)
+        is_leaf = join.inner < leaves
+        key = self._key(join)
+        first = self.starts[key]
+        if is_leaf and inner_is_new:
+            first = max(first, self._leaves[key].fresh)
+        old, new = (_NO_RECORDS, _NO_RECORDS) if is_leaf else self._rows(join.inner)
+        inner = new if inner_is_new else np.concatenate((old, new), axis=1)
+        counted = is_root and join.is_exact and not self._reports
+        empty = np.empty((len(join.columns), 0), np.int32)
+        if not is_leaf and inner.shape[1] == 0:
+            return empty, 0
+        if join.equalities:
+            rows, size = self._hashed(join, outer, inner, first, counted=counted)
+            self.tallies[leaves + number, counts.COMPARED] += size
+        else:
+            ranges = self._ranges(number, join, outer, first)
+            sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
+            if is_leaf:
+                size = join_kernels.count_events(outer, ranges, sizes)
+            else:
+                groups, inner = self._groups(join, inner)
+                size = join_kernels.count_groups(
+                    outer, ranges, groups, np.empty_like(groups.at), sizes
+                )
+            if counted or size == 0:
+                return empty, size
+            if not (is_root and join.is_exact):
+                self._check(size, is_root)
+            if is_leaf:
+                positions, offsets = _NO_POSITIONS, np.empty(0, np.int64)
+                if is_root and join.is_exact:
+                    positions, offsets = self._positions_of(join)
+                rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
+                join_kernels.join_events(
+                    outer, ranges, sizes, positions, offsets, self._targets(join, is_root), rows
+                )
+            else:
+                rows = np.empty((len(join.columns), size), np.int32)
+                join_kernels.join_groups(outer, inner, ranges, groups, sizes, rows)
+        if counted:
+            return empty, size
+        if join.is_exact:
+            return rows, size
+        rows = self._tested(leaves + number, join, rows)
+        return rows, rows.shape[1]
+
+    def _check(self, size: int, is_root: bool) -> None:
+        """Raise TooManyRecords; the root's are not stored, and may be as many as they need to be."""
+        if size > self._most and (self._cuts or not is_root):
+            raise TooManyRecords
+
+    def _key(self, join: Join) -> int:
+        """The leaf of a join's key."""
+        return join.inner if join.inner < len(self._leaves) else self._columns(join.inner)[join.key]
+
+    def _columns(self, number: int) -> tuple[int, ...]:
+        """The leaf of each column of a buffer."""
+        leaves = len(self._leaves)
+        return (number,) if number < leaves else self._operators.joins[number - leaves].columns
+
+    def _places(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+        """Columns and offsets of bounds, shape (pairs, 2)."""
+        found = np.empty((len(pairs), 2), np.int64)
+        for place, (column, bound) in enumerate(pairs):
+            found[place] = column, self._offsets[bound]
+        return found
+
+    def _ranges(
+        self, number: int, join: Join, outer: np.ndarray, first: int, stop: int | None = None
+    ) -> join_kernels.Ranges:
+        """What restricts the key for these outer records, bitmaps included."""
+        tested = [(table, outer[column]) for column, table in join.tables]
+        offsets, origins, words, ranks = self._bits(number, tested, first)
+        columns = [column for column, _ in join.tables]
+        return join_kernels.Ranges(
+            lows=self._places(join.lows),
+            highs=self._places(join.highs),
+            bounds=self._bounds,
+            tables=np.array(list(zip(columns, offsets, strict=True)), np.int64).reshape(-1, 2),
+            origins=origins,
+            words=words,
+            ranks=ranks,
+            first=first,
+            stop=self._leaves[self._key(join)].stop if stop is None else stop,
+        )
+
+    def _bits(
+        self, number: int, tested: Sequence[tuple[Table, np.ndarray]], first: int
+    ) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+        """Bitmaps of the events of some rows, from the row ``first`` of the other leaf on.
+
+        Returns where in the origins row 0 of each table would be, and origins, words and ranks.
+        """
+        offsets, origins, words, ranks = [], [_NO_SIZES], [], []
+        size = place = 0
+        for table, rows in tested:
+            rows, lows, sizes = self._tested_range(table, rows, first)
+            used = (sizes + (WORD - 1)) // WORD
+            places = np.cumsum(used) - used
+            its_words = np.empty(int(used.sum()), np.uint64)
+            its_ranks = np.empty(len(its_words), np.int32)
+            fill_bits(
+                rows, lows, sizes, places,
+                self._leaves[table.x].values, self._leaves[table.y].values,
+                np.array(table.comparisons, np.int64), its_words, its_ranks,
+            )  # fmt: skip
+            base = self._leaves[table.x].base
+            its_origins = np.empty(self._leaves[table.x].stop - base, np.int64)
+            its_origins[rows - base] = (place + places) * WORD - lows
+            offsets.append(size - base)
+            size += len(its_origins)
+            place += len(its_words)
+            origins.append(its_origins)
+            words.append(its_words)
+            ranks.append(its_ranks)
+            self.tallies[len(self._leaves) + number, counts.COMPARED] += int(sizes.sum())
+        # A word is read behind the last one.
+        words.append(np.zeros(1, np.uint64))
+        ranks.append(np.zeros(1, np.int32))
+        self.bytes = max(self.bytes, self._bounds.nbytes + 12 * place)
+        return offsets, np.concatenate(origins), np.concatenate(words), np.concatenate(ranks)
+
+    def _count_last(self) -> int:
+        """Count matches while the records of the join before the root are made, but not stored."""
+        root, number = self._operators.joins[-1], len(self._operators.joins) - 2
+        join = self._operators.joins[number]
+        event, last = join.inner, root.inner
+        z, y = self._leaves[event], self._leaves[last]
+        fresh = max(z.fresh, self.starts[event])
+        fresh_last = max(y.fresh, self.starts[last])
+        column = len(join.columns) - 1
+        results = np.zeros(3, np.int64)
+        first = self.starts[last] if root.outer_drives else fresh_last
+        for outer, is_new in self._inputs(join):
+            begin = fresh if is_new else self.starts[event]
+            ranges = self._ranges(number, join, outer, begin)
+            self._count_pairs(outer, ranges, self._last(root, column, first), results)
+        tally = self.tallies[len(self._leaves) + number]
+        tally[counts.CREATED] = results[0]
+        tally[counts.LIFETIME] = results[0] * self._operators.window - results[1]
+        if root.inner_drives:
+            old = self._rows(join.outer)[0]
+            if old.shape[1] and fresh > self.starts[event] and fresh_last < y.stop:
+                ranges = self._ranges(number, join, old, self.starts[event], fresh)
+                self._count_pairs(old, ranges, self._last(root, column, fresh_last), results)
+        return int(results[2])
+
+    def _count_pairs(
+        self,
+        outer: np.ndarray,
+        ranges: join_kernels.Ranges,
+        last: join_kernels.Last,
+        results: np.ndarray,
+    ) -> None:
+        join = self._operators.joins[-2]
+        if join.outer < len(self._leaves):
+            start = end = self._leaves[join.outer].times[outer[0]]
+        else:
+            start, end = self.extent(self._operators.joins[join.outer - len(self._leaves)], outer)
+        times = self._leaves[join.inner].times
+        join_kernels.count_last(outer, ranges, last, times, start, end, results)
+
+    def _last(self, root: Join, column: int, first: int) -> join_kernels.Last:
+        """The last join with the events of the root's leaf from ``first`` on."""
+        leaf = self._leaves[root.columns[column]]
+        rows = np.arange(leaf.base, leaf.stop)
+        lows = np.full(len(rows), first, np.int32)
+        highs = np.full(len(rows), self._leaves[root.inner].stop, np.int32)
+        for at, bound in root.lows:
+            if at == column:
+                offset = self._offsets[bound]
+                np.maximum(lows, self._bounds[offset + leaf.base : offset + leaf.stop], out=lows)
+        for at, bound in root.highs:
+            if at == column:
+                offset = self._offsets[bound]
+                np.minimum(highs, self._bounds[offset + leaf.base : offset + leaf.stop], out=highs)
+        tested = [(table, rows) for _, table in root.tables]
+        _, origins, words, ranks = self._bits(len(self._operators.joins) - 1, tested, first)
+        passed = np.empty(0, np.int32)
+        for table, _ in tested:
+            _, its_lows, sizes = self._tested_range(table, rows, first)
+            np.maximum(lows, its_lows, out=lows, casting="unsafe")
+            np.minimum(highs, its_lows + sizes, out=highs, casting="unsafe")
+            size = int(sizes.sum()) + len(sizes)
+            if size <= _DENSE:
+                places = np.cumsum(sizes + 1) - sizes - 1
+                passed = np.empty(size, np.int32)
+                count_passed(words, origins + its_lows, sizes, places, passed)
+                origins = places - its_lows
+        return join_kernels.Last(
+            lows=self._places([pair for pair in root.lows if pair[0] != column]),
+            highs=self._places([pair for pair in root.highs if pair[0] != column]),
+            event_lows=lows,
+            event_highs=highs,
+            base=leaf.base,
+            origins=origins,
+            words=words,
+            ranks=ranks,
+            passed=passed,
+            first=first,
+            stop=self._leaves[root.inner].stop,
+        )
+
+    def waiting(self, records: Sequence[np.ndarray], starts: Sequence[int]) -> int:
+        """How many records of the join before the root later rounds may read, if none is stored.
+
+        Parameters
+        ----------
+        records : sequence of ndarray of int32, shape (columns, records)
+            Those that the operators' buffers hold after the round.
+        starts : sequence of int
+            The first row of each leaf that is stored.
+        """
+        number = len(self._operators.joins) - 2
+        join = self._operators.joins[number]
+        if not self._operators.joins[-1].inner_drives:
+            return 0
+        if join.outer < len(self._leaves):
+            outer = np.arange(starts[join.outer], self._leaves[join.outer].stop, dtype=np.int32)[
+                None
+            ]
+        else:
+            outer = records[join.outer - len(self._leaves)]
+        ranges = self._ranges(number, join, outer, starts[join.inner])
+        return int(join_kernels.count_events(outer, ranges, _NO_SIZES))
+
+    def _tested_range(
+        self, table: Table, rows: np.ndarray, first: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The events of some records, the first row that each is tested against, and how many."""
+        x, y = self._leaves[table.x], self._leaves[table.y]
+        marks = np.zeros(x.stop - x.base, np.int8)
+        join_kernels.mark(rows, x.base, marks)
+        events = x.base + np.flatnonzero(marks)
+        lows = np.maximum(self._bounds[self._offsets[table.low] + events], first).astype(np.int64)
+        highs = np.minimum(self._bounds[self._offsets[table.high] + events], y.stop)
+        return events, lows, np.maximum(highs - lows, 0)
+
+    def _groups(self, join: Join, inner: np.ndarray) -> tuple[join_kernels.Groups, np.ndarray]:
+        """Inner records by their key, and in this order."""
+        columns = self._columns(join.inner)
+        key = self._leaves[columns[join.key]]
+        if join.start >= 0:
+            start = self._leaves[columns[join.start]]
+            order, _ = join_kernels.group_by(inner[join.start], start.base, start.stop - start.base)
+            inner = np.take(inner, order, axis=1)
+        order, stops = join_kernels.group_by(inner[join.key], key.base, key.stop - key.base)
+        inner = np.take(inner, order, axis=1)
+        groups = join_kernels.Groups(
+            stops=stops,
+            base=key.base,
+            at=stops[:-1].copy(),
+            firsts=inner[join.start] if join.start >= 0 else np.empty(0, np.int32),
+            lows=self._places(join.start_lows),
+        )
+        return groups, inner
+
+    def _hashed(
+        self, join: Join, outer: np.ndarray, inner: np.ndarray, first: int, *, counted: bool
+    ) -> tuple[np.ndarray, int]:
+        """Join by equal values [mei2009]_, section 5.2.2.
+
+        Inner records are sorted by the codes of their values, then by the key. All equalities make
+        one code, so that there are no secondary tables.
+        """
+        columns, key = self._columns(join.inner), self._leaves[self._key(join)]
+        if join.inner < len(self._leaves):
+            inner = np.arange(first, key.stop, dtype=np.int32)[None]
+        outer_code = np.zeros(outer.shape[1], np.int64)
+        inner_code = np.zeros(inner.shape[1], np.int64)
+        known = np.ones(outer.shape[1], bool)
+        for outer_column, outer_value, inner_column, inner_value in join.equalities:
+            leaf = self._leaves[join.columns[outer_column]]
+            wanted = leaf.values[outer_value, outer[outer_column]]
+            leaf = self._leaves[columns[inner_column]]
+            values, codes = np.unique(
+                leaf.values[inner_value, inner[inner_column]], return_inverse=True
+            )
+            at = np.minimum(np.searchsorted(values, wanted), max(len(values) - 1, 0))
+            known &= values[at] == wanted if len(values) else False
+            outer_code = outer_code * len(values) + at
+            inner_code = inner_code * len(values) + codes
+            # Again small numbers, for they are multiplied.
+            _, codes = np.unique(np.concatenate((outer_code, inner_code)), return_inverse=True)
+            outer_code, inner_code = codes[: len(outer_code)], codes[len(outer_code) :]
+        rows = inner[join.key] if columns != (join.inner,) else inner[0]
+        width = key.stop + 1
+        sorted_by = np.argsort(inner_code * width + rows, kind="stable")
+        place = (inner_code * width + rows)[sorted_by]
+        lows = np.full(outer.shape[1], first, np.int64)
+        highs = np.full(outer.shape[1], key.stop, np.int64)
+        for column, bound in join.lows:
+            np.maximum(lows, self._bounds[self._offsets[bound] + outer[column]], out=lows)
+        for column, bound in join.highs:
+            np.minimum(highs, self._bounds[self._offsets[bound] + outer[column]], out=highs)
+        begin = np.searchsorted(place, outer_code * width + lows)
+        end = np.searchsorted(place, outer_code * width + highs)
+        sizes = np.where(known, np.maximum(end - begin, 0), 0)
+        size = int(sizes.sum())
+        if counted:
+            return np.empty((len(join.columns), 0), np.int32), size
+        self._check(size, join is self._operators.joins[-1])
+        found = np.empty((len(join.columns), size), np.int32)
+        found[: len(outer)] = np.repeat(outer, sizes, axis=1)
+        found[len(outer) :] = inner[:, sorted_by[ranges_of(begin, sizes)]]
+        return found, size
+
+    def _positions_of(self, join: Join) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of events of each column, and where its row 0 would be."""
+        leaves = [self._leaves[leaf] for leaf in join.columns]
+        sizes = [leaf.stop - leaf.base for leaf in leaves]
+        offsets = np.cumsum(sizes) - sizes - [leaf.base for leaf in leaves]
+        return np.concatenate([leaf.positions[leaf.base : leaf.stop] for leaf in leaves]), offsets
+
+    def _targets(self, join: Join, is_root: bool) -> np.ndarray:
+        """Which row of the result each column is written to."""
+        return (
+            self._operators.targets if is_root and join.is_exact else np.arange(len(join.columns))
+        )
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Matches as positions in the order of the pattern, as the root's records may be already."""
+        if rows.dtype == np.int64:
+            return rows
+        columns = self._operators.joins[-1].columns
+        found = np.empty(rows.shape, np.int64)
+        for at, leaf in enumerate(columns):
+            target = self._operators.targets[at]
+            np.take(self._leaves[leaf].positions, rows[at], out=found[target], mode="clip")
+        return found
+
+    def _tested(self, node: int, join: Join, rows: np.ndarray) -> np.ndarray:
+        """The records that pass all that they were not made by."""
+        passes = np.ones(rows.shape[1], bool)
+        leaves = [self._leaves[leaf] for leaf in join.columns]
+        for x, y in join.order:
+            passes &= leaves[x].times[rows[x]] < leaves[y].times[rows[y]]
+        for x, y in join.distinct:
+            passes &= leaves[x].positions[rows[x]] != leaves[y].positions[rows[y]]
+        if join.window:
+            first, last = self.extent(join, rows)
+            passes &= last - first <= self._operators.window
+        self.tallies[node, counts.COMPARED] += rows.shape[1] * bool(join.clauses)
+        for clause in join.clauses:
+            passes &= self._holds(clause, dict(zip(join.columns, rows, strict=True)))
+        rows = rows if passes.all() else np.compress(passes, rows, axis=1)
+        for negation in join.negations:
+            if not negation.is_late:
+                rows = np.compress(~self.is_negated(negation, join, rows), rows, axis=1)
+        return rows
+
+    def _holds(self, clause: Clause, rows: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Whether a clause holds of records, given the rows of each leaf that it may read."""
+
+        def read(attribute: Attribute) -> np.ndarray:
+            leaf, column = self._operators.place(attribute)
+            return self._leaves[leaf].values[column, rows[leaf]]
+
+        return clause_holds(clause, read, self._code)
+
+    def is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
+        """Whether an event of a negated leaf forbids each record, shape (records,).
+
+        Parameters
+        ----------
+        negation : Negation
+        join : Join
+            Of the records.
+        rows : ndarray of int32, shape (columns, records)
+        """
+        leaf = self._leaves[negation.leaf]
+        tally = self.tallies[len(self._leaves) + self._operators.joins.index(join)]
+        lows = np.full(rows.shape[1], leaf.base, np.int64)
+        highs = np.full(rows.shape[1], leaf.stop, np.int64)
+        for column, bound in negation.lows:
+            np.maximum(lows, self._bounds[self._offsets[bound] + rows[column]], out=lows)
+        for column, bound in negation.highs:
+            np.minimum(highs, self._bounds[self._offsets[bound] + rows[column]], out=highs)
+        if not (negation.comparisons or negation.clauses or negation.distinct):
+            return highs > lows
+        if not (negation.clauses or negation.distinct):
+            values = np.array(
+                [
+                    self._leaves[join.columns[column]].values[compared[0], rows[column]]
+                    for column, compared in negation.comparisons
+                ]
+            )
+            compared = np.array([its[1:] for _, its in negation.comparisons], np.int64)
+            found, tested = bound_kernels.any_passes(values, lows, highs, leaf.values, compared)
+            tally[counts.COMPARED] += tested
+            return found
+        sizes = np.maximum(highs - lows, 0)
+        found = np.zeros(rows.shape[1], bool)
+        ends = np.cumsum(sizes)
+        begin = 0
+        while begin < len(sizes):
+            # At least one record, however many events there are in its range.
+            stop = max(
+                begin + 1, int(np.searchsorted(ends, ends[begin] - sizes[begin] + _PAIRS, "right"))
+            )
+            part = slice(begin, stop)
+            record = np.repeat(np.arange(begin, stop), sizes[part])
+            event = ranges_of(lows[part], sizes[part])
+            tally[counts.COMPARED] += len(event)
+            forbids = self._forbids(negation, join, rows[:, record], event)
+            found[record[forbids]] = True
+            begin = stop
+        return found
+
+    def _forbids(
+        self, negation: Negation, join: Join, rows: np.ndarray, events: np.ndarray
+    ) -> np.ndarray:
+        """Whether the event of a negated leaf forbids the record beside it."""
+        forbids = np.ones(len(events), bool)
+        leaf = self._leaves[negation.leaf]
+        for column in negation.distinct:
+            other = self._leaves[join.columns[column]]
+            forbids &= other.positions[rows[column]] != leaf.positions[events]
+        read = {**dict(zip(join.columns, rows, strict=True)), negation.leaf: events}
+        for clause in negation.clauses:
+            forbids &= self._holds(clause, read)
+        return forbids
+
+
+def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers ``begin[i] … begin[i] + sizes[i] - 1`` of all ``i``, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def beginning_at(join: Join, rows: np.ndarray, starts: Sequence[int]) -> np.ndarray:
+    """The records of a join whose first event is not before the first row of its leaf."""
+    kept = np.ones(rows.shape[1], bool)
+    for column in join.first:
+        kept &= rows[column] >= starts[join.columns[column]]
+    return rows if kept.all() else np.compress(kept, rows, axis=1)

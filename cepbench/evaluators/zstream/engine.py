@@ -1,0 +1,316 @@
+"""Rounds over the batches of a stream [mei2009]_, section 4.3: the batch-iterator model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cepbench.errors import PartialMatchLimitError
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
+from cepbench.evaluators.plan_runs.node_table import NodeCounts
+from cepbench.evaluators.snapshot import stored_array
+from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
+from cepbench.evaluators.zstream.buffers import Leaf
+from cepbench.evaluators.zstream.operators import Negation, Operators
+from cepbench.kernels import counts
+from cepbench.kernels.batches import NEVER
+from cepbench.streams.event_stream import EventStream
+
+#: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
+MOST_RECORDS = 1 << 18
+#: but a round of so few events is never cut for that.
+FEWEST_EVENTS = 64
+
+_NO_MEMBERS = np.empty(0, np.int64)
+
+
+class ZStreamEngine(PlanEngine):
+    """Finds the matches of one branch of a pattern without OR and KL.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Of one branch. If latencies are measured, a round is one timestamp.
+    batch_size : int
+        Events in a round, at most.
+    hashing : bool
+        Whether equalities are evaluated by hashing.
+
+    Attributes
+    ----------
+    rounds : ndarray of int64, shape (2,)
+        The number of idle and of assembly rounds.
+    """
+
+    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
+        super().__init__(task)
+        (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
+        operators = Operators(
+            branch, tree, placements=placements, hashing=hashing, reports=task.reports
+        )
+        self._operators = operators
+        self.layout = Layout(
+            leaves=tuple(operators.leaves),
+            filters=tuple(map(tuple, operators.filters)),
+            nodes=tuple(operators.names),
+            columns=operators.positive,
+        )
+        self._leaves = [Leaf.empty(len(columns)) for columns in operators.values]
+        self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
+        #: Matches that wait for the end of their window.
+        self._pending = self._records[-1]
+        self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._peaks = np.zeros(counts.PEAKS, np.int64)
+        self.rounds = np.zeros(2, np.int64)
+        self._batch_size = batch_size
+        #: Events in the next round.
+        self._size = batch_size
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
+
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts at the nodes of the plan."""
+        window = self._operators.window
+        return [NodeCounts(self._operators.names, len(self._leaves), window, self._counts)]
+
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """Process a batch of events, round by round; see :meth:`PlanEngine.advance`."""
+        found = 0
+        chunks: list[np.ndarray] = []
+        if batch is not None:
+            self._take(batch, first_position)
+            begin = 0
+            while begin < len(batch):
+                stop = self._end_of_round(batch.timestamps, begin)
+                now = int(batch.timestamps[stop - 1])
+                try:
+                    found += self._round(first_position + stop, now, stop - begin, chunks)
+                except TooManyRecords:
+                    self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
+                else:
+                    begin = stop
+        if until == NEVER:
+            found += self._round(None, NEVER, 0, chunks)
+        none = np.empty((self.layout.columns, 0), np.int64)
+        return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
+
+    def _take(self, batch: EventStream, first_position: int) -> None:
+        """Add the events of a batch to the leaf buffers, behind where rounds have come."""
+        dropped = []
+        for number, rows in enumerate(self.leaf_rows(batch)):
+            columns = self._operators.values[number]
+            values = np.empty((len(columns), len(rows)))
+            for expression, column in columns.items():
+                values[column] = self.values(expression, batch, rows)
+            leaf = self._leaves[number]
+            dropped.append(leaf.extend(batch.timestamps[rows], rows + first_position, values))
+            self._counts[number, counts.CREATED] += len(rows)
+        for number, join in enumerate(self._operators.joins):
+            moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
+            self._records[number] = self._records[number] - moved
+        self._pending = self._pending - moved
+
+    def _end_of_round(self, times: np.ndarray, begin: int) -> int:
+        if len(self.latencies):
+            return int(np.searchsorted(times, times[begin], "right"))
+        return min(begin + self._size, len(times))
+
+    def _round(self, stop: int | None, now: int, events: int, chunks: list[np.ndarray]) -> int:
+        """Take up the events before a position, and give the number of new matches.
+
+        Nothing has changed if :class:`TooManyRecords` is raised.
+
+        Parameters
+        ----------
+        stop : int or None
+            None for no new events.
+        now : int
+            No event follows with an earlier timestamp.
+        events : int
+            How many there are, of whatever type.
+        chunks : list of ndarray
+            Matches are added to it.
+        """
+        since = time.perf_counter()
+        operators, leaves = self._operators, self._leaves
+        if stop is not None:
+            for leaf in leaves:
+                leaf.stop = int(np.searchsorted(leaf.positions, stop))
+        fresh = [
+            int(leaves[number].times[leaves[number].fresh])
+            for number in operators.finals
+            if leaves[number].stop > leaves[number].fresh
+        ]
+        if not fresh and not self._pending.shape[1]:
+            self.rounds[0] += stop is not None
+            self._tally_bytes(0)
+            self._expire(now, None)
+            return 0
+        cuts = events > FEWEST_EVENTS
+        assembly = Assembly(
+            operators,
+            leaves,
+            self._records,
+            most=MOST_RECORDS if cuts else max(MOST_RECORDS, self.task.limit),
+            cuts=cuts,
+            reports=self.task.reports,
+            code=self.task.reader.code,
+        )
+        root = assembly.buffers[-1]
+        if not fresh:
+            self.rounds[0] += stop is not None
+            found = 0
+        else:
+            assembly.discard(min(fresh) - operators.window)
+            found = self._assemble(assembly, cuts=cuts)
+            if 4 * assembly.tallies[:, counts.CREATED].max() < MOST_RECORDS:
+                self._size = min(2 * self._size, self._batch_size)
+            self.rounds[1] += 1
+            for leaf in leaves:
+                leaf.fresh = leaf.stop
+        late = [negation for negation in operators.joins[-1].negations if negation.is_late]
+        if late:
+            matches = self._decide(
+                assembly, late, np.concatenate((self._pending, root.new), 1), now
+            )
+            found = matches.shape[1]
+        else:
+            matches = root.new
+        if self.task.reports and matches.shape[1]:
+            chunks.append(assembly.positions(matches))
+        self._count(assembly, found)
+        self._expire(now, assembly if fresh else None)
+        if len(self.latencies) and found:
+            seconds = np.array([time.perf_counter() - since])
+            self.latencies += found * Latency.of(seconds).histogram
+        return found
+
+    def _assemble(self, assembly: Assembly, *, cuts: bool) -> int:
+        try:
+            return assembly.run(timed=self.task.watched)
+        except TooManyRecords:
+            if cuts:
+                raise
+            raise self._too_many() from None
+
+    def _decide(
+        self, assembly: Assembly, late: Sequence[Negation], rows: np.ndarray, now: int
+    ) -> np.ndarray:
+        """The records whose window has passed, without those that are negated; others wait."""
+        join = self._operators.joins[-1]
+        first = assembly.extent(join, rows)[0]
+        due = first < now - self._operators.window
+        self._pending = np.compress(~due, rows, axis=1)
+        rows = np.compress(due, rows, axis=1)
+        for negation in late:
+            rows = np.compress(~assembly.is_negated(negation, join, rows), rows, axis=1)
+        return rows
+
+    def _count(self, assembly: Assembly, found: int) -> None:
+        """Add up what a round took."""
+        self._counts += assembly.tallies
+        self._counts[-1, counts.CREATED] += found
+        taken = sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
+        self._tally_bytes(assembly.bytes + taken)
+
+    def _tally_bytes(self, besides: int) -> None:
+        """Update the peak of the bytes taken by leaf buffers and what is there besides."""
+        taken = besides + sum(leaf.bytes for leaf in self._leaves)
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
+
+    def _expire(self, now: int, assembly: Assembly | None) -> None:
+        """Keep what later rounds may read."""
+        operators, window = self._operators, self._operators.window
+        earliest = now - window
+        for number, leaf in enumerate(self._leaves):
+            # A late negation looks back from the last event of a record that waits.
+            back = window if number in operators.looks_back else 0
+            leaf.base = leaf.first_row(earliest - back)
+            leaf.fresh = max(leaf.fresh, leaf.base)
+        starts = [leaf.base for leaf in self._leaves]
+        for number, join in enumerate(operators.joins):
+            if join.is_kept:
+                rows = self._records[number]
+                if assembly is not None:
+                    buffer = assembly.buffers[number]
+                    rows = np.concatenate((buffer.old, buffer.new), axis=1)
+                self._records[number] = beginning_at(join, rows, starts)
+        stored = [rows.shape[1] for rows in self._records[:-1]]
+        if operators.counts_last and assembly is not None:
+            stored[-1] = assembly.waiting(self._records, starts)
+        self._tally_stored([*stored, self._pending.shape[1]])
+
+    def _tally_stored(self, stored: Sequence[int]) -> None:
+        """Update the peaks of what is stored between rounds."""
+        leaves = [leaf.stop - leaf.base for leaf in self._leaves]
+        held = np.array([*leaves, *stored])
+        np.maximum(self._counts[:, counts.PEAK], held, out=self._counts[:, counts.PEAK])
+        if sum(stored) > self.task.limit:
+            raise self._too_many()
+        peaks = self._peaks
+        peaks[counts.PEAK_PARTIAL_MATCHES] = max(peaks[counts.PEAK_PARTIAL_MATCHES], sum(stored))
+        peaks[counts.PEAK_EVENTS] = max(peaks[counts.PEAK_EVENTS], sum(leaves))
+
+    def _too_many(self) -> PartialMatchLimitError:
+        stored = self._counts[len(self._leaves) :, counts.PEAK]
+        return self.too_many(self.layout.nodes[len(self._leaves) + int(stored.argmax())])
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        arrays = {
+            "counts": self._counts.copy(),
+            "peaks": self._peaks.copy(),
+            "rounds": self.rounds.copy(),
+            "size": np.array([self._size]),
+            "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
+        }
+        for number, leaf in enumerate(self._leaves):
+            stored = slice(leaf.base, leaf.stop)
+            arrays[f"times/{number}"] = leaf.times[stored].copy()
+            arrays[f"positions/{number}"] = leaf.positions[stored].copy()
+            arrays[f"values/{number}"] = leaf.values[:, stored].copy()
+        for number, join in enumerate(self._operators.joins):
+            base = np.array([[self._leaves[leaf].base] for leaf in join.columns], np.int32)
+            arrays[f"records/{number}"] = self._records[number] - base
+        arrays["pending"] = self._pending - base
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+
+        def stored(name: str, like: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
+            its = np.shape(snapshot.get(name, ()))
+            return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
+
+        self._counts = stored("counts", self._counts, self._counts.shape)
+        self._peaks = stored("peaks", self._peaks, self._peaks.shape)
+        self.rounds = stored("rounds", self.rounds, self.rounds.shape)
+        (self._size,) = stored("size", self.rounds, (1,)).tolist()
+        fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
+        for number, columns in enumerate(self._operators.values):
+            leaf = self._leaves[number] = Leaf.empty(len(columns))
+            times = stored(f"times/{number}", leaf.times)
+            values = (len(columns), len(times))
+            leaf.extend(
+                times,
+                stored(f"positions/{number}", leaf.positions, times.shape),
+                stored(f"values/{number}", leaf.values, values),
+            )
+            leaf.stop, leaf.fresh = len(times), fresh[number]
+        for number, rows in enumerate(self._records):
+            self._records[number] = stored(f"records/{number}", rows)
+        self._pending = stored("pending", self._pending)

@@ -1,0 +1,467 @@
+"""A plan as ZStream's operators: what each reads of its input buffers [mei2009]_, section 4.4.
+
+Conditions are placed by :class:`cepbench.evaluators.plan_runs.nodes.PlannedNodes`. An operator pairs the
+records of its *outer* buffer with rows of a *key*: the leaf that is its inner buffer, or the leaf of
+one event of the inner records. Order, window and pushed-down negation are ranges of rows of the
+key; comparisons of one event with the key's are bitmaps; what remains is tested on the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
+from cepbench.evaluators.plan_runs.programs import COMPARISONS, FLIPPED, Derived, separated_sides
+from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
+from cepbench.patterns.negations import Check
+from cepbench.plans.tree import Placements
+
+#: A column of values of the first leaf, one of the second, an operator.
+Comparison = tuple[int, int, int]
+
+#: Windows are cut to this, which no two timestamps are apart.
+_LONGEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Bound:
+    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``.
+
+    Attributes
+    ----------
+    x, y : int
+    shift : int
+    negated : int
+        A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
+    comparisons : tuple of Comparison
+        Between the events of ``x`` and of ``negated``.
+    is_after : bool
+        Whether the negating event is the first one after the event of ``x``, not the last before.
+    node : int
+        Which node's comparisons these are; -1 if there are none.
+    """
+
+    x: int
+    y: int
+    shift: int
+    negated: int = -1
+    comparisons: tuple[Comparison, ...] = ()
+    is_after: bool = False
+    node: int = -1
+
+
+@dataclass(frozen=True)
+class Table:
+    """Bitmaps of comparisons of the events of leaf ``x`` with those of ``y`` between two bounds."""
+
+    x: int
+    y: int
+    low: int
+    high: int
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass
+class Negation:
+    """A filter of records by the events of a negated leaf [mei2009]_, section 4.4.2: NEG.
+
+    Attributes
+    ----------
+    leaf : int
+    lows, highs : list of (int, int)
+        The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
+    comparisons : list of (int, Comparison)
+        The column of a record, and a comparison of its event with the negated one.
+    clauses : list of Clause
+        All conditions on the record and the negated event, if some are not such comparisons.
+    distinct : list of int
+        Columns whose events are not the negated one.
+    is_late : bool
+        Whether records wait until their window has passed.
+    """
+
+    leaf: int
+    lows: list[tuple[int, int]] = field(default_factory=list)
+    highs: list[tuple[int, int]] = field(default_factory=list)
+    comparisons: list[tuple[int, Comparison]] = field(default_factory=list)
+    clauses: list[Clause] = field(default_factory=list)
+    distinct: list[int] = field(default_factory=list)
+    is_late: bool = False
+
+
+@dataclass
+class Join:
+    """A SEQ or AND of two buffers; without an outer one, the records of a leaf's events.
+
+    Attributes
+    ----------
+    outer, inner : int
+        Numbers of the buffers; ``outer`` is -1 for a pattern of one variable.
+    outer_drives, inner_drives : bool
+        Whether a record of the outer, the inner buffer can hold the last event.
+    columns : tuple of int
+        The leaf of each column of its records; those of the outer buffer come first.
+    key : int
+        Which of the inner buffer's columns the ranges are of.
+    lows, highs : list of (int, int)
+        The column of an outer record, and the number of the bound that its event sets.
+    tables : list of (int, Table)
+    start : int
+        A column of the inner buffer that holds the first event of its records, if that is
+        restricted by ``start_lows``; else -1.
+    start_lows : list of (int, int)
+    equalities : list of (int, int, int, int)
+        Column of the outer record and of its event's values, the same of the inner one; if any,
+        inner records are found by hashing, and no bitmaps are made.
+    clauses : list of Clause
+        What is tested on new records,
+    order, distinct : list of (int, int)
+        such as the order of two columns and that they are not the same event,
+    window : bool
+        and whether they fit the window.
+    negations : list of Negation
+    first, last : tuple of int
+        Columns that can hold the first, the last event of a record.
+    is_kept : bool
+        Whether later rounds read its records.
+    """
+
+    outer: int
+    inner: int
+    outer_drives: bool
+    inner_drives: bool
+    columns: tuple[int, ...]
+    key: int = 0
+    lows: list[tuple[int, int]] = field(default_factory=list)
+    highs: list[tuple[int, int]] = field(default_factory=list)
+    tables: list[tuple[int, Table]] = field(default_factory=list)
+    start: int = -1
+    start_lows: list[tuple[int, int]] = field(default_factory=list)
+    equalities: list[tuple[int, int, int, int]] = field(default_factory=list)
+    clauses: list[Clause] = field(default_factory=list)
+    order: list[tuple[int, int]] = field(default_factory=list)
+    distinct: list[tuple[int, int]] = field(default_factory=list)
+    window: bool = False
+    negations: list[Negation] = field(default_factory=list)
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+    is_kept: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        """Whether its records are ranges of events of a leaf, with bits, for each outer record."""
+        return self.outer >= 0 and self.key == 0 and self.is_exact and not self.equalities
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no record has to be tested once it is made."""
+        return not (self.clauses or self.order or self.distinct or self.window or self.negations)
+
+
+class Operators:
+    """The operators of a plan for a pattern without OR and KL.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    tree : nested pairs of names
+    placements : tuple of (str, tuple of str)
+        Of negated variables, see :class:`cepbench.plans.model.TreePlan`; all others are pushed down
+        where that is exact.
+    hashing : bool
+        Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
+    reports : bool
+        Whether matches are made, or only counted.
+
+    Attributes
+    ----------
+    leaves : list of Variable
+        The positive variables in the order of the pattern, then the negated ones.
+    positive : int
+        How many of them are positive.
+    filters : list of list of Clause
+        Conditions on each leaf alone.
+    values : list of dict of Expression to int
+        The columns of values of each leaf.
+    joins : list of Join
+        Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
+    names : list of tuple of str
+        The variables of each node, leaves first.
+    counts_last : bool
+        Whether matches are counted while the records of the join before the root are made.
+    targets : ndarray of int64, shape (columns,)
+        Where each column of the root's records is in a match.
+    finals : list of int
+        The leaves that may come last.
+    looks_back : set of int
+        Negated leaves that are asked for events before the window of the latest event.
+    window : int
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        tree: Tree,
+        *,
+        placements: Placements = (),
+        hashing: bool,
+        reports: bool,
+    ) -> None:
+        self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
+        #: Negated variables that are placed above the leaf beside them, as filters.
+        self._filters = {name for name, below in placements if len(below) > 1}
+        self._before = self._planned.before
+        self._leaf_of = self._planned.leaf_of
+        self._hashing = hashing
+        by_name = {variable.name: variable for variable in pattern.variables}
+        self.leaves: list[Variable] = [by_name[name] for name in self._leaf_of]
+        self.positive = len(pattern.positive)
+        self.filters = [
+            [c for c in pattern.conditions if set(c.variables) == {name}] for name in self._leaf_of
+        ]
+        self.values: list[dict[Expression, int]] = [{} for _ in self.leaves]
+        self.window = min(pattern.window.length, _LONGEST)
+        names = pattern.positive_names
+        self.finals = [self._leaf_of[name] for name in self._last_of(names)]
+        self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
+        self._numbers: dict[Bound, int] = {}
+        self.joins: list[Join] = []
+        for node in self._planned.nodes[self._planned.inner :]:
+            self.names.append(node.variables)
+            self.joins.append(self._join(node))
+        for join in self.joins:
+            drives = (join.outer_drives, join.inner_drives)
+            for child, sibling_drives in zip((join.outer, join.inner), drives[::-1], strict=True):
+                if child >= len(self.leaves):
+                    self.joins[child - len(self.leaves)].is_kept = sibling_drives
+
+        checks = [check for node in self._planned.nodes for check in node.checks]
+        self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
+        columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
+        self.targets = np.array([names.index(name) for name in columns], np.int64)
+        self.counts_last = not reports and self._can_count_last()
+        if self.counts_last:
+            below = self.joins[-2]
+            if below.outer >= len(self.leaves):
+                self.joins[below.outer - len(self.leaves)].is_kept |= below.is_kept
+
+    def _can_count_last(self) -> bool:
+        leaves, root = len(self.leaves), self.joins[-1]
+        if root.outer < leaves or root.inner >= leaves or not root.is_range:
+            return False
+        below = self.joins[root.outer - leaves]
+        event = len(below.columns) - 1
+        return below.inner < leaves and below.is_range and all(at == event for at, _ in root.tables)
+
+    def _first_of(self, names: Sequence[str]) -> list[str]:
+        return [x for x in names if not any((y, x) in self._before for y in names)]
+
+    def _last_of(self, names: Sequence[str]) -> list[str]:
+        return [x for x in names if not any((x, y) in self._before for y in names)]
+
+    def _names(self, number: int) -> tuple[str, ...]:
+        """The variable of each column of a buffer."""
+        if number < len(self.leaves):
+            return (self.leaves[number].name,)
+        columns = self.joins[number - len(self.leaves)].columns
+        return tuple(self.leaves[leaf].name for leaf in columns)
+
+    def value(self, derived: Derived) -> int:
+        """The number of a column of values of a variable's leaf."""
+        name, expression = derived
+        columns = self.values[self._leaf_of[name]]
+        return columns.setdefault(expression, len(columns))
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """All that the joins read, by number."""
+        return list(self._numbers)
+
+    def _number(self, bound: Bound) -> int:
+        return self._numbers.setdefault(bound, len(self._numbers))
+
+    def _bound(self, x: str, y: str, shift: int) -> int:
+        return self._number(Bound(self._leaf_of[x], self._leaf_of[y], shift))
+
+    def _low(self, x: str, y: str) -> int:
+        """The first row of ``y`` that order and window allow for an event of ``x``."""
+        return self._bound(x, y, 1 if (x, y) in self._before else -self.window)
+
+    def _high(self, x: str, y: str) -> int:
+        return self._bound(x, y, 0 if (y, x) in self._before else self.window + 1)
+
+    def _join(self, node: Node) -> Join:
+        if node.left < 0:
+            join = Join(-1, node.right, False, True, (node.right,), first=(0,), last=(0,))
+            self._add_negations(join, node.checks)
+            return join
+        outer, inner, drives = node.right, node.left, node.drives[::-1]
+        if self._is_swapped(node):
+            outer, inner, drives = inner, outer, drives[::-1]
+        names = (*self._names(outer), *self._names(inner))
+        join = Join(outer, inner, *drives, tuple(self._leaf_of[name] for name in names))
+        join.first = tuple(names.index(name) for name in self._first_of(names))
+        join.last = tuple(names.index(name) for name in self._last_of(names))
+        self._add_ranges(join, node)
+        pushed = self._push_negations(join, node.checks)
+        self._add_conditions(join, node)
+        self._add_negations(join, [check for check in node.checks if check not in pushed])
+        return join
+
+    def _is_swapped(self, node: Node) -> bool:
+        """Whether the left buffer is the outer one: the right one is then a leaf, or comes first."""
+        leaves = len(self.leaves)
+        if (node.left < leaves) != (node.right < leaves):
+            return node.right < leaves
+        if node.left < leaves and not all(node.drives):
+            # A negation tied to the earlier event alone is a range of rows of the later one.
+            earlier = self._names(node.left if node.drives[1] else node.right)[0]
+            if any(self._ties(check) == {earlier} for check in node.checks):
+                return node.drives[1]
+        return node.drives[0] and not node.drives[1]
+
+    def _add_ranges(self, join: Join, node: Node) -> None:
+        outer, inner = self._names(join.outer), self._names(join.inner)
+        # The last event of the inner records, of which the order says most.
+        key = self._last_of(inner)[-1]
+        join.key = inner.index(key)
+        at = {name: place for place, name in enumerate((*outer, *inner))}
+        for x, y in node.order:
+            if y == key and x in outer:
+                join.lows.append((at[x], self._bound(x, y, 1)))
+            elif x == key and y in outer:
+                join.highs.append((at[y], self._bound(y, x, 0)))
+            else:
+                join.order.append((at[x], at[y]))
+        firsts, lasts = self._first_of(outer), self._last_of(outer)
+        early = {v for v in self._first_of(inner) for x in lasts if (x, v) not in self._before}
+        late = {v for v in self._last_of(inner) for x in firsts if (v, x) not in self._before}
+        join.lows += [(at[x], self._low(x, key)) for x in lasts if (x, key) not in self._before]
+        join.highs += [(at[x], self._high(x, key)) for x in firsts if (key, x) not in self._before]
+        if early - {key}:
+            if len(early) == 1 and len(self._first_of(inner)) == 1:
+                (start,) = early
+                join.start = inner.index(start)
+                join.start_lows = [(at[x], self._low(x, start)) for x in lasts]
+            else:
+                join.window = True
+        join.window |= bool(late - {key})
+        join.distinct = [(at[x], at[y]) for x, y in node.distinct]
+
+    def _ties(self, check: Check) -> set[str]:
+        """The positive variables that a negation's conditions mention."""
+        return {name for clause in check.clauses for name in clause.variables} - {check.name}
+
+    def _push_negations(self, join: Join, checks: Sequence[Check]) -> list[Check]:
+        """Make ranges of negations where that is exact: NSEQ; gives those."""
+        pushed = []
+        outer, key = self._names(join.outer), self._names(join.inner)[join.key]
+        for check in checks:
+            sides = [separated_sides(clause) for clause in check.clauses]
+            if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
+                continue
+            if check.name in self._filters:
+                continue
+            after, before = check.after[0], check.before[0]
+            if before in outer and after == key and self._ties(check) <= {before}:
+                x, is_after = before, False
+            elif after in outer and before == key and self._ties(check) <= {after}:
+                x, is_after = after, True
+            else:
+                continue
+            bound = Bound(
+                self._leaf_of[x],
+                self._leaf_of[key],
+                int(is_after),
+                self._leaf_of[check.name],
+                tuple(self._compared(clause, x) for clause in check.clauses),
+                is_after,
+                len(self.names) - 1,
+            )
+            (join.highs if is_after else join.lows).append((outer.index(x), self._number(bound)))
+            pushed.append(check)
+        return pushed
+
+    def _compared(self, clause: Clause, x: str) -> Comparison:
+        """A comparison of two values with that of ``x`` on the left."""
+        sides = separated_sides(clause)
+        assert sides is not None
+        left, operator, right = sides
+        if left[0] != x:
+            left, operator, right = right, FLIPPED[operator], left
+        return self.value(left), self.value(right), COMPARISONS[operator]
+
+    def _add_conditions(self, join: Join, node: Node) -> None:
+        outer, inner = self._names(join.outer), self._names(join.inner)
+        key = inner[join.key]
+        compared: dict[str, list[Comparison]] = {}
+        others: list[Clause] = []
+        equal: list[Clause] = []
+        for clause in node.joined:
+            sides = separated_sides(clause)
+            if sides is not None and sides[1] == "=" and self._hashing:
+                left, _, right = sides if sides[0][0] in outer else sides[::-1]
+                join.equalities.append(
+                    (
+                        outer.index(left[0]),
+                        self.value(left),
+                        inner.index(right[0]),
+                        self.value(right),
+                    )
+                )
+                equal.append(clause)
+            elif sides is not None and key in clause.variables:
+                (x,) = set(clause.variables) - {key}
+                compared.setdefault(x, []).append(self._compared(clause, x))
+            else:
+                others.append(clause)
+        if join.equalities:
+            # Few records are left to test, each by itself.
+            others = [clause for clause in node.joined if clause not in equal]
+            join.window |= bool(join.start_lows)
+            join.start, join.start_lows, compared = -1, [], {}
+        for x, comparisons in compared.items():
+            table = Table(
+                self._leaf_of[x], self._leaf_of[key], self._low(x, key), self._high(x, key),
+                tuple(comparisons),
+            )  # fmt: skip
+            join.tables.append((outer.index(x), table))
+        join.clauses = others
+        self._read(others)
+
+    def _read(self, clauses: Sequence[Clause]) -> None:
+        """Have leaves hold what clauses on records read."""
+        for clause in clauses:
+            for value in raw_values(clause):
+                self.value(value)
+
+    def _add_negations(self, join: Join, checks: Sequence[Check]) -> None:
+        names = [self.leaves[leaf].name for leaf in join.columns]
+        at = {name: place for place, name in enumerate(names)}
+        for check in checks:
+            found = Negation(self._leaf_of[check.name], is_late=check.is_late)
+            found.lows = [(at[x], self._bound(x, check.name, 1)) for x in check.after]
+            found.highs = [(at[x], self._bound(x, check.name, 0)) for x in check.before]
+            if check.within[0]:
+                lasts = self._last_of(names)
+                found.lows += [(at[x], self._low(x, check.name)) for x in lasts]
+            if check.within[1]:
+                firsts = self._first_of(names)
+                found.highs += [(at[x], self._high(x, check.name)) for x in firsts]
+            found.distinct = [at[x] for x in check.distinct]
+            if found.distinct or any(separated_sides(clause) is None for clause in check.clauses):
+                found.clauses = list(check.clauses)
+                self._read(found.clauses)
+            else:
+                for clause in check.clauses:
+                    (x,) = set(clause.variables) - {check.name}
+                    found.comparisons.append((at[x], self._compared(clause, x)))
+            join.negations.append(found)
+
+    def place(self, attribute: Attribute) -> tuple[int, int]:
+        """The leaf and the column of values of an attribute that clauses on records read."""
+        leaf = self._leaf_of[attribute.variable]
+        return leaf, self.values[leaf][Attribute(attribute.variable, attribute.name)]

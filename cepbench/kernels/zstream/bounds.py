@@ -1,0 +1,134 @@
+"""Time ranges as row numbers, by one merge scan of two leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.instructions import compares
+from cepbench.kernels.jit import njit, njit_in_place
+
+#: The timestamps of no event at all; the latter can be shifted.
+BEFORE_ALL, AFTER_ALL = np.iinfo(np.int64).min, np.iinfo(np.int64).max - 1
+
+
+@njit_in_place
+def first_rows(times, others, first, shift, found):
+    """For each event the first row of another leaf that is not before it, shifted in time.
+
+    Parameters
+    ----------
+    times : int64 array, shape (n,)
+        Ascending.
+    others : int64 array, shape (m,)
+        Ascending timestamps of the other leaf.
+    first : int
+        The result is at least this.
+    shift : int
+        Added to ``times``.
+    found : int32 array, shape (n,)
+        Written in place; ``m`` where there is none.
+    """
+    row = first
+    for i in range(len(times)):
+        bound = times[i] + shift
+        while row < len(others) and others[row] < bound:
+            row += 1
+        found[i] = row
+
+
+@njit_in_place
+def negating_times(
+    times, values, first, negated, its_values, its_first, comparisons, is_after, found
+):
+    """The timestamp of the event that negates each event [mei2009]_, Algorithm 2.
+
+    The latest negated event before it, or the earliest one after it, that passes all comparisons;
+    ``BEFORE_ALL`` or ``AFTER_ALL`` if there is none.
+
+    Parameters
+    ----------
+    times : int64 array, shape (n,)
+        Ascending.
+    values : float64 array, shape (columns, at least first + n)
+    first : int
+        The row of the first event.
+    negated : int64 array, shape (m,)
+        Ascending timestamps of the negated events.
+    its_values : float64 array, shape (columns, at least m)
+    its_first : int
+        The first row to look at.
+    comparisons : int64 array, shape (k, 3)
+        Column of the event, column of the negated event, operator.
+    is_after : bool
+        Whether to look after each event rather than before it.
+    found : int64 array, shape (n,)
+        Written in place.
+
+    Returns
+    -------
+    int
+        The number of pairs tested.
+    """
+    tested = 0
+    row = its_first
+    for i in range(len(times)):
+        if is_after:
+            while row < len(negated) and negated[row] <= times[i]:
+                row += 1
+            step, at = 1, row
+            found[i] = AFTER_ALL
+        else:
+            while row < len(negated) and negated[row] < times[i]:
+                row += 1
+            step, at = -1, row - 1
+            found[i] = BEFORE_ALL
+        while its_first <= at < len(negated):
+            passes = True
+            for k in range(len(comparisons)):
+                passes &= compares(
+                    comparisons[k, 2],
+                    values[comparisons[k, 0], first + i],
+                    its_values[comparisons[k, 1], at],
+                )
+            tested += len(comparisons) > 0
+            if passes:
+                found[i] = negated[at]
+                break
+            at += step
+    return tested
+
+
+@njit
+def any_passes(records, lows, highs, events, comparisons):
+    """Which records some event of a range passes all comparisons with.
+
+    Parameters
+    ----------
+    records : float64 array, shape (k, n)
+        The value of each record in each comparison.
+    lows, highs : int64 arrays, shape (n,)
+        The range of events of each record.
+    events : float64 array, shape (columns, m)
+    comparisons : int64 array, shape (k, 2)
+        Column of the event, operator.
+
+    Returns
+    -------
+    passing : bool array, shape (n,)
+    tested : int
+        The number of pairs tested.
+    """
+    passing = np.zeros(records.shape[1], np.bool_)
+    tested = 0
+    for r in range(records.shape[1]):
+        for event in range(highs[r] - 1, lows[r] - 1, -1):
+            tested += 1
+            passes = True
+            for k in range(len(comparisons)):
+                passes &= compares(
+                    comparisons[k, 1], records[k, r], events[comparisons[k, 0], event]
+                )
+            if passes:
+                passing[r] = True
+                break
+    return passing, tested

@@ -1,0 +1,499 @@
+"""Joins of records with the events of a leaf, or with records grouped by one of their events.
+
+A record is one row number for each of its events; nothing else is copied. A record of the outer
+buffer has a range of rows of the *key*, which is the inner leaf, or the leaf of one event of the
+inner records. It is the intersection of the ranges of its events, see
+:mod:`cepbench.kernels.zstream.bounds`. Conditions are bitmaps over it, see
+:mod:`cepbench.kernels.zstream.bits`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.zstream.bits import WORD, bits_between, bits_in, lowest, lowest_bit, word_at
+
+
+class Ranges(NamedTuple):
+    """What restricts the rows of the key for a record of the outer buffer."""
+
+    lows: np.ndarray  #: int64 (k, 2): column of the record, offset in ``bounds``: at least that row
+    highs: np.ndarray  #: int64 (k, 2): the same: rows below that
+    bounds: np.ndarray  #: int32, by row of a leaf, one leaf after the other
+    tables: np.ndarray  #: int64 (t, 2): column of the record, offset in ``origins``
+    origins: np.ndarray  #: int64, by row of a leaf: its bit of row 0 of the key
+    words: np.ndarray  #: uint64
+    ranks: np.ndarray  #: int32
+    first: int  #: the first row of the key
+    stop: int  #: the row behind the last one
+
+
+class Groups(NamedTuple):
+    """Inner records by the row of their key, and within a group by the row of their first event."""
+
+    stops: np.ndarray  #: int64 (keys + 1,): key ``y`` has ``stops[y] … stops[y + 1] - 1``
+    base: int  #: what row of the key has number 0
+    at: np.ndarray  #: int64 (keys,): working space, the first record not too early
+    firsts: np.ndarray  #: int32 (records,): rows of first events; empty if they are not restricted
+    lows: np.ndarray  #: int64 (k, 2): column of the outer record, offset in ``bounds``
+
+
+_NO_BITS, _ONE = np.uint64(0), np.uint64(1)
+
+# More rows than this are counted by ranks, if there is one table.
+_LONG = 2 * WORD
+
+
+@njit_in_place
+def _limits(records, r, lows, highs, bounds, first, stop):
+    """The range of rows of the key for one record."""
+    for k in range(len(lows)):
+        first = max(first, bounds[lows[k, 1] + records[lows[k, 0], r]])
+    for k in range(len(highs)):
+        stop = min(stop, bounds[highs[k, 1] + records[highs[k, 0], r]])
+    return first, stop
+
+
+@njit_in_place
+def _word(records, r, ranges, row):
+    """Which of the 64 rows from ``row`` on satisfy all conditions with a record."""
+    word = word_at(
+        ranges.words,
+        ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]] + row,
+    )
+    for k in range(1, len(ranges.tables)):
+        word &= word_at(
+            ranges.words,
+            ranges.origins[ranges.tables[k, 1] + records[ranges.tables[k, 0], r]] + row,
+        )
+    return word
+
+
+@njit_in_place
+def count_events(records, ranges, sizes):
+    """The number of events of the key that join each record.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+    sizes : int64 array, shape (n,) or (0,)
+        Written in place, unless it is empty.
+
+    Returns
+    -------
+    int
+        Their sum.
+    """
+    total = 0
+    tables = len(ranges.tables)
+    for r in range(records.shape[1]):
+        low, high = _limits(
+            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
+        )
+        size = max(high - low, 0)
+        if size > 0 and tables == 1 and size > _LONG:
+            origin = ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]]
+            size = bits_between(ranges.words, ranges.ranks, origin + low, origin + high)
+        elif size > 0 and tables > 0:
+            size = 0
+            for row in range(low, high, WORD):
+                size += bits_in(_word(records, r, ranges, row) & lowest(high - row))
+        total += size
+        if len(sizes) > 0:
+            sizes[r] = size
+    return total
+
+
+@njit_in_place
+def join_events(records, ranges, sizes, positions, offsets, targets, found):
+    """Write the records joined with the events of the key.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+    sizes : int64 array, shape (n,)
+        As :func:`count_events` has written them.
+    positions : int64 array
+        Positions of events, one leaf after the other; empty to write row numbers.
+    offsets : int64 array, shape (columns + 1,)
+        Where the positions of each column's leaf are; the key's is the last.
+    targets : int64 array, shape (columns + 1,)
+        Which row of ``found`` each column is written to.
+    found : int32 or int64 array, shape (columns + 1, sum of sizes)
+        Written in place.
+    """
+    end = 0
+    columns, tables = len(records), len(ranges.tables)
+    maps = len(positions) > 0
+    for r in range(records.shape[1]):
+        if sizes[r] == 0:
+            continue
+        begin = end
+        end += sizes[r]
+        low, high = _limits(
+            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
+        )
+        for column in range(columns):
+            value = np.int64(records[column, r])
+            if maps:
+                value = positions[offsets[column] + value]
+            its = found[targets[column], begin:end]
+            for at in range(len(its)):
+                its[at] = value
+        its = found[targets[columns], begin:end]
+        if tables > 0:
+            at = 0
+            for row in range(low, high, WORD):
+                word = _word(records, r, ranges, row) & lowest(high - row)
+                while word != _NO_BITS:
+                    its[at] = row + lowest_bit(word)
+                    word &= word - _ONE
+                    at += 1
+            if maps:
+                for at in range(len(its)):
+                    its[at] = positions[offsets[columns] + its[at]]
+        elif maps:
+            events = positions[offsets[columns] + low : offsets[columns] + high]
+            for at in range(len(its)):
+                its[at] = events[at]
+        else:
+            for at in range(len(its)):
+                its[at] = low + at
+
+
+@njit_in_place
+def _begin(key, least, groups):
+    """The first record of a group whose first event is not too early.
+
+    Outer records mostly come in the order of time, so that this only ever moves on.
+    """
+    at = groups.at[key]
+    if len(groups.lows) > 0:
+        while at < groups.stops[key + 1] and groups.firsts[at] < least:
+            at += 1
+        while at > groups.stops[key] and groups.firsts[at - 1] >= least:
+            at -= 1
+        groups.at[key] = at
+    return at
+
+
+@njit_in_place
+def _least(records, r, groups, bounds):
+    """The earliest row of the first event of inner records that join an outer one."""
+    least = np.int64(0)
+    for k in range(len(groups.lows)):
+        least = max(least, bounds[groups.lows[k, 1] + records[groups.lows[k, 0], r]])
+    return least
+
+
+@njit_in_place
+def count_groups(records, ranges, groups, lengths, sizes):
+    """The number of inner records that join each outer record.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+    groups : Groups
+    lengths : int64 array, shape (keys,)
+        Working space.
+    sizes : int64 array, shape (n,) or (0,)
+        Written in place, unless it is empty.
+
+    Returns
+    -------
+    int
+        Their sum.
+    """
+    total = 0
+    # Sizes of the groups of keys begin … end, for records that begin no earlier than ``known``.
+    known, begin, end = np.int64(-1), 0, 0
+    for r in range(records.shape[1]):
+        low, high = _limits(
+            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
+        )
+        size = np.int64(0)
+        if low < high:
+            low, high = low - groups.base, high - groups.base
+            least = _least(records, r, groups, ranges.bounds)
+            if least != known or high <= begin or low >= end:
+                known, begin, end = least, low, low
+            for key in range(low, begin):
+                lengths[key] = groups.stops[key + 1] - _begin(key, least, groups)
+            for key in range(end, high):
+                lengths[key] = groups.stops[key + 1] - _begin(key, least, groups)
+            begin, end = min(begin, low), max(end, high)
+            if len(ranges.tables) == 0:
+                its = lengths[low:high]
+                for key in range(len(its)):
+                    size += its[key]
+            else:
+                for row in range(low, high, WORD):
+                    size += _sum_of(
+                        _word(records, r, ranges, row + groups.base), lengths, row, high
+                    )
+        total += size
+        if len(sizes) > 0:
+            sizes[r] = size
+    return total
+
+
+@njit_in_place
+def _sum_of(word, numbers, first, stop):
+    """The sum of those of up to 64 numbers whose bits are set."""
+    total = np.int64(0)
+    count = min(stop - first, WORD)
+    word &= lowest(count)
+    if 4 * bits_in(word) < count:
+        while word != _NO_BITS:
+            total += numbers[first + lowest_bit(word)]
+            word &= word - _ONE
+    else:
+        block = numbers[first : first + count]
+        for at in range(count):
+            total += np.int64((word >> np.uint64(at)) & _ONE) * block[at]
+    return total
+
+
+@njit_in_place
+def join_groups(records, inner, ranges, groups, sizes, found):
+    """Write the outer records joined with inner ones.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    inner : int32 array, shape (inner columns, m)
+        In the order of ``groups``.
+    ranges : Ranges
+    groups : Groups
+    sizes : int64 array, shape (n,)
+        As :func:`count_groups` has written them.
+    found : int32 array, shape (columns + inner columns, sum of sizes)
+        Written in place.
+    """
+    end = 0
+    columns = len(records)
+    for r in range(records.shape[1]):
+        if sizes[r] == 0:
+            continue
+        begin = at = end
+        end += sizes[r]
+        low, high = _limits(
+            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
+        )
+        least = _least(records, r, groups, ranges.bounds)
+        for column in range(columns):
+            for place in range(begin, end):
+                found[column, place] = records[column, r]
+        for row in range(low, high, WORD):
+            word = lowest(high - row)
+            if len(ranges.tables) > 0:
+                word &= _word(records, r, ranges, row)
+            while word != _NO_BITS:
+                key = row + lowest_bit(word)
+                word &= word - _ONE
+                start = _begin(key - groups.base, least, groups)
+                stop = groups.stops[key - groups.base + 1]
+                for column in range(len(inner)):
+                    for place in range(stop - start):
+                        found[columns + column, at + place] = inner[column, start + place]
+                at += stop - start
+
+
+class Last(NamedTuple):
+    """The last join, with a leaf, of records that are counted as they are made.
+
+    A record is one of the outer buffer and an event ``z`` of a leaf.
+    """
+
+    lows: np.ndarray  #: int64 (k, 2): column of the outer record, offset in ``bounds``
+    highs: np.ndarray  #: int64 (k, 2)
+    event_lows: np.ndarray  #: int32, by row of ``z``: the first row of the last leaf
+    event_highs: np.ndarray  #: int32, by row of ``z``: the row behind the last one
+    base: int  #: the row of ``z`` with number 0
+    origins: np.ndarray  #: int64, by row of ``z``: its bit of row 0; empty without a condition
+    words: np.ndarray  #: uint64
+    ranks: np.ndarray  #: int32
+    passed: np.ndarray  #: int32: running counts of bits, to which ``origins`` refer; may be empty
+    first: int  #: the first row of the last leaf
+    stop: int  #: the row behind the last one
+
+
+@njit_in_place
+def count_last(records, ranges, last, times, start_times, end_times, results):
+    """Count two joins at once: outer records with a leaf's events, and these with the last leaf's.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+        Of the first of the two joins.
+    last : Last
+    times : int64 array
+        Timestamps of the leaf of the first join, by row.
+    start_times, end_times : int64 arrays, shape (n,)
+        When the outer records begin and end.
+    results : int64 array, shape (3,)
+        Added to: the records of the first join, the sum of the times that they extend over, the
+        records of the second join.
+    """
+    made, span, total = np.int64(0), np.int64(0), np.int64(0)
+    tables, tested = len(ranges.tables) > 0, len(last.origins) > 0
+    for r in range(records.shape[1]):
+        low, high = _limits(
+            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
+        )
+        if low >= high:
+            continue
+        first, stop = _limits(
+            records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop
+        )
+        start, end = start_times[r], end_times[r]
+        # Indices from 0 on, so that loops vectorize.
+        its_times = times[low:high]
+        lows = last.event_lows[low - last.base : high - last.base]
+        highs = last.event_highs[low - last.base : high - last.base]
+        for row in range(0, high - low, WORD):
+            count = min(high - low - row, WORD)
+            word = lowest(count)
+            if tables:
+                word &= _word(records, r, ranges, low + row)
+            bits = bits_in(word)
+            made += bits
+            if 4 * bits < count:
+                while word != _NO_BITS:
+                    at = row + lowest_bit(word)
+                    word &= word - _ONE
+                    span += max(end, its_times[at]) - min(start, its_times[at])
+                    begin, behind = max(first, lows[at]), min(stop, highs[at])
+                    if tested:
+                        total += _tested_events(low + at, begin, behind, last)
+                    else:
+                        total += max(behind - begin, 0)
+                continue
+            block_times = its_times[row : row + count]
+            block_lows, block_highs = lows[row : row + count], highs[row : row + count]
+            if bits == count:
+                for at in range(count):
+                    span += max(end, block_times[at]) - min(start, block_times[at])
+            else:
+                for at in range(count):
+                    span += np.int64((word >> np.uint64(at)) & _ONE) * (
+                        max(end, block_times[at]) - min(start, block_times[at])
+                    )
+            if len(last.passed) > 0:
+                origins = last.origins[low + row - last.base : low + row - last.base + count]
+                for at in range(count):
+                    behind = max(min(stop, block_highs[at]), block_lows[at])
+                    begin = min(max(first, block_lows[at]), behind)
+                    found = (
+                        last.passed[np.uint64(origins[at] + behind)]
+                        - last.passed[np.uint64(origins[at] + begin)]
+                    )
+                    total += np.int64((word >> np.uint64(at)) & _ONE) * found
+            elif tested:
+                for at in range(count):
+                    if (word >> np.uint64(at)) & _ONE != _NO_BITS:
+                        total += _tested_events(
+                            low + row + at,
+                            max(first, block_lows[at]),
+                            min(stop, block_highs[at]),
+                            last,
+                        )
+            elif bits == count:
+                for at in range(count):
+                    total += max(min(stop, block_highs[at]) - max(first, block_lows[at]), 0)
+            else:
+                for at in range(count):
+                    total += np.int64((word >> np.uint64(at)) & _ONE) * max(
+                        min(stop, block_highs[at]) - max(first, block_lows[at]), 0
+                    )
+    results[0] += made
+    results[1] += span
+    results[2] += total
+
+
+@njit_in_place
+def _tested_events(z, first, stop, last):
+    """How many events of a range satisfy the conditions with an event ``z``."""
+    if first >= stop:
+        return np.int64(0)
+    bit = last.origins[z - last.base] + first
+    count = stop - first
+    if len(last.passed) > 0:
+        return np.int64(last.passed[bit + count] - last.passed[bit])
+    if (bit & 63) + count <= WORD:
+        return bits_in((last.words[bit >> 6] >> np.uint64(bit & 63)) & lowest(count))
+    return bits_between(last.words, last.ranks, bit, bit + count)
+
+
+@njit
+def group_by(rows, base, count):
+    """Sort records by one of their events, stably.
+
+    Parameters
+    ----------
+    rows : int32 array, shape (n,)
+        The row of the event of each record, at least ``base``.
+    base, count : int
+        All rows are below ``base + count``.
+
+    Returns
+    -------
+    order : int64 array, shape (n,)
+    stops : int64 array, shape (count + 1,)
+        Group ``y`` is ``order[stops[y] : stops[y + 1]]``.
+    """
+    stops = np.zeros(count + 1, np.int64)
+    for row in rows:
+        stops[row - base + 1] += 1
+    for y in range(count):
+        stops[y + 1] += stops[y]
+    at = stops[:-1].copy()
+    order = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        key = rows[i] - base
+        order[at[key]] = i
+        at[key] += 1
+    return order, stops
+
+
+@njit_in_place
+def mark(rows, base, marks):
+    """Mark events that are in a record.
+
+    Parameters
+    ----------
+    rows : int32 array, shape (n,)
+    base : int
+        The row of the first mark.
+    marks : int8 array
+        Written in place: 1 for those.
+    """
+    for row in rows:
+        marks[row - base] = 1
+
+
+@njit_in_place
+def total_span(first_times, first_rows, last_times, last_rows):
+    """The sum over records of the time from their first to their last event.
+
+    Parameters
+    ----------
+    first_times, last_times : int64 arrays
+        Timestamps of the two leaves.
+    first_rows, last_rows : int32 arrays, shape (n,)
+
+    Returns
+    -------
+    int
+    """
+    total = 0
+    for r in range(len(first_rows)):
+        total += last_times[last_rows[r]] - first_times[first_rows[r]]
+    return total

@@ -1,0 +1,158 @@
+"""ZStream's engine: trees, sizes of rounds and pushes, and its rounds against the paper's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.zstream import assembly, engine
+from cepbench.evaluators.zstream.operators import Operators
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import OrderPlan, TreePlan
+from tests.evaluators.checks import check_in_batches
+from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
+from tests.evaluators.strategies import batches_of, cases, events_of, stream_of, tree_plans
+from tests.naive.matcher import labelled_matches, naive_matches
+
+pytestmark = pytest.mark.kernel
+
+
+def found_by(
+    text: str, tree: Any, events: pd.DataFrame, output: str = "matches", **options: object
+) -> Any:
+    """The result of one evaluation."""
+    return evaluate(
+        parse(f"PATTERN {text}"), stream_of(events), TreePlan(tree),
+        evaluator="zstream", output=output, options=options,
+    )  # fmt: skip
+
+
+@given(data=st.data())
+def test_any_tree_any_size_of_rounds(data: st.DataObject) -> None:
+    """Hashing and the size of rounds change no match, whether counted or listed."""
+    case = data.draw(cases(sizes=(1, 5)))
+    expected = naive_matches(case.pattern, case.events)
+    plan = data.draw(tree_plans(case.pattern.names))
+    options = {
+        "batch_size": data.draw(st.sampled_from([1, 2, 3, 7, 8192])),
+        "hashing": data.draw(st.booleans()),
+    }
+    for output in ("matches", "count"):
+        result = evaluate(
+            case.pattern, case.stream, plan, evaluator="zstream", options=options, output=output
+        )
+        assert result.metrics.matches == len(expected)
+        if output == "matches":
+            found = {tuple(row) for row in result.matches.to_numpy().tolist()}
+            assert found == expected
+
+
+@pytest.mark.parametrize("family", ["negation", "nested negation", "disjunction"])
+@given(data=st.data())
+def test_any_pushes(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES[family]))
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    plan = data.draw(branch_plans("zstream", case.pattern))
+    expected = labelled_matches(case.pattern, case.events)
+    check_in_batches(case, expected, plan, "zstream", batches, restored)
+
+
+def test_figure_5() -> None:
+    """A;!B;C: b3 negates c5, so that of a1 and a4 only a4 is left; and it is one bound of rows."""
+    events = events_of("A@1 B@2 B@3 A@4 C@5")
+    for text in ("SEQ(A a, NOT(B b), C c)", "SEQ(A a, C c)"):
+        result = found_by(f"{text} WITHIN 10 units", ("a", "c"), events)
+        pairs = [[3, 4]] if "NOT" in text else [[0, 4], [3, 4]]
+        assert result.matches.to_numpy().tolist() == pairs
+
+
+@pytest.mark.parametrize("condition", ["n.x > c.x", "n.x > a.x"])
+def test_a_negation_tied_to_one_neighbour_makes_no_record(condition: str) -> None:
+    """NSEQ on either side: the join tests no pair of positive events."""
+    events = pd.DataFrame(
+        {"type": list("ANANCNC"), "time": range(1, 8), "x": [3.0, 2, 1, 4, 3, 5, 1]}
+    )
+    text = f"SEQ(A a, NOT(N n), C c) WHERE {condition} WITHIN 10 units"
+    expected = naive_matches(parse(f"PATTERN {text}"), events)
+    result = found_by(text, ("a", "c"), events)
+    assert {tuple(row) for row in result.matches.to_numpy().tolist()} == expected
+    assert 0 < result.metrics.comparisons <= 4
+
+
+def test_a_negation_on_top_filters_the_records_that_it_forbids() -> None:
+    events = events_of("A@1 B@2 B@3 A@4 C@5")
+    pattern = "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 10 units"
+    for placements, made in (({}, 1), ({"b": ("c",)}, 1), ({"b": ("a", "c")}, 2)):
+        plan = TreePlan(("a", "c"), placements=placements)
+        operators = Operators(
+            parse(pattern), plan.tree, placements=plan.placements, hashing=True, reports=True
+        )
+        assert len(operators.joins[-1].negations) == made - 1
+        result = evaluate(pattern, stream_of(events), plan, evaluator="zstream")
+        assert result.matches.to_numpy().tolist() == [[3, 4]]
+
+
+def test_rounds_without_a_final_event_are_idle() -> None:
+    """Section 4.3: events gather until a c comes; what began before its window is not joined."""
+    events = events_of("A@1 B@2 A@3 B@4 A@11 B@12 C@13 A@14")
+    result = found_by("SEQ(A a, B b, C c) WITHIN 5 units", (("a", "b"), "c"), events, batch_size=2)
+    assert result.matches.to_numpy().tolist() == [[4, 5, 6]]
+    details = result.metrics.details
+    assert details == {"idle_rounds": 3, "assembly_rounds": 1}
+    # Of the pairs of a and b only the one within the window of c.
+    assert result.metrics.partial_matches_created == 1
+
+
+def test_rounds_that_make_many_records_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    events = pd.DataFrame(
+        {"type": rng.choice(list("ABC"), 900), "time": np.arange(900), "x": rng.random(900)}
+    )
+    text = "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 60 units"
+    tree = (("a", "b"), "c")
+    whole = found_by(text, tree, events)
+    monkeypatch.setattr(engine, "MOST_RECORDS", 2000)
+    cut = found_by(text, tree, events)
+    assert cut.metrics.details["assembly_rounds"] > whole.metrics.details["assembly_rounds"] == 1
+    pd.testing.assert_frame_equal(cut.matches, whole.matches)
+
+
+def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without running counts, and in ranges of more than two words."""
+    rng = np.random.default_rng(3)
+    events = pd.DataFrame(
+        {"type": rng.choice(list("ABC"), 1500), "time": np.arange(1500), "x": rng.random(1500)}
+    )
+    text = "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 700 units"
+    counted = []
+    for tree in (("a", ("b", "c")), (("a", "b"), "c")):
+        for dense in (assembly._DENSE, 0):
+            monkeypatch.setattr(assembly, "_DENSE", dense)
+            counted.append(found_by(text, tree, events, "count").metrics.matches)
+    plan = OrderPlan(["a", "b", "c"])
+    expected = evaluate(f"PATTERN {text}", stream_of(events), plan, output="count")
+    assert set(counted) == {expected.metrics.matches}
+
+
+def test_a_limit_that_no_cut_can_keep() -> None:
+    events = events_of(" ".join(["A@1"] * 70 + ["B@2"] * 70 + ["C@3"]))
+    with pytest.raises(PartialMatchLimitError, match=r"more than 100 partial matches.*\(a, b\)"):
+        evaluate(
+            "PATTERN AND(A a, B b, C c) WITHIN 5 units", stream_of(events),
+            TreePlan((("a", "b"), "c")), evaluator="zstream", partial_match_limit=100,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["SEQ(A a, KL(B b))", "SEQ(A a, B b) STRATEGY consuming"])
+def test_what_is_refused_by_name(text: str) -> None:
+    with pytest.raises(UnsupportedPatternError, match="zstream cannot run"):
+        Detector(f"PATTERN {text} WITHIN 5 units", OrderPlan(["a", "b"]), evaluator="zstream")
