@@ -370,7 +370,7 @@ def test_settings_that_mean_nothing() -> None:
         Detector(PATTERN, PLAN, evaluator="lazy-nfs")
     with pytest.raises(EvaluationError, match="one of matches, arrow, count, not 'both'"):
         Detector(PATTERN, PLAN, output="both")
-    with pytest.raises(EvaluationError, match="positive"):
+    with pytest.raises(EvaluationError, match="partial_match_limit must be at least 1"):
         Detector(PATTERN, PLAN, partial_match_limit=0)
     with pytest.raises(EvaluationError, match=r"one event at a time.*\(a, b\).*\(c, d\)"):
         Detector(

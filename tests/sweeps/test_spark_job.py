@@ -392,6 +392,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         generators=("GREEDY",), evaluators=("tree",), strategies=("consuming",), latency=True,
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
         windows=("1 minutes", "2 minutes"), cost="comparisons", options=(("tree", ('{"a": 1}',)),),
+        plans=(("left", '{"tree": [["a", "b"], "c"]}'),), orders_in_trees=False,
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
     plain = SweepConfig(data="", pattern_sets=("sequence",))
@@ -412,10 +413,15 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
     ).to_dict()
     assert sweep._measure_one(job, sweep.Task(spec, "", {"1 minutes": statistics})) is None
     (grid,) = given
+    assert [getattr(each, "name", each) for each in grid.generators] == ["GREEDY", "left"]
     assert getattr(grid.cost, "name", None) == "comparisons"  # itself, for it may be user-defined
     assert {name: getattr(grid, name) for name in shared} == {
         name: getattr(config, name) for name in shared
-    } | {"generators": ["GREEDY"], "options": {"tree": config.options[0][1]}, "cost": grid.cost}
+    } | {
+        "generators": grid.generators,
+        "options": {"tree": config.options[0][1]},
+        "cost": grid.cost,
+    }
 
 
 def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
