@@ -8,7 +8,8 @@ from cepbench.arguments import shown
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
-from cepbench.errors import StatisticsError
+from cepbench.costs.zstream import ZStream
+from cepbench.errors import StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
 
@@ -46,6 +47,11 @@ def branch_problems(
     # Groups are formed from the matches of a plan.
     branches = [branch.without(branch.groups) for branch in pattern.branches()]
     model = cost_from(cost, alpha)
+    if isinstance(model, ZStream) and any(branch.groups for branch in pattern.branches()):
+        raise UnsupportedPatternError(
+            f"the cost {model.name} has no operator for GROUP yet; choose "
+            'cost="throughput", which plans the other variables'
+        )
     return [
         CostedProblem.from_pattern(branch, statistics, time_selectivity, its_last, cost=model)
         for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True)

@@ -13,8 +13,10 @@ from cepbench.arguments import choice, flag, number, shown
 from cepbench.costs.comparisons import Comparisons
 from cepbench.costs.latency import Latency
 from cepbench.costs.model import CostModel, tree_of
-from cepbench.costs.problem import SMALLEST, PlanningProblem
+from cepbench.costs.operator_terms import SMALLEST
+from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
+from cepbench.costs.zstream import ZStream, ZStreamRepaired
 from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.registry import Registry
 
@@ -22,7 +24,9 @@ _F = TypeVar("_F", bound=Callable[..., float])
 
 #: Name → cost model, in the order of registration.
 COST_MODELS: Registry[CostModel] = Registry(
-    "cost model", PlanGeneratorError, (Throughput(), Latency(), Comparisons())
+    "cost model",
+    PlanGeneratorError,
+    (Throughput(), Latency(), Comparisons(), ZStream(), ZStreamRepaired()),
 )
 
 #: Arguments that user-defined functions take.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,14 @@ from cepbench.costs.costed import CostedProblem
 from cepbench.costs.latency import log_waiting
 from cepbench.costs.model import CostModel
 from cepbench.costs.throughput import Throughput
+from cepbench.costs.zstream import Operator, ZStream
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.negations import check_placements
 from cepbench.plans.given import check_parts, plan_from
-from cepbench.plans.model import AnyPlan
+from cepbench.plans.kinds import indices_of
+from cepbench.plans.model import AnyPlan, Plan
+from cepbench.plans.notes import log_sum
 from cepbench.plans.tree import Tree, leaves, post_order, relabel
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
@@ -75,7 +81,7 @@ def plan_cost(
     alpha: float = 0.0,
     last: str | Sequence[str | None] | None = None,
 ) -> pd.DataFrame:
-    """The cost of each node of a plan.
+    """The cost of each operator of a plan.
 
     Parameters
     ----------
@@ -87,9 +93,15 @@ def plan_cost(
     Returns
     -------
     DataFrame
-        One row per node of each branch's tree, in post-order: ``branch``, ``variables`` (tuple),
-        ``estimated`` (partial matches), ``cost`` and ``log_cost`` (natural logarithm); the costs of
-        a branch add up to that of its plan.
+        One row per operator of each branch's tree, in post-order: ``branch``, ``operator``,
+        ``variables`` (tuple), ``cardinality`` (expected partial matches), ``cost`` and ``log_cost``
+        (natural logarithm); the costs of a branch add up to that of its plan. Operators are
+        ``leaf``, ``SEQ`` and ``AND``.
+
+        Under the costs ``zstream`` and ``zstream-repaired`` also ``input_cost``,
+        ``predicate_cost`` and ``output_cost``, which add up to ``cost``; leaves, which are free,
+        have no row, and negations have: ``NSEQ`` and ``NEG``. The last row of several branches is
+        ``DISJ``, of branch -1, which is not part of the cost of any plan.
 
     Raises
     ------
@@ -100,17 +112,59 @@ def plan_cost(
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     plan = plan_from(plan)
-    check_parts(plan, [branch.planned_names for branch in pattern.branches()])
+    branches = pattern.branches()
+    check_parts(plan, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
-    rows = []
-    for number, (part, problem) in enumerate(zip(plan.parts, problems, strict=True)):
-        tree = relabel(part.tree, problem.names.index)
-        sizes = problem.log_node_sizes("tree", tree)
-        costs = problem.cost.log_node_costs(problem, part.kind, tree)
-        for node, size, log_cost in zip(post_order(part.tree), sizes, costs, strict=True):
-            rows.append((number, tuple(leaves(node)), size, log_cost))
-    table = pd.DataFrame(rows, columns=["branch", "variables", "estimated", "log_cost"])
+    rows: list[tuple[Any, ...]] = []
+    sizes = []  # of the branches' matches
+    for number, (branch, part, problem) in enumerate(
+        zip(branches, plan.parts, problems, strict=True)
+    ):
+        check_placements(branch, part.placements)
+        if isinstance(problem.cost, ZStream):
+            operators, cards = problem.cost.operators(
+                problem, part.kind, indices_of(part, problem.names)
+            )
+            sizes.append(cards[-1])
+            rows += [(number, *_row(each, problem.names, branch.names)) for each in operators]
+        else:
+            rows += [(number, *row) for row in _nodes(problem, part)]
+    columns = ["branch", "operator", "variables", "cardinality", "log_cost"]
+    if sizes:
+        columns[-1:-1] = _PARTS
+    if len(sizes) > 1:
+        read = log_sum(sizes)
+        costs = (read, -math.inf, read, read + math.log(2.0))
+        rows.append((-1, "DISJ", pattern.positive_names, read, *costs))
+    table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], np.float64))
     with np.errstate(over="ignore"):
-        table["estimated"] = np.exp(table["estimated"])
-        table.insert(3, "cost", np.exp(table["log_cost"]))
+        table[columns[3:-1]] = np.exp(table[columns[3:-1]])
+        table.insert(len(columns) - 1, "cost", np.exp(table["log_cost"]))
     return table
+
+
+#: The parts of an operator's cost.
+_PARTS = ("input_cost", "predicate_cost", "output_cost")
+
+
+def _nodes(problem: CostedProblem, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    """Operator, variables, size and cost of each node; numbers are logarithms."""
+    terms = problem.operators
+    assert terms is not None  # the problem is that of a pattern
+    tree = relabel(plan.tree, problem.names.index)
+    sizes = problem.log_node_sizes("tree", tree)
+    costs = problem.cost.log_node_costs(problem, plan.kind, tree)
+    for node, size, cost in zip(post_order(tree), sizes, costs, strict=True):
+        operator = "leaf"
+        if isinstance(node, tuple):
+            operator = "SEQ" if terms.are_ordered(*map(leaves, node)) else "AND"
+        yield operator, tuple(problem.names[v] for v in leaves(node)), size, cost
+
+
+def _row(found: Operator, names: Sequence[str], written: Sequence[str]) -> tuple[Any, ...]:
+    """Name, variables, size, costs of an operator; numbers are logarithms."""
+    below = [names[v] for v in found.variables]
+    if found.negated:
+        below = sorted([*below, found.negated], key=written.index)
+    costs = (found.input, found.predicates, found.output, found.cost)
+    return found.name, tuple(below), found.output, *costs

@@ -16,14 +16,12 @@ from typing import Any, Self
 import numpy as np
 
 from cepbench.arguments import choice
+from cepbench.costs.operator_terms import SMALLEST, OperatorTerms
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.plans.tree import Tree, leaves, post_order, unplaced
 from cepbench.statistics.model import Statistics
-
-#: Stands for a rate, cardinality, selectivity or window of zero: the smallest normal float.
-SMALLEST = float(np.finfo(np.float64).tiny)
 
 #: Models of the order in time of a SEQ in the estimates.
 TIME_SELECTIVITIES = ("adjacent", "exact")
@@ -62,6 +60,8 @@ class PlanningProblem:
     log_arrivals : ndarray of float64, shape (n,)
         ln(W·r) of the events themselves, of a Kleene variable too, whose ``log_cardinality`` counts
         sets; by default ``log_cardinality``.
+    operators : OperatorTerms or None
+        What costs of operators read besides; None unless the problem is that of a pattern.
 
     Raises
     ------
@@ -79,6 +79,7 @@ class PlanningProblem:
     strategy: str = "any"
     last: int | None = None
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    operators: OperatorTerms | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -193,6 +194,7 @@ class PlanningProblem:
             pattern.strategy.name,
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
+            OperatorTerms.of(pattern, statistics),
             **more,
         )
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cepbench.costs.costed import CostedProblem
+from cepbench.costs.zstream import ZStream
+from cepbench.errors import PlanningRefusedError
 from cepbench.kernels.planning.zstream import cheapest_cuts
+from cepbench.kernels.planning.zstream_operators import cheapest_operators
 from cepbench.planners import any_cost
 from cepbench.planners.registry import plan_generator
 from cepbench.plans.tree import Tree
+
+#: Limit of negated variables whose placements are searched, in time and memory of 2^m.
+MOST_NEGATIONS = 8
 
 
 @plan_generator(
@@ -21,15 +28,47 @@ from cepbench.plans.tree import Tree
     space="all trees whose leaves stand in written order",
     source="[mei2009]_, Algorithm 5, in [kolchinsky2018]_, section 6.1",
 )
-def zstream(problem: CostedProblem, rng: np.random.Generator) -> Tree[int]:
+def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """The cheapest tree over leaves in written order, in O(n³).
 
-    Of equally good cuts of an interval the leftmost is taken.
+    Of equally good cuts of an interval the leftmost is taken. Under the costs ``zstream`` and
+    ``zstream-repaired`` the plan places negated variables too, and is the cheapest of all placements.
 
     Differs from [mei2009]_: by default the cost is Cost_tree instead of ZStream's operator costs, as
     in the experiments of [kolchinsky2018]_.
+
+    Raises
+    ------
+    PlanningRefusedError
+        If there are more than :data:`MOST_NEGATIONS` negated variables to place.
     """
-    return tree_over(problem, range(problem.n))
+    return shape_over(problem, range(problem.n))
+
+
+def shape_over(problem: CostedProblem, order: Sequence[int]) -> Any:
+    """The cheapest tree over an order of leaves, with placements if the cost is that of operators."""
+    if not isinstance(problem.cost, ZStream) or problem.operators is None:
+        return tree_over(problem, order)
+    negations = [negation.name for negation in problem.operators.negations]
+    if len(negations) > MOST_NEGATIONS:
+        raise PlanningRefusedError(
+            f"placements of {len(negations)} negated variables take too long to search, and the limit "
+            f"is {MOST_NEGATIONS}; choose DP-B or SA, which push each down as far as is exact"
+        )
+    steps = cheapest_operators(problem.cost.intervals(problem, order))
+    placements: dict[str, tuple[int, ...]] = {}
+
+    def build(first: int, last: int, placed: int) -> Tree[int]:
+        if not placed and first == last:
+            return int(order[first])
+        cut, left = steps[first, last, placed].tolist()
+        if cut < 0:
+            placements[negations[-1 - cut]] = tuple(order[first : last + 1])
+            return build(first, last, placed ^ 1 << -1 - cut)
+        return (build(first, cut - 1, left), build(cut, last, placed ^ left))
+
+    tree = build(0, problem.n - 1, (1 << len(negations)) - 1)
+    return (tree, placements) if placements else tree
 
 
 def tree_over(problem: CostedProblem, order: Sequence[int]) -> Tree[int]:

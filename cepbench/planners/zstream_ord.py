@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cepbench.costs.costed import CostedProblem
 from cepbench.planners.greedy import greedy
 from cepbench.planners.registry import plan_generator
-from cepbench.planners.zstream import tree_over
-from cepbench.plans.tree import Tree
+from cepbench.planners.zstream import shape_over
 
 
 @plan_generator(
@@ -18,6 +19,6 @@ from cepbench.plans.tree import Tree
     space="all trees whose leaves stand in the order of GREEDY",
     source="[kolchinsky2018]_, section 6.1",
 )
-def zstream_ord(problem: CostedProblem, rng: np.random.Generator) -> Tree[int]:
+def zstream_ord(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """ZSTREAM over the leaf order of GREEDY; ties as in these two."""
-    return tree_over(problem, greedy(problem, rng))
+    return shape_over(problem, greedy(problem, rng))

@@ -40,6 +40,9 @@ class Statistics:
         selectivity 1. The order in time of a SEQ is not part of them. Under partition contiguity
         equality of the partition is part of them, and a missing pair has selectivity
         ``1 / partitions``.
+    time_selectivities : mapping of (str, str) to float, optional
+        Probability that the events of two variables of a SEQ within a window are in order, which
+        ZStream's costs read [mei2009]_, Table 1; 1/2 if it is not given.
     standard_errors : mapping of str or (str, str) to float, optional
         For display only: of a rate or cardinality by the variable's name, of a selectivity by its
         pair.
@@ -59,6 +62,7 @@ class Statistics:
     cardinalities: Mapping[str, float] | None = None
     rates: Mapping[str, float] | None = None
     selectivities: Mapping[Pair, float] = field(default_factory=dict)
+    time_selectivities: Mapping[Pair, float] = field(default_factory=dict)
     standard_errors: Mapping[str | Pair, float] = field(default_factory=dict)
     stream_rate: float | None = None
     partitions: float | None = None
@@ -69,7 +73,7 @@ class Statistics:
                 "give exactly one of cardinalities= (events per window), rates= (events per second)"
             )
         kind = "rates" if self.cardinalities is None else "cardinalities"
-        for key in (kind, "selectivities", "standard_errors"):
+        for key in (kind, "selectivities", "time_selectivities", "standard_errors"):
             if not isinstance(getattr(self, key), Mapping):
                 raise StatisticsError(
                     f"{key} is a mapping such as a dict, not {kind_of(getattr(self, key))}"
@@ -80,13 +84,14 @@ class Statistics:
                 raise StatisticsError(f"{kind} has a key {shown(name)}; a key is a variable's name")
             values[name] = _number(kind, name, value)
         object.__setattr__(self, kind, values)
-        selectivities = _by_pair("selectivities", self.selectivities, values)
-        for pair, value in selectivities.items():
-            if value > 1:
-                raise StatisticsError(
-                    f"selectivities[{shown(pair)}] = {value!r}; a probability is at most 1"
-                )
-        object.__setattr__(self, "selectivities", selectivities)
+        for key in ("selectivities", "time_selectivities"):
+            probabilities = _by_pair(key, getattr(self, key), values)
+            for pair, value in probabilities.items():
+                if value > 1:
+                    raise StatisticsError(
+                        f"{key}[{shown(pair)}] = {value!r}; a probability is at most 1"
+                    )
+            object.__setattr__(self, key, probabilities)
         errors: dict[Any, float] = {}
         paired: dict[Any, float] = {}
         for name, value in self.standard_errors.items():
@@ -140,6 +145,10 @@ class Statistics:
         """Selectivity of the conditions over two variables (or on one); 1 if unknown."""
         return self.selectivities.get(_pair(first, second), 1.0)
 
+    def time_selectivity(self, first: str, second: str) -> float:
+        """Probability that events of two variables are in the order of a SEQ; 1/2 if unknown."""
+        return self.time_selectivities.get(_pair(first, second), 0.5)
+
     def has_selectivity(self, first: str, second: str) -> bool:
         """Whether the selectivity of two variables (or of one) is given."""
         return _pair(first, second) in self.selectivities
@@ -183,6 +192,8 @@ class Statistics:
         for pair, value in self.selectivities.items():
             shown = pair[0] if pair[0] == pair[1] else ", ".join(pair)
             yield "selectivity", shown, value, self.standard_errors.get(pair)
+        for pair, value in self.time_selectivities.items():
+            yield "in order", ", ".join(pair), value, None
         if self.stream_rate is not None:
             yield "events per second", "whole stream", self.stream_rate, None
         if self.partitions is not None:
@@ -210,6 +221,11 @@ class Statistics:
                 for key, value in self.standard_errors.items()
             ],
             **{key: value for key, value in whole.items() if value is not None},
+            **(
+                {"time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()]}
+                if self.time_selectivities
+                else {}
+            ),
         }
 
     @classmethod
@@ -230,6 +246,9 @@ class Statistics:
                 cardinalities=data.get("cardinalities"),
                 rates=data.get("rates"),
                 selectivities={(a, b): value for a, b, value in data.get("selectivities", ())},
+                time_selectivities={
+                    (a, b): value for a, b, value in data.get("time_selectivities", ())
+                },
                 standard_errors=errors,
                 stream_rate=data.get("stream_rate"),
                 partitions=data.get("partitions"),

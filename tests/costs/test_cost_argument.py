@@ -210,7 +210,7 @@ def test_what_each_node_costs() -> None:
     tree = cep.TreePlan((("a", "c"), "b"))
     table = cep.plan_cost(PATTERN, tree, STATISTICS)
     assert table["variables"].tolist() == [("a",), ("c",), ("a", "c"), ("b",), ("a", "c", "b")]
-    assert table["estimated"].tolist() == pytest.approx([8, 2, 1.6, 0.5, 0.2])
+    assert table["cardinality"].tolist() == pytest.approx([8, 2, 1.6, 0.5, 0.2])
     assert table["cost"].tolist() == pytest.approx([8, 2, 1.6, 0.5, 0.2])
     compared = cep.plan_cost(PATTERN, tree, STATISTICS, cost="comparisons")
     assert compared["cost"].tolist() == pytest.approx([8, 2, 1.6 + 16, 0.5, 0.2 + 0.8])

@@ -1,0 +1,276 @@
+"""The numbers of a branch that costs of operators read, beyond those of a planning problem.
+
+A planning problem has one selectivity for each pair of variables, in which the order in time is
+included. An operator reads its input in order of time before it tests conditions, and tests
+negations besides, so that costs of operators need these apart [mei2009]_, section 5.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cepbench.patterns.expressions import attributes_of
+from cepbench.patterns.model import Clause, Kind, Operator, Pattern, Structure, Variable
+from cepbench.patterns.negations import Check
+from cepbench.statistics.model import Statistics
+
+#: Stands for a rate, cardinality, selectivity or window of zero: the smallest normal float.
+SMALLEST = float(np.finfo(np.float64).tiny)
+
+#: Probability that an event precedes another one, unless statistics say otherwise.
+TIME_SELECTIVITY = 0.5
+
+#: The indices of a structure's variables, under the operators ``"SEQ"`` and ``"AND"``.
+Nested = int | tuple[str, tuple["Nested", ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Negation:
+    """A negated variable as numbers.
+
+    Attributes
+    ----------
+    name : str
+    needed : ndarray of bool, shape (n,)
+        The variables on which its check depends.
+    mentioned, after, before, earlier, later : ndarray of bool, shape (n,)
+        As in :class:`~cepbench.patterns.negations.Check`.
+    is_late, looks_back : bool
+        Whether it follows, or precedes, all variables that are ordered relative to it.
+    log_between : float
+        ln of the probability that one of its events is between those of its neighbours.
+    log_fitting : float
+        ln of the expected events per window that fit the conditions on it; NaN if its rate is
+        unknown.
+    conjuncts : int
+        Number of conditions on it and others.
+    """
+
+    name: str
+    needed: np.ndarray
+    mentioned: np.ndarray
+    after: np.ndarray
+    before: np.ndarray
+    earlier: np.ndarray
+    later: np.ndarray
+    is_late: bool
+    looks_back: bool
+    log_between: float
+    log_fitting: float
+    conjuncts: int
+
+    def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
+        """As :meth:`cepbench.patterns.negations.Check.is_exact_at`, of sets of shape (m, n)."""
+        exact = _contain(sets, self.needed)
+        if self.is_late:
+            exact &= sets.all(axis=1)
+        if self.looks_back:
+            exact &= (sets | (sets @ precedes.T)).all(axis=1)
+        return exact
+
+    def is_tied_to(self, sets: np.ndarray) -> np.ndarray:
+        """As :meth:`cepbench.patterns.negations.Check.is_tied_to`, of sets of shape (m, n)."""
+        if not (self.after.any() and self.before.any()) or self.mentioned.sum() > 1:
+            return np.zeros(len(sets), bool)
+        left = _contain(sets, self.after) & ~(sets & ~self.earlier).any(axis=1)
+        right = _contain(sets, self.before) & ~(sets & ~self.later).any(axis=1)
+        return _contain(sets, self.mentioned) & (left | right)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorTerms:
+    """Order in time, conditions and negations of a branch as numbers; variables are 0 … n−1.
+
+    Attributes
+    ----------
+    structure : nested tuples
+    precedes : ndarray of bool, shape (n, n)
+        Whether the first variable is before the second one in every match.
+    log_time : ndarray of float64, shape (n, n)
+        ln Pt of pairs in written order; 0 if they are not ordered.
+    log_predicates : ndarray of float64, shape (n, n)
+        ln P of pairs, symmetric, with zeros on the diagonal.
+    log_hashed : ndarray of float64, shape (n, n)
+        The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
+        conditions too, each has the same share of their common selectivity.
+    conjuncts : ndarray of bool, shape (m, n)
+        The variables of each condition over several variables that is not evaluated by hashing.
+    negations : tuple of Negation
+    """
+
+    structure: Nested
+    precedes: np.ndarray
+    log_time: np.ndarray
+    log_predicates: np.ndarray
+    log_hashed: np.ndarray
+    conjuncts: np.ndarray
+    negations: tuple[Negation, ...]
+
+    @classmethod
+    def of(cls, pattern: Pattern, statistics: Statistics) -> OperatorTerms:
+        """The terms of a pattern without OR."""
+        names = pattern.positive_names
+        index = {name: number for number, name in enumerate(names)}
+        n = len(names)
+        precedes = np.zeros((n, n), bool)
+        log_time = np.zeros((n, n))
+        for x, y in pattern.structure.precedence():
+            if x in index and y in index:
+                precedes[index[x], index[y]] = True
+                log_time[index[x], index[y]] = _log(statistics.time_selectivity(x, y))
+        log_predicates = np.array(
+            [[0.0 if x == y else _log(statistics.selectivity(x, y)) for y in names] for x in names]
+        )
+        several = [
+            clause
+            for clause in pattern.conditions
+            if len(set(clause.variables)) > 1 and index.keys() >= set(clause.variables)
+        ]
+        kleene = {v.name for v in pattern.positive if v.kind is Kind.KLEENE}
+        hashed = [clause for clause in several if _is_hashed(clause, kleene)]
+        total = Counter(frozenset(clause.variables) for clause in several)
+        log_hashed = np.zeros((n, n))
+        for pair, count in Counter(frozenset(clause.variables) for clause in hashed).items():
+            i, j = (index[name] for name in pair)
+            log_hashed[i, j] = log_hashed[j, i] = log_predicates[i, j] * count / total[pair]
+        conjuncts = np.zeros((len(several) - len(hashed), n), bool)
+        for row, clause in enumerate(clause for clause in several if clause not in hashed):
+            conjuncts[row, [index[name] for name in set(clause.variables)]] = True
+        return cls(
+            _nested(pattern.structure, index),
+            precedes,
+            log_time,
+            log_predicates,
+            log_hashed,
+            conjuncts,
+            tuple(_negation(pattern, statistics, v.name, index) for v in pattern.negated),
+        )
+
+    def are_ordered(self, left: Sequence[int], right: Sequence[int]) -> bool:
+        """Whether a variable of one side precedes one of the other: a join is a SEQ, not an AND."""
+        return bool((self.precedes | self.precedes.T)[np.ix_(left, right)].any())
+
+    def log_in_order(self, sets: np.ndarray) -> np.ndarray:
+        """ln Pt of sets: of neighbours in written order that are ordered in time, shape (m,).
+
+        A set of k variables of a SEQ has k − 1 of them, however it is split into joins.
+        """
+        found = np.zeros(len(sets))
+        last = np.full(len(sets), -1)
+        for v in range(sets.shape[1]):
+            here = sets[:, v]
+            found += np.where(here & (last >= 0), self.log_time[last, v], 0.0)
+            last = np.where(here, v, last)
+        return found
+
+    def log_permutations(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the share of all orders of independent events that the structure allows, shape (m,).
+
+        1/k! of k variables of a SEQ.
+        """
+        log_factorial = np.array([math.lgamma(k + 1) for k in range(sets.shape[1] + 1)])
+
+        def visit(part: Nested) -> tuple[np.ndarray, np.ndarray]:
+            """The number of the set's variables in a part, and the logarithm of its share."""
+            if isinstance(part, int):
+                return sets[:, part].astype(np.int64), np.zeros(len(sets))
+            sizes, shares = zip(*map(visit, part[1]), strict=True)
+            size, share = np.sum(sizes, axis=0), np.sum(shares, axis=0)
+            if part[0] == "SEQ":
+                share += log_factorial[np.array(sizes)].sum(axis=0) - log_factorial[size]
+            return size, share
+
+        return visit(self.structure)[1]
+
+    def tests(self, sets: np.ndarray) -> np.ndarray:
+        """The number of conjuncts within sets, shape (m,)."""
+        held = sets.astype(np.float64) @ self.conjuncts.T
+        return np.asarray((held == self._sizes).sum(axis=1))
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.asarray(self.conjuncts.sum(axis=1))
+
+
+def within(log_pairs: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """The sum over all pairs of each set; of a symmetric matrix with zeros on the diagonal."""
+    return np.asarray(((sets @ log_pairs) * sets).sum(axis=1)) / 2
+
+
+def _contain(sets: np.ndarray, part: np.ndarray) -> np.ndarray:
+    return np.asarray((sets | ~part).all(axis=1))
+
+
+def _log(probability: float) -> float:
+    return math.log(max(probability, SMALLEST))
+
+
+def _nested(part: Structure | Variable, index: dict[str, int]) -> Nested:
+    if isinstance(part, Variable):
+        return index[part.name]
+    items = (item for item in part.items if _has_positive(item, index))
+    return str(Operator(part.operator)), tuple(_nested(item, index) for item in items)
+
+
+def _has_positive(item: Structure | Variable, index: dict[str, int]) -> bool:
+    names = [item] if isinstance(item, Variable) else item.variables()
+    return any(variable.name in index for variable in names)
+
+
+def _is_hashed(clause: Clause, kleene: set[str]) -> bool:
+    """Whether a condition equates values of two events, so that hashing finds them."""
+    if len(clause.comparisons) > 1 or set(clause.variables) & kleene:
+        return False
+    (comparison,) = clause.comparisons
+    sides = [
+        {attribute.variable for attribute in attributes_of(side)}
+        for side in (comparison.left, comparison.right)
+    ]
+    return comparison.operator == "=" and all(len(side) == 1 for side in sides)
+
+
+def _negation(
+    pattern: Pattern, statistics: Statistics, name: str, index: dict[str, int]
+) -> Negation:
+    check = Check.of(pattern, name)
+
+    def members(names: object) -> np.ndarray:
+        found = np.zeros(len(index), bool)
+        found[[index[one] for one in names]] = True  # type: ignore[attr-defined]
+        return found
+
+    fitting = math.nan
+    if name in statistics.names:
+        events = statistics.cardinality(name, pattern.window.seconds)
+        fitting = _log(events) + math.fsum(
+            _log(statistics.selectivity(name, other)) for other in (name, *sorted(check.mentioned))
+        )
+    return Negation(
+        name=name,
+        needed=members(check.mentioned.union(check.after, check.before, check.distinct)),
+        mentioned=members(check.mentioned),
+        after=members(check.after),
+        before=members(check.before),
+        earlier=members(check.earlier),
+        later=members(check.later),
+        is_late=check.is_late,
+        looks_back=check.within[0],
+        # The neighbours nearest in the text; one that is missing counts like any other.
+        log_between=sum(
+            _log(
+                statistics.time_selectivity(name, min(side, key=near)) if side else TIME_SELECTIVITY
+            )
+            for side, near in (
+                (check.after, lambda x: -index[x]),
+                (check.before, lambda x: index[x]),
+            )
+        ),
+        log_fitting=fitting,
+        conjuncts=len(check.clauses),
+    )

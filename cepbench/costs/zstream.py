@@ -1,0 +1,399 @@
+"""ZStream's costs: input, predicates and output of each operator [mei2009]_, section 5.1.
+
+The cost of an operator is C = Ci + n·k·Ci + p·Co (Formula 1), with its input Ci, its n conjuncts and
+its output Co as in Table 2, which leaves the conjuncts out; k = 0.25, p = 1. Leaves are free. Equalities of two events
+are evaluated by hashing (section 5.2.2): they are no conjuncts but multiply Ci by their selectivity.
+
+The selectivity Pt of the order in time is that of neighbours in written order, so that a SEQ of k
+variables has k − 1 of them and its cardinality does not depend on the plan, that of a reordered tree
+included. A negated variable that the plan does not place is applied at the lowest join where it is
+exact: by NSEQ at the smaller child that allows it, otherwise by NEG above the join.
+
+Differs from [mei2009]_: the factor of a negation of A;!B;C is 1 − Pt_AB·Pt_BC throughout, where Table
+2 once prints Pt_AC; the predicates between A and C count in the SEQ below NEG alone, where it counts
+them again on top, and they are not lost by pushing the negation down, where it leaves them out. A
+Kleene variable has one event for each of its sets, as in [kolchinsky2018]_, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cepbench.costs.model import CostModel, tree_of
+from cepbench.costs.operator_terms import SMALLEST, Negation, OperatorTerms, within
+from cepbench.costs.problem import PlanningProblem
+from cepbench.errors import StatisticsError
+from cepbench.kernels.planning.zstream_operators import OperatorCosts
+from cepbench.plans.tree import Tree, has_placements, post_order
+
+#: Weight k of a conjunct relative to the input; that of the output, p, is 1.
+K = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of a plan; all numbers are natural logarithms.
+
+    Attributes
+    ----------
+    name : str
+        ``SEQ``, ``AND``, ``NSEQ`` or ``NEG``.
+    variables : tuple of int
+        The variables below it, left to right.
+    negated : str
+        The negated variable of ``NSEQ`` and ``NEG``; otherwise empty.
+    input, predicates, output : float
+        Its three costs; ``output`` is its cardinality too, as p is 1.
+    """
+
+    name: str
+    variables: tuple[int, ...]
+    negated: str
+    input: float
+    predicates: float
+    output: float
+
+    @property
+    def cost(self) -> float:
+        """The sum of the three."""
+        return float(np.logaddexp.reduce([self.input, self.predicates, self.output]))
+
+
+class ZStream(CostModel):
+    """The cost of ZStream's operators, as printed.
+
+    Source: [mei2009]_, Formula 1 and Tables 1 and 2; see the module for what differs.
+    """
+
+    name = "zstream"
+    form = "joins"
+    source = "[mei2009]_, section 5.1"
+
+    def check(self, problem: PlanningProblem) -> None:
+        """Check that the problem is that of a pattern, under the strategy any."""
+        if problem.operators is None:
+            raise StatisticsError(
+                f"the cost {self.name} reads conditions and negations, which a planning problem of "
+                "bare numbers has not; make it by PlanningProblem.from_pattern"
+            )
+        if problem.strategy != "any":
+            raise StatisticsError(
+                f"the cost {self.name} is that of STRATEGY any, not of {problem.strategy}; "
+                'choose cost="throughput"'
+            )
+
+    def log_order(self, terms: OperatorTerms, sets: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of the order in time over sets, shape (m,)."""
+        return terms.log_in_order(sets)
+
+    def log_survivors(self, negation: Negation) -> float:
+        """ln of the share of records without a negating event."""
+        return math.log(max(-math.expm1(negation.log_between), SMALLEST))
+
+    def log_survivors_read(self, negation: Negation) -> float:
+        """ln of the share of pairs that a SEQ above NSEQ reads."""
+        return 0.0
+
+    def log_base(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
+        """ln of the cardinality of sets before negation, shape (m,)."""
+        terms = _terms(problem)
+        found = sets @ problem.log_filtered + within(terms.log_predicates, sets)
+        return np.asarray(found + self.log_order(terms, sets))
+
+    def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
+        """Minus infinity: leaves are free; NEG on top of the only one is not."""
+        costs = np.full(problem.n, -np.inf)
+        if problem.n == 1:
+            costs[0] = self.log_cost(problem, "tree", 0)
+        return costs
+
+    def log_joins(
+        self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """ln of the cost of each join, and of the negations that become exact there."""
+        terms = _terms(problem)
+        whole = left | right
+        is_exact = [self._applied(problem, terms, sets) for sets in (left, right, whole)]
+        new = is_exact[2] & ~is_exact[0] & ~is_exact[1]
+        cards = [
+            self.log_base(problem, sets) + exact @ self._survivors(terms)
+            for sets, exact in zip((left, right), is_exact, strict=False)
+        ]
+        read, made, tests = self._join(problem, left, right, *cards)
+        parts = []
+        pushed = np.zeros_like(new)
+        for number, negation in enumerate(terms.negations):
+            on = [
+                np.where(negation.is_tied_to(s), c, np.inf)
+                for s, c in zip((left, right), cards, strict=True)
+            ]
+            card = np.minimum(*on)
+            nseq = new[:, number] & (card < np.inf)
+            pushed[:, number] = nseq
+            parts.append(np.where(nseq, card + math.log(2 + K * negation.conjuncts), -np.inf))
+            made = made + nseq * self.log_survivors(negation)
+            read = read + nseq * self.log_survivors_read(negation)
+        parts += [read + np.log1p(K * tests), made]
+        for number, negation in enumerate(terms.negations):
+            neg = new[:, number] & ~pushed[:, number]
+            after = made + neg * self.log_survivors(negation)
+            parts += [
+                np.where(neg, made + math.log1p(K * negation.conjuncts), -np.inf),
+                np.where(neg, after, -np.inf),
+            ]
+            made = after
+        return np.asarray(np.logaddexp.reduce(parts))
+
+    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
+        """ln of the cost of all operators of a plan, with its placements."""
+        if not has_placements(plan) and problem.n > 1:
+            return super().log_cost(problem, kind, plan)
+        operators, _ = self.operators(problem, kind, plan)
+        return float(np.logaddexp.reduce([-np.inf, *(each.cost for each in operators)]))
+
+    def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
+        """The cost of a plan, with the cardinalities of its nodes."""
+        _, cards = self.operators(problem, kind, plan)
+        prefixes = [cards[0], *cards[2::2]] if kind == "order" else cards
+        return super().notes(problem, kind, plan) | {"estimates": tuple(prefixes)}
+
+    def operators(
+        self, problem: PlanningProblem, kind: str, plan: Any
+    ) -> tuple[list[Operator], list[float]]:
+        """The operators of a plan from the leaves to the root, and ln of each node's cardinality.
+
+        Parameters
+        ----------
+        problem : PlanningProblem
+        kind : {"order", "tree"}
+        plan : sequence of int, nested pairs of int, or a pair of these and placements
+
+        Returns
+        -------
+        operators : list of Operator
+        cardinalities : list of float
+            For the nodes of the plan's tree in post-order, after the negations placed there.
+        """
+        placements = plan[1] if has_placements(plan) else {}
+        return _Walk(self, problem, placements).of(tree_of(kind, plan))
+
+    def intervals(self, problem: PlanningProblem, order: Sequence[int]) -> OperatorCosts:
+        """The numbers of all intervals of an order of leaves, for the compiled search."""
+        terms = _terms(problem)
+        n, m = problem.n, len(terms.negations)
+        # Those of the variables at places i to j.
+        first, last = np.triu_indices(n)
+        sets = np.zeros((len(first), n), bool)
+        places = np.arange(n)
+        sets[:, order] = (first[:, None] <= places) & (places <= last[:, None])
+
+        def table(values: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+            found = np.zeros((*values.shape[1:], n, n), dtype)
+            found[..., first, last] = values.T
+            return found
+
+        exact = np.zeros((len(sets), m), bool)
+        tied = np.zeros((len(sets), m), bool)
+        for number, negation in enumerate(terms.negations):
+            exact[:, number] = negation.is_exact_at(sets, terms.precedes)
+            tied[:, number] = negation.is_tied_to(sets)
+        tests = np.array([negation.conjuncts for negation in terms.negations], np.float64)
+        return OperatorCosts(
+            base=table(self.log_base(problem, sets)),
+            order=table(self.log_order(terms, sets)),
+            hashed=table(within(terms.log_hashed, sets)),
+            tests=table(K * terms.tests(sets)),
+            exact=table(exact, np.bool_),
+            tied=table(tied, np.bool_),
+            survivors=self._survivors(terms),
+            survivors_read=np.array([self.log_survivors_read(each) for each in terms.negations]),
+            negation_tests=K * tests,
+        )
+
+    def _survivors(self, terms: OperatorTerms) -> np.ndarray:
+        return np.array([self.log_survivors(negation) for negation in terms.negations])
+
+    def _applied(
+        self, problem: PlanningProblem, terms: OperatorTerms, sets: np.ndarray
+    ) -> np.ndarray:
+        """Whether each negation is applied at or below the node of a set, shape (m, negations)."""
+        found = np.zeros((len(sets), len(terms.negations)), bool)
+        joined = (sets.sum(axis=1) > 1) | (problem.n == 1)
+        for number, negation in enumerate(terms.negations):
+            found[:, number] = negation.is_exact_at(sets, terms.precedes) & joined
+        return found
+
+    def _join(
+        self,
+        problem: PlanningProblem,
+        left: np.ndarray,
+        right: np.ndarray,
+        left_card: np.ndarray,
+        right_card: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """ln Ci and ln Co of joins before negation, and their conjuncts, each of shape (m,)."""
+        terms = _terms(problem)
+        whole = left | right
+        cards = left_card + right_card
+        in_order = (
+            self.log_order(terms, whole)
+            - self.log_order(terms, left)
+            - self.log_order(terms, right)
+        )
+        hashed = ((left @ terms.log_hashed) * right).sum(axis=1)
+        predicates = ((left @ terms.log_predicates) * right).sum(axis=1)
+        # A reordered join reads no more than all pairs.
+        read = cards + np.minimum(in_order, 0.0) + hashed
+        tests = terms.tests(whole) - terms.tests(left) - terms.tests(right)
+        return read, cards + in_order + predicates, tests
+
+
+class ZStreamRepaired(ZStream):
+    """The cost of ZStream's operators with the probabilities of independent arrivals.
+
+    Differs from [mei2009]_: k variables of a SEQ are in order with probability 1/k!, not 1/2^(k−1);
+    of m negating events per window that fit, none is in a gap of random length with probability
+    (1 − e^−m)/m; and a SEQ above NSEQ reads only that share of its pairs.
+    """
+
+    name = "zstream-repaired"
+    source = "[mei2009]_, section 5.1, with independent arrivals"
+
+    def check(self, problem: PlanningProblem) -> None:
+        """Check the rates of negated variables too."""
+        super().check(problem)
+        for negation in _terms(problem).negations:
+            if math.isnan(negation.log_fitting):
+                raise StatisticsError(
+                    f"the cost {self.name} needs the rate or cardinality of the negated variable "
+                    f"{negation.name!r}; give it in the statistics, or measure them"
+                )
+
+    def log_order(self, terms: OperatorTerms, sets: np.ndarray) -> np.ndarray:
+        """ln of the share of all orders in time that the pattern allows, shape (m,)."""
+        return terms.log_permutations(sets)
+
+    def log_survivors(self, negation: Negation) -> float:
+        """ln (1 − e^−m)/m for m fitting events per window."""
+        fitting = math.exp(min(negation.log_fitting, 700.0))
+        return math.log(-math.expm1(-fitting)) - negation.log_fitting if fitting > 1e-12 else 0.0
+
+    def log_survivors_read(self, negation: Negation) -> float:
+        """The same share: what is read begins after the negating event."""
+        return self.log_survivors(negation)
+
+
+class _Walk:
+    """The operators of one plan, node by node."""
+
+    def __init__(
+        self, cost: ZStream, problem: PlanningProblem, placements: Mapping[str, Sequence[int]]
+    ) -> None:
+        self._cost = cost
+        self._problem = problem
+        self._terms = _terms(problem)
+        self._placements = {name: frozenset(below) for name, below in placements.items()}
+        self._tied: set[str] = set()
+        self._applied: set[str] = set()
+        self._found: list[Operator] = []
+
+    def of(self, tree: Tree[int]) -> tuple[list[Operator], list[float]]:
+        cards: list[float] = []
+        waiting: list[tuple[tuple[int, ...], int]] = []  # leaves of a node, and its number
+        for node in post_order(tree):
+            if isinstance(node, tuple):
+                right, left = waiting.pop(), waiting.pop()
+                below = left[0] + right[0]
+                self._push_down([left[0], right[0]], [cards[left[1]], cards[right[1]]])
+                card = self._join(left[0], right[0], cards[left[1]], cards[right[1]])
+            else:
+                below = (node,)
+                card = float(self._cost.log_base(self._problem, self._set(below))[0])
+            cards.append(self._placed(below, card))
+            waiting.append((below, len(cards) - 1))
+        return self._found, cards
+
+    def _set(self, below: Sequence[int]) -> np.ndarray:
+        found = np.zeros((1, self._problem.n), bool)
+        found[0, list(below)] = True
+        return found
+
+    def _exact(self, negation: Negation, below: Sequence[int]) -> bool:
+        return bool(negation.is_exact_at(self._set(below), self._terms.precedes)[0])
+
+    def _is_tied(self, negation: Negation, below: Sequence[int]) -> bool:
+        return bool(negation.is_tied_to(self._set(below))[0])
+
+    def _pending(self) -> list[Negation]:
+        done = self._applied | self._tied
+        return [negation for negation in self._terms.negations if negation.name not in done]
+
+    def _push_down(self, children: list[tuple[int, ...]], cards: list[float]) -> None:
+        """NSEQ at a child for what is not placed and becomes exact at the join."""
+        whole = children[0] + children[1]
+        for negation in self._pending():
+            if negation.name in self._placements or not self._exact(negation, whole):
+                continue
+            able = [
+                (card, below)
+                for card, below in zip(cards, children, strict=True)
+                if self._is_tied(negation, below)
+            ]
+            if able:
+                self._tie(negation, *min(able)[::-1])
+
+    def _tie(self, negation: Negation, below: tuple[int, ...], card: float) -> None:
+        self._tied.add(negation.name)
+        self._add("NSEQ", below, negation.name, card, negation.conjuncts, card)
+
+    def _join(self, left: tuple[int, ...], right: tuple[int, ...], *cards: float) -> float:
+        sides = self._set(left), self._set(right)
+        arrays = [np.array([card]) for card in cards]
+        numbers = self._cost._join(self._problem, *sides, *arrays)
+        read, made, tests = (float(value[0]) for value in numbers)
+        for negation in self._terms.negations:
+            if negation.name in self._tied and self._exact(negation, left + right):
+                self._tied.remove(negation.name)
+                self._applied.add(negation.name)
+                made += self._cost.log_survivors(negation)
+                read += self._cost.log_survivors_read(negation)
+        name = "SEQ" if self._terms.are_ordered(left, right) else "AND"
+        self._add(name, left + right, "", read, tests, made)
+        return made
+
+    def _placed(self, below: tuple[int, ...], card: float) -> float:
+        """The operators placed at a node, and those of negations that are exact only now."""
+        joined = len(below) > 1 or self._problem.n == 1
+        for negation in self._pending():
+            place = self._placements.get(negation.name)
+            is_here = frozenset(below) == place if place else joined
+            if is_here and self._exact(negation, below):
+                self._applied.add(negation.name)
+                after = card + self._cost.log_survivors(negation)
+                self._add("NEG", below, negation.name, card, negation.conjuncts, after)
+                card = after
+            elif is_here and place and self._is_tied(negation, below):
+                self._tie(negation, below, card)
+        return card
+
+    def _add(
+        self,
+        name: str,
+        below: tuple[int, ...],
+        negated: str,
+        read: float,
+        tests: float,
+        made: float,
+    ) -> None:
+        predicates = read + math.log(K * tests) if tests else -math.inf
+        self._found.append(Operator(name, below, negated, read, predicates, made))
+
+
+def _terms(problem: PlanningProblem) -> OperatorTerms:
+    assert problem.operators is not None  # checked before
+    return problem.operators

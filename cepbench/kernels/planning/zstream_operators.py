@@ -1,0 +1,167 @@
+"""Algorithm 5 of [mei2009]_ over trees and placements of negations."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.kernels.jit import njit
+from cepbench.kernels.planning.log_sums import log_add
+
+
+class OperatorCosts(NamedTuple):
+    """Costs of operators over the intervals of an order of n leaves, with m negations, in logarithms.
+
+    An array of shape (n, n) has the value of leaves i … j at ``[i, j]``, i ≤ j.
+
+    Attributes
+    ----------
+    base : ndarray of float64, shape (n, n)
+        Cardinality before negation.
+    order, hashed : ndarray of float64, shape (n, n)
+        Selectivity of the order in time, and of equalities evaluated by hashing.
+    tests : ndarray of float64, shape (n, n)
+        Number of conjuncts within, times the weight of one; no logarithm.
+    exact, tied : ndarray of bool, shape (m, n, n)
+        Whether NEG, and NSEQ, can be at a node over these leaves.
+    survivors, survivors_read : ndarray of float64, shape (m,)
+        Share of records, and of pairs read above NSEQ, that a negation leaves.
+    negation_tests : ndarray of float64, shape (m,)
+        Number of a negation's conjuncts, times the weight of one; no logarithm.
+    """
+
+    base: np.ndarray
+    order: np.ndarray
+    hashed: np.ndarray
+    tests: np.ndarray
+    exact: np.ndarray
+    tied: np.ndarray
+    survivors: np.ndarray
+    survivors_read: np.ndarray
+    negation_tests: np.ndarray
+
+
+@njit
+def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
+    """The last step to the cheapest plan of each interval and set of negations.
+
+    Bit b of a set says that negation b has its operator at or below the node: NEG, after which its
+    share survives, or NSEQ, which takes effect at the first join where the negation is exact.
+
+    Differs from the paper: costs start at infinity instead of being uninitialized, the second
+    operand of ``Min`` and ``CARD`` is the subtree that begins at r, of size s − (r − i), and the
+    placements of negations are searched too.
+
+    Parameters
+    ----------
+    costs : OperatorCosts
+
+    Returns
+    -------
+    ndarray of int64, shape (n, n, 2^m, 2)
+        For leaves i … j: ``(cut, set of the left half)`` of a join, whose right half begins at
+        ``cut`` > i and has the rest of the set; or ``(-1 - b, -1)`` if the operator of negation b
+        is on top.
+    """
+    n, m = len(costs.base), len(costs.survivors)
+    best = np.full((n, n, 1 << m), np.inf)
+    steps = np.zeros((n, n, 1 << m, 2), np.int64)
+    # The sets that an interval can have, ascending.
+    sets = np.zeros((n, n, 1 << m), np.int64)
+    counts = np.zeros((n, n), np.int64)
+    for length in range(n):
+        for i in range(n - length):
+            j = i + length
+            if length == 0:
+                best[i, j, 0] = -np.inf
+            for cut in range(i + 1, j + 1):
+                _try_cut(costs, best, steps, sets, counts, i, cut, j)
+            _add_operators(costs, best, steps, i, j)
+            for whole in range(1 << m):
+                if best[i, j, whole] < np.inf:
+                    sets[i, j, counts[i, j]] = whole
+                    counts[i, j] += 1
+    return steps
+
+
+@njit
+def _try_cut(
+    costs: OperatorCosts,
+    best: np.ndarray,
+    steps: np.ndarray,
+    sets: np.ndarray,
+    counts: np.ndarray,
+    i: int,
+    cut: int,
+    j: int,
+) -> None:
+    """Join the halves of i … j at ``cut``, with each of their sets."""
+    m = len(costs.survivors)
+    order, hashed, tests = costs.order, costs.hashed, costs.tests
+    common = min(0.0, order[i, j] - order[i, cut - 1] - order[cut, j])
+    common += hashed[i, j] - hashed[i, cut - 1] - hashed[cut, j]
+    common += costs.base[i, cut - 1] + costs.base[cut, j]
+    common += math.log1p(tests[i, j] - tests[i, cut - 1] - tests[cut, j])
+    for a in range(counts[i, cut - 1]):
+        left = sets[i, cut - 1, a]
+        for b in range(counts[cut, j]):
+            right = sets[cut, j, b]
+            if left & right:
+                continue
+            halves = _sum(best[i, cut - 1, left], best[cut, j, right])
+            if halves >= best[i, j, left | right]:
+                continue
+            read, made = common, costs.base[i, j]
+            for v in range(m):
+                if not (left | right) >> v & 1:
+                    continue
+                is_applied = costs.exact[v, i, cut - 1] if left >> v & 1 else costs.exact[v, cut, j]
+                if is_applied:
+                    read += costs.survivors[v]
+                elif costs.exact[v, i, j]:
+                    read += costs.survivors_read[v]
+                if costs.exact[v, i, j]:
+                    made += costs.survivors[v]
+            cost = _sum(halves, log_add(read, made))
+            # `<` keeps the leftmost of equally good cuts.
+            if cost < best[i, j, left | right]:
+                best[i, j, left | right] = cost
+                steps[i, j, left | right, 0] = cut
+                steps[i, j, left | right, 1] = left
+
+
+@njit
+def _add_operators(
+    costs: OperatorCosts, best: np.ndarray, steps: np.ndarray, i: int, j: int
+) -> None:
+    """Put NEG or NSEQ of further negations on top of i … j."""
+    m = len(costs.survivors)
+    for before in range(1 << m):
+        if best[i, j, before] == np.inf:
+            continue
+        size = costs.base[i, j]
+        for v in range(m):
+            if before >> v & 1 and costs.exact[v, i, j]:
+                size += costs.survivors[v]
+        for v in range(m):
+            if before >> v & 1 or not (costs.exact[v, i, j] or costs.tied[v, i, j]):
+                continue
+            made = size + costs.survivors[v] if costs.exact[v, i, j] else size
+            added = log_add(size + math.log1p(costs.negation_tests[v]), made)
+            cost = _sum(best[i, j, before], added)
+            if cost < best[i, j, before | 1 << v]:
+                best[i, j, before | 1 << v] = cost
+                steps[i, j, before | 1 << v, 0] = -1 - v
+                steps[i, j, before | 1 << v, 1] = -1
+
+
+@njit
+def _sum(a: float, b: float) -> float:
+    """The sum of two costs in logarithms, of which leaves have minus infinity."""
+    if a == -np.inf:
+        return b
+    if b == -np.inf:
+        return a
+    return log_add(a, b)

@@ -1,0 +1,313 @@
+"""ZStream's costs: numbers worked by hand, and Algorithm 5 against all trees and placements."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.costs.branches import branch_problems
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.model import CostModel
+from cepbench.costs.operator_terms import OperatorTerms
+from cepbench.costs.q_error import q_error
+from cepbench.errors import (
+    PlanError,
+    PlanningRefusedError,
+    StatisticsError,
+    UnsupportedPatternError,
+)
+from cepbench.patterns.negations import Check
+from cepbench.planners.generate import plan_problem
+from cepbench.plans.tree import leaves, post_order
+from tests.naive.costs import arrival_orders, members_of
+from tests.naive.plans import trees_over
+
+CARDINALITIES = {"a": 10.0, "b": 20.0, "c": 30.0}
+ONE = cep.Statistics(cardinalities=CARDINALITIES, selectivities={("a", "c"): 0.1})
+NONE = cep.Statistics(cardinalities=CARDINALITIES)
+WHERE = {id(ONE): " WHERE a.x < c.x", id(NONE): ""}
+TOP, RIGHT, LEFT = {"b": ("a", "c")}, {"b": ("c",)}, {"b": ("a",)}
+MODELS = ("zstream", "zstream-repaired")
+
+
+def table(
+    structure: str, placements: Any = (), statistics: Any = ONE, cost: str = "zstream"
+) -> Any:
+    pattern = f"PATTERN {structure}{WHERE.get(id(statistics), '')} WITHIN 10 units"
+    plan = cep.TreePlan(("a", "c"), placements)
+    return cep.plan_cost(pattern, plan, statistics, cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("structure", "placements", "statistics", "cost"),
+    [
+        ("SEQ(A a, C c)", (), ONE, 150 + 37.5 + 15),
+        ("AND(A a, C c)", (), ONE, 300 + 75 + 30),
+        ("SEQ(A a, NOT(B b), C c)", TOP, ONE, 202.5 + 15 + 11.25),
+        ("SEQ(A a, NOT(B b), C c)", RIGHT, ONE, 30 + 30 + 150 + 37.5 + 11.25),
+        ("SEQ(A a, NOT(B b), C c)", LEFT, ONE, 10 + 10 + 150 + 37.5 + 11.25),
+        ("SEQ(A a, NOT(B b), C c)", (), ONE, 10 + 10 + 150 + 37.5 + 11.25),
+        ("SEQ(A a, NOT(B b), C c)", TOP, NONE, 300 + 150 + 112.5),
+        ("SEQ(A a, NOT(B b), C c)", RIGHT, NONE, 30 + 30 + 150 + 112.5),
+    ],
+)
+def test_table_2(structure: str, placements: Any, statistics: Any, cost: float) -> None:
+    found = table(structure, placements, statistics)
+    assert found["cost"].sum() == pytest.approx(cost)
+    parts = found[["input_cost", "predicate_cost", "output_cost"]].sum(axis=1)
+    assert parts.tolist() == pytest.approx(found["cost"].tolist())
+    assert found["cardinality"].tolist() == found["output_cost"].tolist()
+
+
+def test_rows_are_operators() -> None:
+    top = table("SEQ(A a, NOT(B b), C c)", TOP)
+    assert top[["operator", "variables"]].values.tolist() == [
+        ["SEQ", ("a", "c")],
+        ["NEG", ("a", "b", "c")],
+    ]
+    assert top["input_cost"].tolist() == pytest.approx([150, 15])
+    assert top["predicate_cost"].tolist() == pytest.approx([37.5, 0])
+    assert top["output_cost"].tolist() == pytest.approx([15, 11.25])
+    right = table("SEQ(A a, NOT(B b), C c)", RIGHT)
+    assert right[["operator", "variables"]].values.tolist() == [
+        ["NSEQ", ("b", "c")],
+        ["SEQ", ("a", "c")],
+    ]
+    with pytest.raises(PlanError, match="places 'x'"):
+        table("SEQ(A a, NOT(B b), C c)", {"x": ("c",)})
+
+
+def test_disjunction_fetches_what_its_branches_find() -> None:
+    pattern = "PATTERN OR(A a, SEQ(B b, C c)) WITHIN 10 units"
+    plan = cep.UnionPlan([cep.TreePlan("a"), cep.TreePlan(("b", "c"))])
+    found = cep.plan_cost(pattern, plan, NONE, cost="zstream")
+    assert found["operator"].tolist() == ["SEQ", "DISJ"]
+    assert found["cost"].tolist() == pytest.approx([600, 2 * (10 + 300)])
+    assert cep.plan(pattern, NONE, "ZSTREAM", cost="zstream").cost == pytest.approx(600)
+
+
+def test_hashed_equalities_reduce_the_input_instead() -> None:
+    pattern = "PATTERN SEQ(A a, C c) WHERE a.x = c.x{} WITHIN 10 units"
+    tree = cep.TreePlan(("a", "c"))
+    alone = cep.plan_cost(pattern.format(""), tree, ONE, cost="zstream")
+    assert alone["cost"].tolist() == pytest.approx([15 + 15])
+    # Of two conditions each has the same share of 0.1.
+    both = cep.plan_cost(pattern.format(" AND a.y < c.y"), tree, ONE, cost="zstream")
+    read = 150 * math.sqrt(0.1)
+    assert both["cost"].tolist() == pytest.approx([read * 1.25 + 15])
+
+
+def test_statistics_give_the_order_in_time() -> None:
+    given = cep.Statistics(cardinalities=CARDINALITIES, time_selectivities={("c", "a"): 0.2})
+    assert cep.Statistics.from_dict(given.to_dict()) == given
+    found = table("SEQ(A a, C c)", (), given)
+    assert found["cost"].tolist() == pytest.approx([60 + 60])
+    assert "in order" in given.describe()
+    with pytest.raises(StatisticsError, match=r"time_selectivities.*at most 1"):
+        cep.Statistics(cardinalities=CARDINALITIES, time_selectivities={("c", "a"): 2})
+
+
+def test_repaired_probabilities() -> None:
+    share = (1 - math.exp(-20)) / 20
+    right = table("SEQ(A a, NOT(B b), C c)", RIGHT, cost="zstream-repaired")
+    assert right["cost"].tolist() == pytest.approx([60, share * (150 * 1.25 + 15)])
+    top = table("SEQ(A a, NOT(B b), C c)", TOP, cost="zstream-repaired")
+    assert top["cost"].tolist() == pytest.approx([202.5, 15 + 15 * share])
+    with pytest.raises(StatisticsError, match="negated variable 'b'"):
+        cep.plan(
+            "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 10 units",
+            cep.Statistics(cardinalities={"a": 1, "c": 1}),
+            cost="zstream-repaired",
+        )
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [("SEQ", 0, 1, 2, 3), ("AND", 0, ("SEQ", 1, 2), 3), ("SEQ", ("AND", 0, 1), ("SEQ", 2, 3))],
+    ids=str,
+)
+def test_orders_in_time_of_sets(structure: Any) -> None:
+    def text(part: Any) -> str:
+        if isinstance(part, int):
+            return f"V{part} v{part}"
+        return f"{part[0]}({', '.join(map(text, part[1:]))})"
+
+    def only(part: Any, members: set[int]) -> Any:
+        if isinstance(part, int):
+            return part
+        kept = [item for item in part[1:] if members & {*members_of(item)}]
+        return (part[0], *(only(item, members) for item in kept))
+
+    names = [f"v{i}" for i in range(4)]
+    statistics = cep.Statistics(cardinalities=dict.fromkeys(names, 1.0))
+    pattern = cep.parse(f"PATTERN {text(structure)} WITHIN 9 units")
+    terms = OperatorTerms.of(pattern, statistics)
+    for size in range(1, 5):
+        for members in itertools.combinations(range(4), size):
+            chosen = np.isin(np.arange(4), members)[None]
+            orders = len(arrival_orders(only(structure, {*members})))
+            share = orders / math.factorial(size)
+            assert terms.log_permutations(chosen)[0] == pytest.approx(math.log(share), abs=1e-12)
+            if structure[0] == "SEQ" and structure[1] == 0:
+                half = (size - 1) * math.log(0.5)
+                assert terms.log_in_order(chosen)[0] == pytest.approx(half, abs=1e-12)
+
+
+#: Patterns with negations between, at the ends, with conditions, side by side and under AND.
+STRUCTURES = (
+    "SEQ(A a, B b, C c, D d)",
+    "AND(A a, B b, C c)",
+    "SEQ(A a, NOT(N n), B b, C c)",
+    "SEQ(A a, NOT(N n), NOT(M m), B b, C c)",
+    "SEQ(A a, NOT(N n), B b, NOT(M m), C c, D d)",
+    "SEQ(NOT(N n), A a, B b, NOT(M m))",
+    "SEQ(A a, AND(B b, NOT(N n)), NOT(M m), AND(C c, D d))",
+    "SEQ(NOT(N n), A a)",
+)
+CONDITIONS = ("", "n.x < {}.x", "a.x < {}.x", "a.x = {}.x")
+
+
+def cases() -> Iterator[tuple[str, cep.Statistics]]:
+    rng = np.random.default_rng(7)
+    for structure, condition in itertools.product(STRUCTURES, CONDITIONS):
+        pattern = cep.parse(f"PATTERN {structure} WITHIN 10 units")
+        others = [name for name in pattern.positive_names if name != condition[:1]]
+        if not others or ("n" in condition and "n" not in pattern.names):
+            continue
+        other = rng.choice(others)
+        where = f"WHERE {condition.format(other)}" if condition else ""
+        for _ in range(3):
+            statistics = cep.Statistics(
+                cardinalities={n: float(10 ** rng.uniform(-1, 3)) for n in pattern.names},
+                selectivities={
+                    pair: float(10 ** rng.uniform(-3, 0))
+                    for pair in itertools.combinations(pattern.positive_names, 2)
+                },
+            )
+            yield f"PATTERN {structure} {where} WITHIN 10 units", statistics
+
+
+def all_placements(pattern: Any, tree: Any, names: Any) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Every node of a tree for every negated variable."""
+    options = []
+    for variable in pattern.negated:
+        check = Check.of(pattern, variable.name)
+        nodes = [tuple(leaves(node)) for node in post_order(tree)]
+        inside = [{names[v] for v in node} for node in nodes]
+        options.append(
+            [
+                (variable.name, node)
+                for node, its in zip(nodes, inside, strict=True)
+                if check.is_exact_at(its) or check.is_tied_to(its)
+            ]
+        )
+    for chosen in itertools.product(*options):
+        yield dict(chosen)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("cost", MODELS)
+def test_algorithm_5_is_exact_over_trees_and_placements(cost: str) -> None:
+    for text, statistics in cases():
+        pattern = cep.parse(text)
+        (problem,) = branch_problems(pattern, statistics, cost=cost)
+        found = plan_problem(problem, "ZSTREAM")
+        least = min(
+            problem.cost.log_cost(problem, "tree", (tree, placements))
+            for tree in trees_over(range(problem.n))
+            for placements in all_placements(pattern, tree, problem.names)
+        )
+        assert found.log_cost == pytest.approx(least, abs=1e-9), text
+        assert {*dict(found.placements)} == {variable.name for variable in pattern.negated}
+        table = cep.plan_cost(pattern, found, statistics, cost=cost)
+        assert table["cost"].sum() == pytest.approx(found.cost)
+
+
+@pytest.mark.parametrize("cost", MODELS)
+def test_costs_by_joins_are_those_of_operators(cost: str) -> None:
+    for text, statistics in cases():
+        (problem,) = branch_problems(cep.parse(text), statistics, cost=cost)
+        model = problem.cost
+        for tree in trees_over(range(problem.n)):
+            operators, cards = model.operators(problem, "tree", tree)
+            whole = float(np.logaddexp.reduce([-np.inf, *(each.cost for each in operators)]))
+            assert CostModel.log_cost(model, problem, "tree", tree) == pytest.approx(
+                whole, abs=1e-9
+            )
+            # Every plan has as many matches.
+            assert cards[-1] == pytest.approx(model.operators(problem, "tree", tree)[1][-1])
+
+
+def test_negations_as_arrays_agree_with_the_pattern() -> None:
+    for text, statistics in cases():
+        pattern = cep.parse(text)
+        terms = OperatorTerms.of(pattern, statistics)
+        names = pattern.positive_names
+        for negation in terms.negations:
+            check = Check.of(pattern, negation.name)
+            for size in range(1, len(names) + 1):
+                for members in itertools.combinations(range(len(names)), size):
+                    chosen = np.isin(np.arange(len(names)), members)[None]
+                    inside = {names[v] for v in members}
+                    assert negation.is_exact_at(chosen, terms.precedes)[0] == check.is_exact_at(
+                        inside
+                    )
+                    assert negation.is_tied_to(chosen)[0] == check.is_tied_to(inside)
+
+
+def test_other_generators_find_no_cheaper_tree_than_dp_b() -> None:
+    for text, statistics in itertools.islice(cases(), 0, None, 5):
+        costs = {
+            name: cep.plan(text, statistics, name, cost="zstream").log_cost
+            for name in ("DP-B", "DP-LD", "ZSTREAM-ORD", "II-GREEDY", "II-RANDOM", "SA")
+        }
+        assert min(costs["DP-LD"], costs["II-GREEDY"], costs["SA"]) >= costs["DP-B"] - 1e-9
+        assert costs["II-RANDOM"] >= costs["DP-LD"] - 1e-9
+    with pytest.raises(PlanningRefusedError, match="GOO does not minimize the cost zstream"):
+        cep.plan("PATTERN SEQ(A a, C c) WITHIN 1 units", NONE, "GOO", cost="zstream")
+
+
+def test_problems_without_these_numbers_are_refused() -> None:
+    with pytest.raises(StatisticsError, match=r"make it by PlanningProblem\.from_pattern"):
+        CostedProblem(("a",), np.zeros(1), np.zeros((1, 1)), cost=cep.COST_MODELS["zstream"])
+    with pytest.raises(StatisticsError, match="STRATEGY any, not of consuming"):
+        cep.plan("PATTERN SEQ(A a, C c) STRATEGY consuming WITHIN 10 units", NONE, cost="zstream")
+    with pytest.raises(UnsupportedPatternError, match="no operator for GROUP"):
+        cep.plan("PATTERN SEQ(A a, GROUP(B b, +), C c) WITHIN 9 units", NONE, cost="zstream")
+    many = ", ".join(f"NOT(N{i} n{i})" for i in range(9))
+    with pytest.raises(PlanningRefusedError, match=r"9 negated variables.*the limit is 8"):
+        cep.plan(f"PATTERN SEQ(A a, {many}, C c) WITHIN 10 units", NONE, "ZSTREAM", cost="zstream")
+
+
+def test_q_errors_on_poisson_arrivals() -> None:
+    """Of k variables k·card are created while a window passes, as arrivals are independent."""
+    rng = np.random.default_rng(5)
+    span, window = 40_000, 100
+    rates = {"A": 0.05, "B": 0.02, "C": 0.04, "D": 0.03}
+    times = {kind: rng.integers(0, span, rng.poisson(rate * span)) for kind, rate in rates.items()}
+    events = pd.DataFrame(
+        [(kind, time) for kind, its in times.items() for time in its], columns=["type", "time"]
+    ).sort_values("time", kind="stable")
+    stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    text = f"PATTERN SEQ(A a, NOT(B b), C c, D d) WITHIN {window} units"
+    statistics = cep.Statistics(rates={kind.lower(): rate for kind, rate in rates.items()})
+    plan = cep.TreePlan((("a", "c"), "d"), {"b": ("a", "c")})
+    nodes = cep.evaluate(text, stream, plan, evaluator="tree", node_times=True).nodes
+    created = nodes.set_index("variables")["created"]
+    measured = [created["a, c"] / 2, created["a, c, d"] / 3]
+    errors = {}
+    for cost in MODELS:
+        table = cep.plan_cost(text, plan, statistics, cost=cost)
+        cards = table["cardinality"][[1, 2]] * span / window
+        errors[cost] = q_error(cards, measured)
+    assert errors["zstream-repaired"][0] < 1.1
+    # The gap of a pair is shorter if a third event is in the window too.
+    assert errors["zstream-repaired"][1] < 1.5
+    assert (errors["zstream"] > 1.5 * errors["zstream-repaired"]).all()
