@@ -52,15 +52,14 @@ PARTS = {
         ENGINE,
         "from cepbench.evaluators.joins.lazy_nfa import",
         "from cepbench.evaluators.counting import COUNTING\n",
-        (" TREE_INSTANCES)", " TREE_INSTANCES, COUNTING)"),
+        (", ZSTREAM)\n", ", ZSTREAM, COUNTING)\n"),
     ),
     "costs/models.py": (
         "right_heavy.py",
         COST,
         "from cepbench.costs.problem import",
         "from cepbench.costs.right_heavy import RightHeavy\n",
-        ("(Throughput(), Latency(), Comparisons())",
-         "(Throughput(), Latency(), Comparisons(), RightHeavy())"),
+        ("ZStreamRepaired())", "ZStreamRepaired(), RightHeavy())"),
     ),
 }  # fmt: skip
 SCRIPT = """
