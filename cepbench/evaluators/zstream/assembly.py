@@ -207,7 +207,7 @@ class Assembly:
         for outer, is_new in self._inputs(join):
             rows, size = self._pass(number, join, outer, inner_is_new=is_new, is_root=is_root)
             pieces.append(rows)
-            made += size
+            made += int(size)  # without compilation, kernels return NumPy's integers
         if pieces:
             buffer.new = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
         return made
