@@ -182,6 +182,13 @@ def sample_statistics(
         stream_events = whole(stream_events, "stream_events", StatisticsError, least=0)
     check_fit(pattern, stream)
     check_types(pattern, stream)
+    return slice_sample(pattern, stream, seed, pairs, stream_events)
+
+
+def slice_sample(
+    pattern: Pattern, stream: EventStream, seed: int, pairs: int, stream_events: int | None = None
+) -> StatisticsSample:
+    """As :func:`sample_statistics`, without checks: types may be missing in a slice."""
     sampler = Sampler(pattern, stream, seed, pairs)
     return StatisticsSample(
         active=active_time(pattern, stream),

@@ -1,0 +1,115 @@
+"""Windowed averages of a pattern's statistics [mei2009]_, section 5.3, sampled round by round."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from cepbench.errors import SnapshotError
+from cepbench.patterns.model import Pattern
+from cepbench.statistics.measure import StatisticsSample, merge_samples, slice_sample
+from cepbench.statistics.model import Statistics
+from cepbench.statistics.sampling import PairSample
+from cepbench.streams.event_stream import EventStream
+
+#: Rounds that an average is over.
+ROUNDS = 2
+
+#: The last events of a round, of whatever type, that are sampled: what bounds the cost of a round's
+#: statistics.
+EVENTS = 2048
+
+#: Candidates sampled per pair of variables in a round.
+PAIRS = 1000
+
+
+class Averages:
+    """The rates and selectivities over the last :data:`ROUNDS` rounds.
+
+    What was not seen at all counts as half an event or half a candidate, as otherwise plans that
+    begin with it would cost nothing.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    seed : int
+    """
+
+    def __init__(self, pattern: Pattern, seed: int) -> None:
+        self._pattern = pattern
+        self._seed = seed
+        self._samples: deque[StatisticsSample] = deque(maxlen=ROUNDS)
+        self._current: Statistics | None = None
+
+    def add(self, events: EventStream) -> None:
+        """Sample the last events of a round."""
+        self._samples.append(slice_sample(self._pattern, events[-EVENTS:], self._seed, PAIRS))
+        self._current = None
+
+    def current(self) -> Statistics | None:
+        """The averages; None before the first round."""
+        if self._current is None and self._samples:
+            self._current = _statistics(self._samples)
+        return self._current
+
+    def of(self, events: EventStream) -> Statistics:
+        """The statistics of some events alone."""
+        return _statistics([slice_sample(self._pattern, events[-EVENTS:], self._seed, PAIRS)])
+
+    def packed(self) -> list[dict[str, Any]]:
+        """The state as JSON-serializable values."""
+        return [_packed(sample) for sample in self._samples]
+
+    def restore(self, packed: Iterable[Mapping[str, Any]]) -> None:
+        """Resume from what :meth:`packed` returned.
+
+        Raises
+        ------
+        SnapshotError
+            If it is no such state.
+        """
+        try:
+            self._samples.extend(map(_unpacked, packed))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"the snapshot is damaged: no usable averages: {error!r}"
+            ) from error
+
+
+def _statistics(samples: Iterable[StatisticsSample]) -> Statistics:
+    whole = merge_samples(list(samples))
+    return replace(
+        whole,
+        events={name: max(count, 0.5) for name, count in whole.events.items()},
+        pairs={key: _seen(sample) for key, sample in whole.pairs.items()},
+        sets={key: _seen(sample) for key, sample in whole.sets.items()},
+    ).to_statistics()
+
+
+def _seen(sample: PairSample) -> PairSample:
+    """The sample with at least half a candidate for which the conditions hold."""
+    drawn = min(sample.candidates, PAIRS)
+    least = sample.candidates / (2 * drawn) if drawn else 0.0
+    return replace(sample, held=max(sample.held, least))
+
+
+def _packed(sample: StatisticsSample) -> dict[str, Any]:
+    found = asdict(sample)
+    for name in ("pairs", "sets"):
+        found[name] = [[*key, *_numbers(its)] for key, its in getattr(sample, name).items()]
+    return found
+
+
+def _numbers(sample: PairSample) -> tuple[float, float, float]:
+    return sample.candidates, sample.held, sample.variance
+
+
+def _unpacked(packed: Mapping[str, Any]) -> StatisticsSample:
+    found = dict(packed)
+    for name in ("pairs", "sets"):
+        found[name] = {tuple(row[:-3]): PairSample(*row[-3:]) for row in found[name]}
+    if found["partition"] is not None:
+        found["partition"] = PairSample(**found["partition"])
+    return StatisticsSample(**found)
