@@ -9,24 +9,25 @@ from typing import Any
 
 from cepbench.errors import SnapshotError
 from cepbench.patterns.model import Pattern
+from cepbench.statistics.measure import PAIRS as ALL_PAIRS
 from cepbench.statistics.measure import StatisticsSample, merge_samples, slice_sample
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.sampling import PairSample
 from cepbench.streams.event_stream import EventStream
 
-#: Rounds that an average is over.
-ROUNDS = 2
+#: Events that an average is over, if they are not more rounds than :data:`ROUNDS`; one round at least.
+SPAN, ROUNDS = 8192, 64
 
 #: The last events of a round, of whatever type, that are sampled: what bounds the cost of a round's
 #: statistics.
-EVENTS = 2048
+EVENTS = 1024
 
 #: Candidates sampled per pair of variables in a round.
-PAIRS = 1000
+PAIRS = 500
 
 
 class Averages:
-    """The rates and selectivities over the last :data:`ROUNDS` rounds.
+    """The rates and selectivities over the last rounds, together of :data:`SPAN` events.
 
     What was not seen at all counts as half an event or half a candidate, as otherwise plans that
     begin with it would cost nothing.
@@ -35,12 +36,16 @@ class Averages:
     ----------
     pattern : Pattern
     seed : int
+    batch_size : int
+        Events in a round.
     """
 
-    def __init__(self, pattern: Pattern, seed: int) -> None:
+    def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern
         self._seed = seed
-        self._samples: deque[StatisticsSample] = deque(maxlen=ROUNDS)
+        self._samples: deque[StatisticsSample] = deque(
+            maxlen=min(ROUNDS, max(1, SPAN // batch_size))
+        )
         self._current: Statistics | None = None
 
     def add(self, events: EventStream) -> None:
@@ -57,6 +62,10 @@ class Averages:
     def of(self, events: EventStream) -> Statistics:
         """The statistics of some events alone."""
         return _statistics([slice_sample(self._pattern, events[-EVENTS:], self._seed, PAIRS)])
+
+    def of_all(self, events: EventStream) -> Statistics:
+        """The statistics of some events alone, measured as well as by default."""
+        return _statistics([slice_sample(self._pattern, events, self._seed, ALL_PAIRS)])
 
     def packed(self) -> list[dict[str, Any]]:
         """The state as JSON-serializable values."""

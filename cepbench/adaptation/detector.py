@@ -29,10 +29,10 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, by default.
-BATCH_SIZE = 8192
+BATCH_SIZE = 32_768
 
 #: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
-THRESHOLD, GAIN = 0.5, 0.2
+THRESHOLD, GAIN = 0.5, 0.1
 
 
 class AdaptiveDetector(Detector):

@@ -1,6 +1,7 @@
 """The registry of adaptation policies, built-in and user-defined: when to plan anew.
 
-A policy is a function ``f(situation)``, called at the beginning of each round. It returns the reason
+A policy is a function ``f(situation)``, called for each round before its last events are processed,
+which are all of them if a round is pushed as a whole. It returns the reason
 to plan anew as a text, or None to keep the running plan. A new plan is installed if the cost model
 predicts an improvement of more than ``gain``.
 
@@ -28,12 +29,15 @@ from cepbench.plans.notes import log_sum
 from cepbench.registry import Registry
 from cepbench.statistics.model import Statistics
 
+#: Standard errors by which a statistic has to differ for a change to count.
+SIGNIFICANT = 3.0
+
 _F = TypeVar("_F", bound=Callable[..., str | None])
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What a policy knows at the beginning of a round.
+    """What a policy knows when the last events of a round have come.
 
     Attributes
     ----------
@@ -41,14 +45,14 @@ class Situation:
     plan : OrderPlan, TreePlan or UnionPlan
         The running plan.
     statistics : Statistics
-        The windowed averages of the last rounds; for a policy that foresees, of the coming one.
+        The windowed averages; for a policy that foresees, those of this round alone, measured in full.
     planned : Statistics or None
         Those with which a plan was last made; None before that.
     cost : CostModel
     threshold, gain : float
         See :func:`cepbench.adapt`.
     round : int
-        The number of the coming round.
+        The number of the round, from 0.
     """
 
     pattern: Pattern
@@ -76,12 +80,14 @@ class Situation:
         return log_sum([log_lower_bound(problem, self.plan.kind) for problem in self.problems])
 
     def changes(self) -> Iterator[tuple[str, float, float]]:
-        """Name, previous and current value of each statistic of the running plan."""
+        """Name, previous and current value of each statistic that differs by more than its error."""
         if self.planned is None:
             return
-        before = {row[:2]: row[2] for row in self.planned.rows()}
-        for quantity, variables, value, _ in self.statistics.rows():
-            yield f"{quantity}, {variables}", before.get((quantity, variables), 1.0), value
+        before = {row[:2]: row[2:] for row in self.planned.rows()}
+        for quantity, variables, now, error in self.statistics.rows():
+            value, its_error = before.get((quantity, variables), (1.0, None))
+            if abs(now - value) > SIGNIFICANT * math.hypot(error or 0.0, its_error or 0.0):
+                yield f"{quantity}, {variables}", value, now
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class AdaptationPolicy:
     function : callable
         :class:`Situation` → reason to plan anew, or None.
     foresees : bool
-        Whether it sees the statistics of the coming round instead of those of the last ones.
+        Whether it sees this round's own statistics, measured in full.
     description : str
     """
 
@@ -146,8 +152,8 @@ def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F
     name : str
         Compared without regard to case, ``-`` and ``_``.
     foresees : bool
-        Whether it sees the statistics of the coming round instead of those of the last ones, for
-        comparison with what no live detector knows.
+        Whether it sees each round's own statistics, measured in full, instead of sampled averages:
+        for comparison, as that takes time.
 
     Raises
     ------
@@ -181,6 +187,8 @@ def threshold(situation: Situation) -> str | None:
     """Plan anew when a statistic has changed by more than a threshold [mei2009]_, section 5.3.
 
     A change is the larger of the two values over the smaller one, minus 1.
+
+    Differs from the paper: changes within three standard errors of the samples do not count.
     """
     if situation.planned is None:
         return "the running plan was made without statistics"
@@ -209,8 +217,8 @@ def static(situation: Situation) -> str | None:
 
 @adaptation_policy("clairvoyant", foresees=True)
 def clairvoyant(situation: Situation) -> str | None:
-    """Plan every round anew, with the statistics of its own events."""
-    return "the coming round"
+    """Plan every round anew for its own statistics, measured in full: what no sample can exceed."""
+    return "its own statistics"
 
 
 def relative_gain(log_before: float, log_after: float) -> float:

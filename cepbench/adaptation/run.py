@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -150,7 +151,7 @@ class AdaptiveRun:
         windows = 1 if bare and not self._consumes else _WINDOWS_KEPT
         self._span = windows * pattern.window.length
         self._recent = RecentEvents(pattern.attributes, self._span, task.position, EVENTS)
-        self._averages = Averages(pattern, settings.seed)
+        self._averages = Averages(pattern, settings.seed, settings.batch_size)
         self._made_for: Statistics | None = None
         self._position = task.position
         self._time: int | None = None
@@ -173,21 +174,23 @@ class AdaptiveRun:
         size = self._settings.batch_size
         found = []
         while len(batch):
-            if not self._in_round:
-                found.append(self._begin_round(batch[:size]))
             events = batch[: size - self._in_round]
             batch = batch[len(events) :]
+            self._in_round += len(events)
+            self._recent.push(events)
+            if self._time is None and self._settings.planned:
+                self._begin(events)
+            if self._in_round == size:
+                found.append(
+                    self._adapt(events if len(events) == size else self._recent.stream[-size:])
+                )
+                self._in_round = 0
+                self._round += 1
             given = self._inner.take(self._marked(events, self._position))
             found.append(given)
-            self._time = int(events.timestamps[-1])
-            self._recent.push(events)
             self._note(given)
+            self._time = int(events.timestamps[-1])
             self._position += len(events)
-            self._in_round += len(events)
-            if self._in_round == size:
-                self._averages.add(self._recent.stream[-size:])
-                self._round += 1
-                self._in_round = 0
         return self._united(found)
 
     def finish(self) -> Found:
@@ -198,19 +201,20 @@ class AdaptiveRun:
         """Go on with another plan, and return the matches that it reports earlier than the old one."""
         return self._united([self._install(plan, reason, nan, time.perf_counter())])
 
-    def _begin_round(self, coming: EventStream) -> Found:
-        """Install the first plan, or ask the policy whether to change it."""
+    def _begin(self, events: EventStream) -> None:
+        """Plan for the first events."""
+        self._made_for = self._averages.of(events)
+        self.plan = self._settings.plan(self._task.pattern, self._made_for)
+        self._inner = self._opened(self.plan, self._position)
+
+    def _adapt(self, events: EventStream) -> Found:
+        """Sample a round's events, and change the plan if the policy and the costs say so."""
         settings, pattern = self._settings, self._task.pattern
         began = time.perf_counter()
-        if not self._recent.pushed and settings.planned:
-            self._made_for = self._averages.of(coming)
-            self.plan = settings.plan(pattern, self._made_for)
-            self._inner = self._opened(self.plan, self._position)
-            return _NOTHING
-        foresees = settings.policy.foresees
-        statistics = self._averages.of(coming) if foresees else self._averages.current()
-        if statistics is None:
-            return _NOTHING
+        self._averages.add(events)
+        current = self._averages.current()
+        assert current is not None  # of these events at least
+        statistics = self._averages.of_all(events) if settings.policy.foresees else current
         situation = Situation(
             pattern,
             self.plan,
@@ -226,8 +230,10 @@ class AdaptiveRun:
             return _NOTHING
         plan = settings.plan(pattern, statistics)
         self._made_for = statistics
+        if plan.text == self.plan.text:
+            return _NOTHING
         gain = relative_gain(situation.log_cost, log_plan_cost(plan, situation.problems))
-        if plan.text == self.plan.text or gain <= settings.gain:
+        if gain <= settings.gain:
             return _NOTHING
         return self._install(plan, reason, gain, began)
 
@@ -248,6 +254,8 @@ class AdaptiveRun:
         if self._time is None:
             return self._opened(plan, self._position), _NOTHING
         kept, first = self._recent.stream, self._recent.first
+        # Without those that are about to be processed.
+        kept = kept[: self._position - first]
         stale = int(np.searchsorted(kept.timestamps, self._time - self._span))
         kept, first = kept[stale:], first + stale
         inner = self._opened(plan, first)
@@ -306,7 +314,7 @@ class AdaptiveRun:
             "past": {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST)},
             "details": dict(self._past.details),
         }
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "known": np.frombuffer(json.dumps(known, default=float).encode(), np.uint8),
             "taken": self._taken.copy(),
         }
@@ -345,8 +353,9 @@ _LARGEST = ("peak_partial_matches", "peak_buffered_events", "peak_bytes")
 
 def _added(first: Metrics, second: Metrics) -> Metrics:
     """The metrics of two runs, one after the other."""
-    largest = {
-        name: float(np.fmax(getattr(first, name), getattr(second, name))) for name in _LARGEST
+    # In this order NaN, which the first run begins with, is not the larger one.
+    largest: dict[str, Any] = {
+        name: max(getattr(second, name), getattr(first, name)) for name in _LARGEST
     }
     summed = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED}
     names = dict.fromkeys([*first.details, *second.details])
