@@ -19,6 +19,7 @@ from cepbench.errors import AdaptationError, SnapshotError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -65,7 +66,8 @@ class AdaptiveDetector(Detector):
     Raises
     ------
     AdaptationError
-        If an argument is invalid, a policy is unknown, or the window has no length.
+        If an argument is invalid, a policy is unknown, the window has no length, or the evaluator or
+        the first plan does not fit the generator's kind of plan.
     PatternError, PlanError, EvaluationError, PlanGeneratorError, StatisticsError
         As for :class:`cepbench.Detector` and :func:`cepbench.plan`.
     UnsupportedPatternError, UnsupportedTaskError
@@ -112,6 +114,15 @@ class AdaptiveDetector(Detector):
             partial_match_limit=partial_match_limit,
             position=position,
         )
+        assert task.plan is not None  # given or made above
+        self._check_kind(task.plan)
+        kind = self._settings.generator.kind
+        if kind not in chosen.kinds:
+            able = [each.name for each in EVALUATORS.values() if kind in each.kinds]
+            raise AdaptationError(
+                f"the evaluator {chosen.name} does not run all {kind} plans, so it may not run the "
+                f"next one of {self._settings.generator.name}; {', '.join(able)} can"
+            )
         self._chosen = chosen
 
         def opened(task: Task) -> AdaptiveRun:
@@ -158,8 +169,8 @@ class AdaptiveDetector(Detector):
 
         Raises
         ------
-        PlanError, EvaluationError, UnsupportedTaskError
-            If the plan does not fit the pattern or the evaluator.
+        PlanError, EvaluationError, UnsupportedTaskError, AdaptationError
+            If the plan does not fit the pattern, the evaluator or the generator's kind of plan.
         """
         self._refuse_if_ended()
         task_for(
@@ -170,6 +181,7 @@ class AdaptiveDetector(Detector):
             output=self.output,
             partial_match_limit=self.partial_match_limit,
         )
+        self._check_kind(plan)
         reason = text(reason, "reason", AdaptationError)
         found = self._guarded(self._run.switch, plan, reason)
         self.plan = plan
@@ -181,6 +193,15 @@ class AdaptiveDetector(Detector):
         detector = super().restore(snapshot)
         detector.plan = detector._run.plan
         return detector
+
+    def _check_kind(self, plan: AnyPlan) -> None:
+        generator = self._settings.generator
+        if plan.kind != generator.kind:
+            raise AdaptationError(
+                f"{plan.text} is one of the {plan.kind} plans and {generator.name} makes "
+                f"{generator.kind} plans, whose costs are not comparable; give one of these, or choose "
+                "another generator"
+            )
 
     def _header(self) -> dict[str, Any]:
         settings = self._settings
