@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -56,7 +56,7 @@ class Averages:
     def current(self) -> Statistics | None:
         """The averages; None before the first round."""
         if self._current is None and self._samples:
-            self._current = _statistics(self._samples)
+            self._current = _statistics([*self._samples])
         return self._current
 
     def of(self, events: EventStream) -> Statistics:
@@ -65,7 +65,8 @@ class Averages:
 
     def of_all(self, events: EventStream) -> Statistics:
         """The statistics of some events alone, measured as well as by default."""
-        return _statistics([slice_sample(self._pattern, events, self._seed, ALL_PAIRS)])
+        sample = slice_sample(self._pattern, events, self._seed, ALL_PAIRS)
+        return _statistics([sample])
 
     def packed(self) -> list[dict[str, Any]]:
         """The state as JSON-serializable values."""
@@ -87,21 +88,28 @@ class Averages:
             ) from error
 
 
-def _statistics(samples: Iterable[StatisticsSample]) -> Statistics:
-    whole = merge_samples(list(samples))
+def _statistics(samples: Sequence[StatisticsSample]) -> Statistics:
+    whole = merge_samples(samples)
+    drawn = PAIRS * len(samples)
     return replace(
         whole,
         events={name: max(count, 0.5) for name, count in whole.events.items()},
-        pairs={key: _seen(sample) for key, sample in whole.pairs.items()},
-        sets={key: _seen(sample) for key, sample in whole.sets.items()},
+        pairs={key: _seen(sample, drawn) for key, sample in whole.pairs.items()},
+        sets={key: _seen(sample, drawn) for key, sample in whole.sets.items()},
     ).to_statistics()
 
 
-def _seen(sample: PairSample) -> PairSample:
-    """The sample with at least half a candidate for which the conditions hold."""
-    drawn = min(sample.candidates, PAIRS)
-    least = sample.candidates / (2 * drawn) if drawn else 0.0
-    return replace(sample, held=max(sample.held, least))
+def _seen(sample: PairSample, most: int) -> PairSample:
+    """The sample with at least half a draw for which the conditions hold, and with a binomial error.
+
+    Where all candidates of a round were tested, they are still a sample of what is to come.
+    """
+    if not sample.candidates:
+        return sample
+    drawn = min(sample.candidates, most)
+    share = max(sample.held / sample.candidates, 0.5 / drawn)
+    spread = share * (1 - share) / drawn
+    return PairSample(sample.candidates, share * sample.candidates, spread * sample.candidates**2)
 
 
 def _packed(sample: StatisticsSample) -> dict[str, Any]:

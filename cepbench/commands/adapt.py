@@ -27,7 +27,8 @@ from cepbench.commands.output import (
 )
 
 EXAMPLES = examples(
-    "cepbench adapt --pattern-name rare-last --data nasdaq-style/sample \\\n    --batch-size 2000"
+    "cepbench adapt --pattern-name rare-last --data nasdaq-style/sample \\\n"
+    "    --generator DP-LD --batch-size 4000"
 )
 
 
@@ -66,9 +67,9 @@ def adapt(
         int, typer.Option(min=1, metavar="NUMBER", help="Events in a round.")
     ] = 32_768,
 ) -> None:
-    """Run plans that follow the stream's statistics; show when they change.
+    """Run plans that follow the stream's statistics.
 
-    Matches are counted. The first plan is made for the statistics of the first round, or for those
+    Shows when the plan was changed. Matches are counted. The first plan is made for the statistics of the first round, or for those
     of --statistics.
     """
     options = named_values(option or (), "--option", typer.BadParameter)

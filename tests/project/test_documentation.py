@@ -21,14 +21,14 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
 #: How-to pages whose code is run from top to bottom, each in a Python of its own.
-SHOWN = ("user_defined_generators", "user_defined_evaluators")
+SHOWN = ("user_defined_generators", "user_defined_evaluators", "adaptation")
 
 
 @pytest.mark.parametrize("stem", SHOWN)
 def test_the_code_of_a_how_to_page_runs(stem: str) -> None:
     text = (DOCS / f"{stem}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) > 2
+    assert len(blocks) > 1
     done = subprocess.run(
         [sys.executable, "-X", "utf8", "-W", "error", "-c", "\n".join(blocks)],
         capture_output=True, encoding="utf-8", cwd=ROOT,
