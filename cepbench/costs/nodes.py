@@ -100,7 +100,7 @@ def plan_cost(
 
         Under the costs ``zstream`` and ``zstream-repaired`` also ``input_cost``,
         ``predicate_cost`` and ``output_cost``, which add up to ``cost``; leaves, which are free,
-        have no row, and negations have: ``NSEQ`` and ``NEG``. The last row of several branches is
+        have no row, and negations and groups have: ``NSEQ``, ``NEG`` and ``KSEQ``. The last row of several branches is
         ``DISJ``, of branch -1, which is not part of the cost of any plan.
 
     Raises
@@ -164,7 +164,7 @@ def _nodes(problem: CostedProblem, plan: Plan) -> Iterator[tuple[Any, ...]]:
 def _row(found: Operator, names: Sequence[str], written: Sequence[str]) -> tuple[Any, ...]:
     """Name, variables, size, costs of an operator; numbers are logarithms."""
     below = [names[v] for v in found.variables]
-    if found.negated:
-        below = sorted([*below, found.negated], key=written.index)
+    if found.added:
+        below = sorted([*below, *found.added], key=written.index)
     costs = (found.input, found.predicates, found.output, found.cost)
     return found.name, tuple(below), found.output, *costs
