@@ -91,8 +91,7 @@ def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
                 # Leaves are free, but for the groups formed there.
                 shrunk, best[i, j, 0] = _groups_above(costs, i, i, i)
                 best[i, j, 0] += costs.base[i, i] - shrunk
-            for cut in range(i + 1, j + 1):
-                _try_cut(costs, best, steps, sets, counts, i, cut, j)
+            _try_cuts(costs, best, steps, sets, counts, i, j)
             _add_operators(costs, best, steps, i, j)
             for whole in range(1 << m):
                 if best[i, j, whole] < np.inf:
@@ -102,55 +101,60 @@ def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
 
 
 @njit
-def _try_cut(
+def _try_cuts(
     costs: OperatorCosts,
     best: np.ndarray,
     steps: np.ndarray,
     sets: np.ndarray,
     counts: np.ndarray,
     i: int,
-    cut: int,
     j: int,
 ) -> None:
-    """Join the halves of i … j at ``cut``, with each of their sets."""
+    """Join two halves of i … j at each cut, with each of their sets."""
     m = len(costs.survivors)
     order, hashed, tests = costs.order, costs.hashed, costs.tests
-    in_groups, above = _groups_above(costs, i, cut, j)
-    common = min(0.0, order[i, j] - order[i, cut - 1] - order[cut, j])
-    common += hashed[i, j] - hashed[i, cut - 1] - hashed[cut, j]
-    common += costs.base[i, cut - 1] + costs.base[cut, j]
-    joined = tests[i, j] - tests[i, cut - 1] - tests[cut, j]
-    for g in range(len(costs.groups)):
-        if _meets(costs, g, i, cut, j):
-            common += costs.group_read[g, i, j]
-            joined += costs.group_tests[g]
-    common += math.log1p(joined)
-    for a in range(counts[i, cut - 1]):
-        left = sets[i, cut - 1, a]
-        for b in range(counts[cut, j]):
-            right = sets[cut, j, b]
-            if left & right:
-                continue
-            halves = _sum(best[i, cut - 1, left], best[cut, j, right])
-            if halves >= best[i, j, left | right]:
-                continue
-            read, made = common, costs.base[i, j] - in_groups
-            for v in range(m):
-                if not (left | right) >> v & 1:
+    for cut in range(i + 1, j + 1):
+        in_groups, above = 0.0, -np.inf
+        # A call passes all arrays.
+        if len(costs.groups):
+            in_groups, above = _groups_above(costs, i, cut, j)
+        common = min(0.0, order[i, j] - order[i, cut - 1] - order[cut, j])
+        common += hashed[i, j] - hashed[i, cut - 1] - hashed[cut, j]
+        common += costs.base[i, cut - 1] + costs.base[cut, j]
+        joined = tests[i, j] - tests[i, cut - 1] - tests[cut, j]
+        for g in range(len(costs.groups)):
+            if _meets(costs, g, i, cut, j):
+                common += costs.group_read[g, i, j]
+                joined += costs.group_tests[g]
+        common += math.log1p(joined)
+        for a in range(counts[i, cut - 1]):
+            left = sets[i, cut - 1, a]
+            for b in range(counts[cut, j]):
+                right = sets[cut, j, b]
+                if left & right:
                     continue
-                is_applied = costs.exact[v, i, cut - 1] if left >> v & 1 else costs.exact[v, cut, j]
-                if is_applied:
-                    read += costs.survivors[v]
-                elif costs.exact[v, i, j]:
-                    read += costs.survivors_read[v]
-                if costs.exact[v, i, j]:
-                    made += costs.survivors[v]
-            cost = _sum(_sum(halves, log_add(read, made)), made + above)
-            # `<` keeps the leftmost of equally good cuts.
-            if cost < best[i, j, left | right]:
-                best[i, j, left | right] = cost
-                steps[i, j, left | right, 0] = cut
-                steps[i, j, left | right, 1] = left
+                halves = _sum(best[i, cut - 1, left], best[cut, j, right])
+                if halves >= best[i, j, left | right]:
+                    continue
+                read, made = common, costs.base[i, j] - in_groups
+                for v in range(m):
+                    if not (left | right) >> v & 1:
+                        continue
+                    is_applied = (
+                        costs.exact[v, i, cut - 1] if left >> v & 1 else costs.exact[v, cut, j]
+                    )
+                    if is_applied:
+                        read += costs.survivors[v]
+                    elif costs.exact[v, i, j]:
+                        read += costs.survivors_read[v]
+                    if costs.exact[v, i, j]:
+                        made += costs.survivors[v]
+                cost = _sum(_sum(halves, log_add(read, made)), made + above)
+                # `<` keeps the leftmost of equally good cuts.
+                if cost < best[i, j, left | right]:
+                    best[i, j, left | right] = cost
+                    steps[i, j, left | right, 0] = cut
+                    steps[i, j, left | right, 1] = left
 
 
 @njit
