@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
+    from cepbench.patterns.rewriting import rewrite as rewrite
     from cepbench.planners.generate import plan as plan
     from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.registry import plan_generator as plan_generator
@@ -85,6 +86,7 @@ _HOMES = {
     "plans_side_by_side": "cepbench.exploration.side_by_side",
     "predicate_graph": "cepbench.exploration.predicate_graph",
     "rates_over_time": "cepbench.exploration.rates",
+    "rewrite": "cepbench.patterns.rewriting",
     "to_sql": "cepbench.sql.to_sql",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",

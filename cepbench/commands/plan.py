@@ -15,6 +15,8 @@ from cepbench.commands.options import (
     CostOption,
     GeneratorsOption,
     LastOption,
+    RewriteOption,
+    TimeOption,
     examples,
     with_shared,
 )
@@ -55,6 +57,8 @@ def plan(
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
     cost: CostOption = "throughput",
+    rewrite: RewriteOption = False,
+    time: TimeOption = None,
 ) -> None:
     """Show plans and their estimated costs.
 
@@ -66,8 +70,13 @@ def plan(
 
     from cepbench.costs.models import cost_from
     from cepbench.explainer.explain import explain
+    from cepbench.patterns import rewriting
     from cepbench.planners.registry import default_generators, find_generator
 
+    rewritten = rewriting.Rewriting(pattern, ())
+    if rewrite:
+        rewritten = rewriting.rewrite(pattern, time=time)
+        pattern = rewritten.pattern
     model = cost_from(cost, alpha).name
     seeks_last = last is None and bool(alpha or model == "latency")
     chosen = {find_generator(name).name: None for name in generator or default_generators()}
@@ -100,6 +109,9 @@ def plan(
         write_json(
             {
                 "pattern": str(pattern),
+                "steps": [
+                    {"rule": step.rule.name, "before": str(step.before)} for step in rewritten.steps
+                ],
                 "statistics": statistics.to_dict(),
                 "cost": model,
                 "alpha": alpha,
@@ -108,6 +120,9 @@ def plan(
             }
         )
         return
+    if rewrite:
+        write_line(rewritten.describe())
+        write_line()
     write_line(pattern.describe())
     write_line()
     _table(rows, with_latency=bool(alpha))
