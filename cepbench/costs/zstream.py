@@ -201,7 +201,7 @@ class ZStream(CostModel):
             made = made + nseq * self.log_survivors(negation)
             read = read + nseq * self.log_survivors_read(negation)
         parts += [read + np.log1p(K * join.tests), made]
-        above = [
+        above: list[tuple[np.ndarray, int, Any, Any]] = [
             (
                 join.above[:, k],
                 group.conjuncts,

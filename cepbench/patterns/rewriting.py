@@ -271,8 +271,9 @@ def _distinct_negations(pattern: Pattern, time: str | None) -> Iterator[Pattern]
     def is_repeated(variable: Variable, other: Variable) -> bool:
         def renamed(term: Attribute | Aggregate) -> Expression:
             # A negated variable has no aggregates.
-            mine = isinstance(term, Attribute) and term.variable == other.name
-            return replace(term, variable=variable.name) if mine else term
+            if isinstance(term, Attribute) and term.variable == other.name:
+                return replace(term, variable=variable.name)
+            return term
 
         conditions = {
             name: [clause for clause in pattern.conditions if name in clause.variables]
