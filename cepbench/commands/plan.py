@@ -45,8 +45,8 @@ KEYS = (
 
 #: Keys of its nodes.
 NODE_KEYS = (
-    "branch", "node", "parent", "kind", "variables", "step", "estimated", "log_estimated", "cost",
-    "log_cost",
+    "branch", "node", "parent", "kind", "variables", "step", "operator", "estimated",
+    "log_estimated", "cost", "log_cost",
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def plan(
     """
     pattern = inputs.read_pattern(needs_data=inputs.statistics is None)
 
-    from cepbench.costs.models import cost_from
+    from cepbench.costs.models import COST_MODELS, cost_from
     from cepbench.explainer.explain import explain
     from cepbench.patterns import rewriting
     from cepbench.planners.registry import default_generators, find_generator
@@ -96,8 +96,9 @@ def plan(
     if not plans:
         raise PlanGeneratorError("\n".join(f"{row['generator']}: {row['reason']}" for row in rows))
     drawn = [row["generator"] for row in (rows if generator or inputs.json else _cheapest(rows))]
+    by_node = model if COST_MODELS[model].form != "plans" else "throughput"
     explanations = {
-        name: explain(pattern, plans[name], statistics, last=its_last)
+        name: explain(pattern, plans[name], statistics, last=its_last, cost=by_node)
         for name in drawn
         if name in plans
     }

@@ -14,8 +14,10 @@ from cepbench.costs.branches import branch_problems
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.latency import log_waiting
 from cepbench.costs.model import CostModel
+from cepbench.costs.models import COST_MODELS
 from cepbench.costs.throughput import Throughput
 from cepbench.costs.zstream import Operator, ZStream
+from cepbench.errors import PlanGeneratorError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.negations import check_placements
@@ -71,6 +73,21 @@ def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCo
     return NodeCosts(sizes, Throughput().log_node_costs(problem, kind, tree), latency)
 
 
+def check_sum_over_nodes(cost: CostModel) -> None:
+    """Check that a cost is a sum over the nodes of a plan.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If not.
+    """
+    if cost.form == "plans":
+        able = ", ".join(model.name for model in COST_MODELS.values() if model.form != "plans")
+        raise PlanGeneratorError(
+            f"the cost {cost.name} is not a sum over the nodes of a plan; choose one of {able}"
+        )
+
+
 def plan_cost(
     pattern: Pattern | str,
     plan: AnyPlan,
@@ -115,6 +132,7 @@ def plan_cost(
     branches = pattern.branches()
     check_parts(plan, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
+    check_sum_over_nodes(problems[0].cost)
     rows: list[tuple[Any, ...]] = []
     sizes = []  # of the branches' matches
     for number, (branch, part, problem) in enumerate(

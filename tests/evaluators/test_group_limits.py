@@ -35,14 +35,6 @@ REFUSED: dict[str, tuple[str, Callable[[], object]]] = {
             cep.UnionPlan([cep.OrderPlan(["a", "c"])] * 2),
         ),
     ),
-    "explain": (
-        "formed from the matches of a plan, and no node shows it",
-        lambda: cep.explain(
-            TEXT,
-            cep.OrderPlan(["a", "c"]),
-            cep.measure_statistics(TEXT.replace("D", "A"), stream()),
-        ),
-    ),
 }
 
 
