@@ -182,7 +182,7 @@ def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:
         line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
         latency = row["log_latency"]
         if latency is not None:
-            line["latency"] = "0" if latency == -math.inf else shown_log(latency)
+            line["latency"] = shown_log(latency)
         line["ms"] = f"{1e3 * row['seconds']:.2f}"
         line["plan"] = row["plan"]
     numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]

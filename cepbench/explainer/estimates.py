@@ -169,7 +169,8 @@ def _by_operator(
         if is_join:
             names[number], log_costs[number] = operator.name, operator.cost
         for name in operator.added:
-            beside[name] = (below, operator.name, math.nan if is_join else operator.cost)
+            its = ("", math.nan) if is_join else (operator.name, operator.cost)
+            beside[name] = (below, *its)
     nodes = explained_nodes(branch, part, {name: below for name, (below, *_) in beside.items()})
     others = [beside[node.variables[0]] for node in nodes[len(sizes) :]]
     return _BranchEstimates(

@@ -30,9 +30,7 @@ def test_costs_are_those_of_the_operators(cost: str) -> None:
         operators = cep.plan_cost(text, plan, statistics, cost=cost)
         costs = found.nodes["cost"]
         assert costs.sum() == pytest.approx(operators["cost"].sum()) == pytest.approx(plan.cost)
-        # KSEQ of a group stands at the join that it is, too.
-        joined = found.nodes[~((found.nodes["kind"] == "group") & costs.isna())]
-        names = [name for name in joined["operator"] if name]
+        names = [name for name in found.nodes["operator"] if name]
         assert sorted(names) == sorted(operators["operator"])
         assert not found.remarks
 
@@ -47,7 +45,7 @@ def test_the_operators_are_shown() -> None:
         "│ ├ c: C",
         "│ └ d: D",
         "│   └ NSEQ n: no N",
-        "└ KSEQ g: group of G",
+        "└ g: group of G",
     ]
     nodes = found.nodes.set_index("variables")
     assert nodes["cost"]["c, d"] == pytest.approx(30 * 5 * 0.5 * 1.75)
@@ -55,7 +53,7 @@ def test_the_operators_are_shown() -> None:
     assert nodes["cost"]["n"] == pytest.approx(10)
     picture = found._repr_html_().split("</svg>")[0].split("<svg")[1]
     texts = [each.text for each in ET.fromstring(f"<svg{picture}</svg>").iter()]
-    assert {"KSEQ", "SEQ", "NSEQ n", "KSEQ g"} <= set(texts)
+    assert {"KSEQ", "SEQ", "NSEQ n", "group g"} <= set(texts)
 
 
 def test_costs_of_other_models() -> None:
@@ -66,6 +64,10 @@ def test_costs_of_other_models() -> None:
         assert {*nodes["operator"]} == {""}
         # Engines of joins form groups, and check what is beside them, at the root.
         assert nodes[nodes["kind"].isin(["negated", "group"])]["parent"].tolist() == [4, 4]
+    pair = "PATTERN AND(A a, C c) WITHIN 10 units"
+    plan = cep.plan(pair, STATISTICS, "DP-LD", cost="latency", last="a")
+    latency = cep.explain(pair, plan, STATISTICS, cost="latency", last="a")
+    assert "estimated cost 0 (latency)" in latency.describe()
     whole = UserCost("MINE", lambda problem, tree: 1.0, "tree", in_logs=False, form="plans")
     for ask in (cep.explain, cep.plan_cost):
         with pytest.raises(PlanGeneratorError, match="MINE is not a sum over the nodes of a plan"):
@@ -86,7 +88,7 @@ def test_a_run_with_groups() -> None:
     assert nodes["created"]["a, c, d"] == joined
     assert nodes["created"]["a"] == (events["type"] == "A").sum()
     assert nodes[["created", "measured"]].loc[["n", "g"]].isna().all(axis=None)
-    assert "KSEQ g" in found.describe() and "<svg" in found._repr_html_()
+    assert "g: group of G" in found.describe() and "<svg" in found._repr_html_()
 
 
 def test_what_if_with_groups() -> None:
