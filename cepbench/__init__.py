@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
+    from cepbench.plans.tree import Either as Either
     from cepbench.sql.to_sql import to_sql as to_sql
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
@@ -58,6 +59,7 @@ _HOMES = {
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
+    "Either": "cepbench.plans.tree",
     "EventStream": "cepbench.streams.event_stream",
     "OrderPlan": "cepbench.plans.model",
     "PLAN_GENERATORS": "cepbench.planners.registry",

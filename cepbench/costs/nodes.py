@@ -21,11 +21,11 @@ from cepbench.errors import PlanGeneratorError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.negations import check_placements
-from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.kinds import indices_of
-from cepbench.plans.model import AnyPlan, Plan
+from cepbench.plans.model import AnyPlan, Plan, TreePlan
 from cepbench.plans.notes import log_sum
-from cepbench.plans.tree import Tree, leaves, post_order, relabel
+from cepbench.plans.tree import Either, Tree, alternatives, leaves, post_order, relabel
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
@@ -117,8 +117,10 @@ def plan_cost(
 
         Under the costs ``zstream`` and ``zstream-repaired`` also ``input_cost``,
         ``predicate_cost`` and ``output_cost``, which add up to ``cost``; leaves, which are free,
-        have no row, and negations and groups have: ``NSEQ``, ``NEG`` and ``KSEQ``. The last row of several branches is
-        ``DISJ``, of branch -1, which is not part of the cost of any plan.
+        have no row, and negations and groups have: ``NSEQ``, ``NEG`` and ``KSEQ``. The last row of
+        several branches is ``DISJ``, of branch -1, which is not part of the cost of any plan. Of a
+        tree with :class:`~cepbench.plans.tree.Either` each of these has such a row, and operators
+        that branches share have one, of the first branch.
 
     Raises
     ------
@@ -128,13 +130,14 @@ def plan_cost(
         As for :func:`~cepbench.planners.generate.plan`.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
-    plan = plan_from(plan)
+    given = plan_from(plan)
     branches = pattern.branches()
-    check_parts(plan, [branch.planned_names for branch in branches])
+    plan = plan_for(given, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     check_sum_over_nodes(problems[0].cost)
     rows: list[tuple[Any, ...]] = []
-    sizes = []  # of the branches' matches
+    sizes: dict[frozenset[str], float] = {}  # of the nodes
+    whole = []  # of the branches' matches
     for number, (branch, part, problem) in enumerate(
         zip(branches, plan.parts, problems, strict=True)
     ):
@@ -143,17 +146,31 @@ def plan_cost(
             operators, cards = problem.cost.operators(
                 problem, part.kind, indices_of(part, problem.names)
             )
-            sizes.append(cards[-1])
+            whole.append(cards[-1])
+            below = (frozenset(leaves(node)) for node in post_order(part.tree))
+            sizes |= zip(below, cards, strict=True)
             rows += [(number, *_row(each, problem.names, branch.names)) for each in operators]
         else:
             rows += [(number, *row) for row in _nodes(problem, part)]
     columns = ["branch", "operator", "variables", "cardinality", "log_cost"]
-    if sizes:
+    if whole:
         columns[-1:-1] = _PARTS
-    if len(sizes) > 1:
-        read = log_sum(sizes)
-        costs = (read, -math.inf, read, read + math.log(2.0))
-        rows.append((-1, "DISJ", pattern.positive_names, read, *costs))
+    if whole and isinstance(given, TreePlan) and len(whole) > 1:
+        shared: dict[Any, tuple[Any, ...]] = {}
+        for row in rows:
+            shared.setdefault(row[1:3], row)
+        rows = [
+            *shared.values(),
+            *(
+                _disjunction(
+                    leaves(node), [sizes[frozenset(leaves(t))] for t in alternatives(node)]
+                )
+                for node in post_order(given.tree)
+                if isinstance(node, Either)
+            ),
+        ]
+    elif len(whole) > 1:
+        rows.append(_disjunction(pattern.positive_names, whole))
     table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], np.float64))
     with np.errstate(over="ignore"):
         table[columns[3:-1]] = np.exp(table[columns[3:-1]])
@@ -163,6 +180,12 @@ def plan_cost(
 
 #: The parts of an operator's cost.
 _PARTS = ("input_cost", "predicate_cost", "output_cost")
+
+
+def _disjunction(names: Sequence[str], sizes: Sequence[float]) -> tuple[Any, ...]:
+    """The row of DISJ over inputs of these sizes."""
+    read = log_sum(sizes)
+    return -1, "DISJ", tuple(names), read, read, -math.inf, read, read + math.log(2.0)
 
 
 def _nodes(problem: CostedProblem, plan: Plan) -> Iterator[tuple[Any, ...]]:
