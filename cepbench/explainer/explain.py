@@ -111,8 +111,8 @@ def explain(
         node_times=stream is not None,
         whole_stream=True,
     )
+    assert task.plan is not None
     plan = task.plan
-    assert plan is not None
     if alpha is None:
         alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
     estimates = estimate(
