@@ -28,12 +28,14 @@ def first_rows(times, others, first, shift, found):
     found : int32 array, shape (n,)
         Written in place; ``m`` where there is none.
     """
-    row = first
-    for i in range(len(times)):
-        bound = times[i] + shift
-        while row < len(others) and others[row] < bound:
-            row += 1
+    row, i = first, 0
+    # Without branches, since it cannot be predicted which leaf has the next event.
+    while i < len(times) and row < len(others):
+        is_before = np.int64(others[row] < times[i] + shift)
         found[i] = row
+        row += is_before
+        i += 1 - is_before
+    found[i:] = len(others)
 
 
 @njit_in_place
