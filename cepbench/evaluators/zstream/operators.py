@@ -491,6 +491,15 @@ class Operators:
                     found.comparisons.append((at[x], self._compared(clause, x)))
             join.negations.append(found)
 
+    def stand_for(self, names: tuple[str, ...]) -> None:
+        """Count the records of the last two variables where those of the join below are counted."""
+        self.names[-2], self.is_rotated = names, True
+        root = self.joins[-1]
+        z, y = (self.leaves[leaf].name for leaf in root.columns[-2:])
+        # What the window says of them is implied only beside a record that comes before both.
+        root.lows.append((len(root.columns) - 2, self._low(z, y)))
+        root.highs.append((len(root.columns) - 2, self._high(z, y)))
+
     def place(self, attribute: Attribute) -> tuple[int, int]:
         """The leaf and the column of values of an attribute that clauses on records read."""
         leaf = self._leaf_of[attribute.variable]
@@ -523,7 +532,6 @@ def operators_of(
         rotated = ((left, first), last)
         found = Operators(pattern, rotated, placements=placements, hashing=hashing, reports=False)
         if found.counts_last and not all(found.joins[-1].drives):
-            found.names[-2] = planned.names[-2]
-            found.is_rotated = True
+            found.stand_for(planned.names[-2])
             return found
     return planned
