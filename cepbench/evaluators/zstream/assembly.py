@@ -323,12 +323,12 @@ class Assembly:
         """What restricts the key for these outer records, bitmaps included."""
         tested = [(table, outer[column]) for column, table in join.tables]
         offsets, origins, words, ranks = self._bits(number, tested, first)
-        columns = [column for column, _ in join.tables]
+        tables = [(at, offset) for (at, _), offset in zip(join.tables, offsets, strict=True)]
         return join_kernels.Ranges(
             lows=self._places(join.lows),
             highs=self._places(join.highs),
             bounds=self._bounds,
-            tables=np.array(list(zip(columns, offsets, strict=True)), np.int64).reshape(-1, 2),
+            tables=np.array([its for its in tables if its[1] is not None], np.int64).reshape(-1, 2),
             origins=origins,
             words=words,
             ranks=ranks,
@@ -351,17 +351,18 @@ class Assembly:
 
     def _bits(
         self, number: int, tested: Sequence[tuple[Table, np.ndarray]], first: int
-    ) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[list[int | None], np.ndarray, np.ndarray, np.ndarray]:
         """Bitmaps of the events of some rows, from the row ``first`` of the other leaf on.
 
-        Returns where in the origins row 0 of each table would be, and origins, words and ranks.
+        Returns where in the origins row 0 of each table would be, or None if all its bits are set,
+        and origins, words and ranks.
         """
         lengths = [self._leaves[table.x].stop - self._leaves[table.x].base for table, _ in tested]
-        offsets = [0, *accumulate(lengths)]
-        origins = np.empty(offsets[-1], np.int64)
+        ends = [0, *accumulate(lengths)]
+        origins = np.empty(ends[-1], np.int64)
         place = 0
         filled = []
-        for (table, rows), offset, length in zip(tested, offsets, lengths, strict=False):
+        for (table, rows), offset, length in zip(tested, ends, lengths, strict=False):
             x = self._leaves[table.x]
             marks = np.zeros(length, np.int8)
             join_kernels.mark(rows, x.base, marks)
@@ -369,16 +370,19 @@ class Assembly:
             tests = (marks, *self._tested_range(table), first, self._leaves[table.y].stop)
             place, pairs = place_bits(*tests, place, its_origins)
             self.tallies[len(self._leaves) + number, counts.COMPARED] += pairs
-            filled.append((table, tests, its_origins))
+            filled.append((table, tests, its_origins, pairs, offset))
+        offsets: list[int | None] = []
         # A word is read behind the last one.
         words, ranks = np.empty(place + 1, np.uint64), np.empty(place + 1, np.int32)
-        for table, tests, its_origins in filled:
+        for table, tests, its_origins, pairs, offset in filled:
             x, y = self._leaves[table.x], self._leaves[table.y]
             compared = np.array(table.comparisons, np.int64)
-            fill_bits(*tests, x.base, x.values, y.values, compared, its_origins, words, ranks)
+            passed = fill_bits(
+                *tests, x.base, x.values, y.values, compared, its_origins, words, ranks
+            )
+            offsets.append(None if passed == pairs else offset - x.base)
         self.bytes = max(self.bytes, self._bounds.nbytes + 12 * place)
-        bases = [self._leaves[table.x].base for table, _ in tested]
-        return [at - base for at, base in zip(offsets, bases, strict=False)], origins, words, ranks
+        return offsets, origins, words, ranks
 
     def _tested_range(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """The rows that each event of a table is tested against: the first, and behind the last."""
@@ -398,7 +402,7 @@ class Assembly:
         first, fresh = self.starts[join.inner], max(z.fresh, self.starts[join.inner])
         first_last, fresh_last = self.starts[root.inner], max(y.fresh, self.starts[root.inner])
         old, new = self._rows(join.outer)
-        outer = np.concatenate((old, new), axis=1)
+        outer = np.concatenate((old, new), axis=1) if old.shape[1] else new
         ranges = self._filtered(number, join, outer, self._ranges(number, join, outer, first))
         # Old records meet new events of the last leaf only.
         passes = [(outer, ranges, first_last if root.outer_drives else fresh_last)]
@@ -465,9 +469,11 @@ class Assembly:
         ascending = not any(self._operators.bounds[at].comparisons for at in its_lows + its_highs)
         tested = [(table, np.arange(z.base, z.stop)) for table in tables]
         pairs = -self.tallies[-1, counts.COMPARED]
-        _, origins, words, ranks = self._bits(len(self._operators.joins) - 1, tested, first)
+        offsets, origins, words, ranks = self._bits(len(self._operators.joins) - 1, tested, first)
         pairs += self.tallies[-1, counts.COMPARED]
         passed = np.empty(0, np.int32)
+        if offsets == [None]:
+            origins, tables = _NO_SIZES, []
         if tables and pairs + size <= _DENSE:
             passed = np.empty(pairs + size, np.int32)
             count_passed(words, *self._tested_range(tables[0]), first, y.stop, origins, passed)

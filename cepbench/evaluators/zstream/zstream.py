@@ -91,7 +91,7 @@ ZSTREAM = Evaluator(
     "zstream",
     ZStreamRun,
     kinds=("tree", "order"),
-    constructs=("SEQ", "AND", "OR", "NOT", "nesting"),
+    constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     options={
         "batch_size": Option(32_768, partial(whole, least=1), "events in a round"),

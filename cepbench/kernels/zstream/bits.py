@@ -83,7 +83,13 @@ def fill_bits(
         Column of the first leaf, column of the second, operator.
     words, ranks : uint64 and int32 arrays
         Written in place.
+
+    Returns
+    -------
+    int
+        The number of set bits.
     """
+    total = 0
     for i in range(len(marks)):
         if marks[i] == 0:
             continue
@@ -104,6 +110,8 @@ def fill_bits(
             ranks[place] = count
             count += np.int32(bits_in(word))
             place += 1
+        total += count
+    return total
 
 
 @njit_in_place

@@ -2,9 +2,9 @@
 
 The lower join pairs a record of the outer buffer with an event ``z`` of a leaf, the upper one these
 with an event ``y`` of the last leaf. How many ``y`` fit is a *weight* of ``z`` that depends on the
-outer record only by the rows of ``y`` which that allows. Weights are therefore computed once for
-successive records that allow the same rows, and added up by the bits of ``z``; without conditions on
-``z``, their sum is a difference of running sums.
+outer record only by the rows of ``y`` which that allows. Weights mostly have a closed form, so that
+all of a range of ``z`` are a difference of running sums; others are computed once for successive
+records that allow the same rows. With a condition on ``z``, they are added up by its bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from cepbench.kernels.zstream.bits import (
 )
 from cepbench.kernels.zstream.join import limits, word_of
 
-_NO_BITS, _ZERO, _ONE = np.uint64(0), np.int64(0), np.uint64(1)
+_NO_BITS, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _ALL = np.int64(0), np.int64(-1)
 
 
 class Last(NamedTuple):
@@ -138,7 +139,11 @@ def count_last(
         is_known = first == known_first and stop == known_stop
         if not is_known:
             known_first, known_stop, begin, end = first, stop, -1, -1
-        row, shift = low, last.base
+        shift = last.base
+        is_closed, of_first, of_stop, constant = _closed(
+            last, low - shift, high - shift, first, stop
+        )
+        row = low
         while row < high:
             # Up to 64 rows, or all; none of them old, or all.
             behind = middle if row < middle else high
@@ -153,27 +158,44 @@ def count_last(
             if bits == 0:
                 continue
             made += is_new * bits
+            is_sparse = 4 * bits < count
+            if not is_closed and (is_known or not is_sparse):
+                begin, end = _weigh(last, first, stop, at, at + count, begin, end, weights)
             if bits == count:
                 span += is_new * _total_span(last, at, at + count, start, finish)
-                found = _closed(last, at, at + count, first, stop)
-                if found < 0:
-                    begin, end = _weigh(last, first, stop, at, at + count, begin, end, weights)
-                    found = weights[1, at + count] - weights[1, at]
-                total += found
+                if is_closed:
+                    total += (of_stop & (last.sums[1, at + count] - last.sums[1, at])) + (
+                        constant * count
+                    )
+                    total -= of_first & (last.sums[0, at + count] - last.sums[0, at])
+                else:
+                    total += weights[1, at + count] - weights[1, at]
                 continue
-            is_sparse = 4 * bits < count
-            if is_known or not is_sparse:
-                begin, end = _weigh(last, first, stop, at, at + count, begin, end, weights)
             its_span = np.int64(0)
             if is_sparse:
                 while word != _NO_BITS:
                     z = at + lowest_bit(word)
                     word &= word - _ONE
                     its_span += max(finish, last.times[z]) - min(start, last.times[z])
-                    total += weights[0, z] if is_known else _weight(last, z, first, stop)
+                    if is_closed:
+                        total += (of_stop & last.passing[1, z]) - (of_first & last.passing[0, z])
+                        total += constant
+                    else:
+                        total += weights[0, z] if is_known else _weight(last, z, first, stop)
+                span += is_new * its_span
+                continue
+            # Indices from 0 on, so that loops vectorize.
+            its_times = last.times[at : at + count]
+            before, behind_all = last.passing[0, at : at + count], last.passing[1, at : at + count]
+            if is_closed:
+                for bit in range(count):
+                    mask = _ZERO - np.int64((word >> np.uint64(bit)) & _ONE)
+                    total += mask & (
+                        (of_stop & behind_all[bit]) - (of_first & before[bit]) + constant
+                    )
+                    its_span += mask & (max(finish, its_times[bit]) - min(start, its_times[bit]))
             else:
-                # Indices from 0 on, so that loops vectorize.
-                its_weights, its_times = weights[0, at : at + count], last.times[at : at + count]
+                its_weights = weights[0, at : at + count]
                 for bit in range(count):
                     mask = _ZERO - np.int64((word >> np.uint64(bit)) & _ONE)
                     total += mask & its_weights[bit]
@@ -200,24 +222,26 @@ def _total_span(last, low, high, start, finish):
 
 @njit_in_place
 def _closed(last, low, high, first, stop):
-    """The sum of the weights low … high - 1 from running sums, or -1 if these do not give it."""
+    """Whether the weights low … high - 1 have one closed form, and this.
+
+    A weight is ``(of_stop & passing[1, z]) - (of_first & passing[0, z]) + constant`` if either the
+    outer record or ``z``, always the same, restricts the rows of ``y`` on each side.
+    """
+    of_first, of_stop, constant = _ZERO, _ZERO, _ZERO
     least, most = last.limits[0, low], last.limits[0, high - 1]
-    if not last.ascending or first > min(stop, last.limits[1, low]) or most > stop:
-        return np.int64(-1)
+    is_closed = last.ascending and first <= min(stop, last.limits[1, low]) and most <= stop
     tested = len(last.origins) > 0
     if first <= least:
-        total = last.sums[0, low] - last.sums[0, high]
-    elif first >= most and not tested:
-        total = (low - high) * first
+        of_first = _ALL
     else:
-        return np.int64(-1)
+        constant -= first
+        is_closed &= first >= most and not tested
     if stop >= last.limits[1, high - 1]:
-        total += last.sums[1, high] - last.sums[1, low]
-    elif stop <= last.limits[1, low] and not tested:
-        total += (high - low) * stop
+        of_stop = _ALL
     else:
-        return np.int64(-1)
-    return total
+        constant += stop
+        is_closed &= stop <= last.limits[1, low] and not tested
+    return is_closed, of_first, of_stop, constant
 
 
 @njit_in_place
