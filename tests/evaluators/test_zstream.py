@@ -184,6 +184,22 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
     assert result.metrics.partial_matches_created <= tree_run.metrics.partial_matches_created
 
 
+@pytest.mark.parametrize("tree", [(("a", "b"), ("c", "d")), ((("a", "b"), "c"), "d")])
+@pytest.mark.parametrize("output", ["count", "arrow"])
+def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> None:
+    """The same events again and again, so that from the second time on every round is the same."""
+    rng = np.random.default_rng(4)
+    block = pd.DataFrame({"type": rng.choice(list("ABCD"), 512), "x": rng.random(512)})
+    text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x WITHIN 20 units"
+    peaks = []
+    for times in (3, 30):
+        events = pd.concat([block] * times, ignore_index=True)
+        events["time"] = np.arange(len(events))
+        metrics = found_by(text, tree, events, output, batch_size=256).metrics
+        peaks.append((metrics.peak_bytes, metrics.peak_partial_matches))
+    assert peaks[0] == peaks[1]
+
+
 def test_a_limit_that_no_cut_can_keep() -> None:
     events = events_of(" ".join(["A@1"] * 70 + ["B@2"] * 70 + ["C@3"]))
     with pytest.raises(PartialMatchLimitError, match=r"more than 100 partial matches.*\(a, b\)"):
