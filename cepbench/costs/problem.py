@@ -31,7 +31,7 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 class PlanningProblem:
     """Cardinalities and selectivities of the variables 0 … n−1, in written order.
 
-    These are the positive variables of a pattern without OR; plans do not include negated ones.
+    These are the plain and the Kleene variables of a pattern without OR; plans are over these.
     Constructed by :meth:`from_pattern`, or from arrays, of which read-only copies are stored.
 
     Attributes
@@ -143,7 +143,7 @@ class PlanningProblem:
 
         Notes
         -----
-        Negated variables are left out, a Kleene variable has the rate ``2^(r·W) / W``
+        Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
         [kolchinsky2018]_, section 4.
 
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
@@ -162,12 +162,14 @@ class PlanningProblem:
             invalid.
         """
         choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
-        pattern, *others = pattern.branches()
+        whole, *others = pattern.branches()
         if others:
             raise UnsupportedPatternError(
                 "a pattern with OR has one planning problem per branch; make one from each of "
                 "pattern.branches(), as cep.plan does"
             )
+        # Groups are formed from the matches of a plan.
+        pattern = whole.without(whole.groups)
         order = TemporalOrder(pattern)
         names = order.names
         n = len(names)
@@ -194,7 +196,7 @@ class PlanningProblem:
             pattern.strategy.name,
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
-            OperatorTerms.of(pattern, statistics),
+            OperatorTerms.of(whole, statistics),
             **more,
         )
 

@@ -17,7 +17,7 @@ from cepbench.errors import PlanningRefusedError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Operator
-from cepbench.plans.model import AnyPlan, TreePlan
+from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
 from tests.evaluators.checks import found_in
@@ -28,7 +28,7 @@ from tests.evaluators.constructs import (
     branch_plans,
     construct_cases,
 )
-from tests.evaluators.strategies import Case, batches_of, cases, stream_of
+from tests.evaluators.strategies import Case, batches_of, cases, events_of, stream_of
 from tests.generators import UNIVERSAL, affordable
 from tests.naive.matcher import labelled_matches
 
@@ -161,6 +161,21 @@ def test_every_evaluator_whatever_the_rounds(data: st.DataObject) -> None:
         pd.testing.assert_frame_equal(detector.switches[columns], result.switches[columns])
         rounds = result.switches["position"] // how["batch_size"]
         assert (detector.switches["position"] // how["batch_size"]).tolist() == rounds.tolist()
+
+
+def test_a_group_with_a_used_event_is_no_smaller_group() -> None:
+    """Events used by a match before the switch still fit a group, which then is used up as a whole."""
+    stream = stream_of(events_of("A@1 A@1 B@2 C@3 B@4 C@5"))
+    pattern = "PATTERN SEQ(A a, GROUP(B b, +), C c) STRATEGY consuming WITHIN 9 units"
+    expected = evaluate(pattern, stream, OrderPlan(["a", "c"])).matches
+    assert expected.values.tolist() == [[0, (2,), 3]]
+    detector = AdaptiveDetector(
+        pattern, generator="GREEDY", policy="static", initial=OrderPlan(["a", "c"])
+    )
+    assert len(detector.push(stream[:4])) == 1
+    assert detector.switch(OrderPlan(["c", "a"])).empty
+    assert detector.push(stream[4:]).empty
+    assert detector.flush().empty
 
 
 def drifting(size: int) -> EventStream:
