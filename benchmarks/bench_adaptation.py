@@ -118,9 +118,10 @@ def summary(rows: pd.DataFrame, switches: pd.DataFrame, rounds: int) -> str:
             lines.append(f"  {ratio:.2f}x the best plan of {segment}")
         took = switches.loc[switches["evaluator"] == evaluator, "seconds"]
         a_round = whole["adaptive"].median() / (rounds * len(SEGMENTS))
+        share = took.sum() / whole["adaptive"].sum()
         lines.append(
             f"  {len(took) / len(whole):g} switches, of {took.median() / a_round:.2f} rounds' time "
-            f"each, {took.max() / a_round:.2f} at most"
+            f"each, {took.max() / a_round:.2f} at most, {share:.1%} of the whole"
         )
     return "\n".join(lines)
 

@@ -40,10 +40,10 @@ class AdaptiveDetector(Detector):
     """Finds the matches of a pattern in batches, by plans that follow the stream's statistics.
 
     The matches are those of a :class:`cepbench.Detector` with any one plan, and so are the pushes that
-    report them, under ``STRATEGY consuming`` up to a window earlier. Events are processed in rounds of
-    ``batch_size``, counted from the first one on, so plans depend on how the stream is divided only
-    where the first plan and a policy that foresees see no more of a round than was pushed. A push
-    reports the matches that it completes even if it ends within a round.
+    report them. Events are processed in rounds of ``batch_size``, counted from the first one on, and
+    plans are changed before the last piece of a round that is pushed is processed. So how the stream is
+    divided matters only to the first plan, which is made for what the first push has of the first
+    round.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class AdaptiveDetector(Detector):
         self.plan = self._run.plan
         return found
 
-    def switch(self, plan: AnyPlan, reason: str = "requested") -> Any:
+    def switch(self, plan: AnyPlan, reason: str = "requested") -> None:
         """Go on with another plan, whatever the policy.
 
         Parameters
@@ -160,12 +160,6 @@ class AdaptiveDetector(Detector):
         plan : OrderPlan, TreePlan or UnionPlan
         reason : str
             For the table of :attr:`switches`.
-
-        Returns
-        -------
-        DataFrame, pyarrow.Table or int
-            As of :meth:`push`: the matches that the new plan reports earlier than the old one, which
-            there are only under ``STRATEGY consuming``.
 
         Raises
         ------
@@ -182,10 +176,8 @@ class AdaptiveDetector(Detector):
             partial_match_limit=self.partial_match_limit,
         )
         self._check_kind(plan)
-        reason = text(reason, "reason", AdaptationError)
-        found = self._guarded(self._run.switch, plan, reason)
+        self._guarded(self._run.switch, plan, text(reason, "reason", AdaptationError))
         self.plan = plan
-        return self._shown(self._counted(found))
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:

@@ -1,8 +1,8 @@
 """A run that changes its plan between rounds [mei2009]_, section 5.3.
 
 A switch discards the old run and gives the new one the events of the last windows again, from which
-it rebuilds its partial matches, the ones that wait for a negated event included. Every engine reports
-a match in the push that decides it, so what the new run reports for these events was reported before.
+it rebuilds its partial matches, the ones that wait for a negated event included. When an engine reports
+a match does not depend on the plan, so what the new run reports for these events was reported before.
 
 Under ``STRATEGY consuming`` the new run must not bind the events of matches reported before, but such
 an event still negates. So the pattern is run with the additional condition on each positive variable
@@ -29,7 +29,7 @@ from cepbench.costs.branches import log_plan_cost
 from cepbench.costs.model import CostModel
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.evaluators.detector import Detector
-from cepbench.evaluators.matches import BranchMatches, Found, SetColumn
+from cepbench.evaluators.matches import Found, SetColumn
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import arrays_under
@@ -181,9 +181,7 @@ class AdaptiveRun:
             if self._time is None and self._settings.planned:
                 self._begin(events)
             if self._in_round == size:
-                found.append(
-                    self._adapt(events if len(events) == size else self._recent.stream[-size:])
-                )
+                self._adapt(events if len(events) == size else self._recent.stream[-size:])
                 self._in_round = 0
                 self._round += 1
             given = self._inner.take(self._marked(events, self._position))
@@ -197,9 +195,9 @@ class AdaptiveRun:
         """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
         return self._united([self._inner.finish()])
 
-    def switch(self, plan: AnyPlan, reason: str) -> Found:
-        """Go on with another plan, and return the matches that it reports earlier than the old one."""
-        return self._united([self._install(plan, reason, nan, time.perf_counter())])
+    def switch(self, plan: AnyPlan, reason: str) -> None:
+        """Go on with another plan."""
+        self._install(plan, reason, nan, time.perf_counter())
 
     def _begin(self, events: EventStream) -> None:
         """Plan for the first events."""
@@ -207,7 +205,7 @@ class AdaptiveRun:
         self.plan = self._settings.plan(self._task.pattern, self._made_for)
         self._inner = self._opened(self.plan, self._position)
 
-    def _adapt(self, events: EventStream) -> Found:
+    def _adapt(self, events: EventStream) -> None:
         """Sample a round's events, and change the plan if the policy and the costs say so."""
         settings, pattern = self._settings, self._task.pattern
         began = time.perf_counter()
@@ -227,47 +225,36 @@ class AdaptiveRun:
         )
         reason = settings.policy.reason(situation)
         if reason is None:
-            return _NOTHING
+            return
         plan = settings.plan(pattern, statistics)
         self._made_for = statistics
         if plan.text == self.plan.text:
-            return _NOTHING
+            return
         gain = relative_gain(situation.log_cost, log_plan_cost(plan, situation.problems))
-        if gain <= settings.gain:
-            return _NOTHING
-        return self._install(plan, reason, gain, began)
+        if gain > settings.gain:
+            self._install(plan, reason, gain, began)
 
-    def _install(self, plan: AnyPlan, reason: str, gain: float, began: float) -> Found:
-        """Rebuild the state for another plan from the events kept."""
+    def _install(self, plan: AnyPlan, reason: str, gain: float, began: float) -> None:
         old, self.plan = self.plan, plan
         self._past = _added(self._past, self._inner.metrics())
-        self._inner, found = self._rebuilt(plan)
+        self._inner = self._rebuilt(plan)
         seconds = time.perf_counter() - began
         now = 0 if self._time is None else self._time
         self.switches.append(
             Switch(self._position, now, old.text, plan.text, gain, reason, seconds)
         )
-        return found
 
-    def _rebuilt(self, plan: AnyPlan) -> tuple[Detector, Found]:
-        """A run that has seen the events kept, and those matches that are new."""
+    def _rebuilt(self, plan: AnyPlan) -> Detector:
+        """A run that has seen the events kept."""
         if self._time is None:
-            return self._opened(plan, self._position), _NOTHING
+            return self._opened(plan, self._position)
         kept, first = self._recent.stream, self._recent.first
         # Without those that are about to be processed.
         kept = kept[: self._position - first]
         stale = int(np.searchsorted(kept.timestamps, self._time - self._span))
-        kept, first = kept[stale:], first + stale
-        inner = self._opened(plan, first)
-        found = inner.take(self._marked(kept, first))
-        if not self._consumes:
-            return inner, _NOTHING
-        # A match may wait for others that it may lose its events to, in one plan longer than in
-        # another. Of an event of the last window all are kept that can negate its match.
-        start = self._time - self._task.pattern.window.length
-        found = _ending_from(found, first + int(np.searchsorted(kept.timestamps, start)))
-        self._note(found)
-        return inner, found
+        inner = self._opened(plan, first + stale)
+        inner.take(self._marked(kept[stale:], first + stale))
+        return inner
 
     def _opened(self, plan: AnyPlan, position: int) -> Detector:
         task = replace(self._inner_task, plan=plan, position=position)
@@ -344,8 +331,6 @@ class AdaptiveRun:
         self.plan = self._inner.plan
 
 
-_NOTHING = Found(0, ())
-
 #: Metrics of several runs that add up, and those of which the largest counts.
 _SUMMED = ("partial_matches_created", "comparisons")
 _LARGEST = ("peak_partial_matches", "peak_buffered_events", "peak_bytes")
@@ -380,12 +365,3 @@ def _is_free(variable: Variable) -> Clause:
             Comparison("=", Aggregate("max", attribute), Constant(0)),
         )
     )
-
-
-def _ending_from(found: Found, position: int) -> Found:
-    """The matches whose last event is at a position or behind it."""
-    parts: list[BranchMatches | None] = []
-    for part in found.matches:
-        assert part is not None  # matches are asked for
-        parts.append(part.taken(np.flatnonzero(part.last_positions() >= position)))
-    return Found(sum(len(part) for part in parts if part is not None), tuple(parts))

@@ -56,7 +56,7 @@ def detector_of(case: Case, plan: AnyPlan, evaluator: str, **more: Any) -> Adapt
 
 @pytest.mark.parametrize("family", ALL)
 @given(data=st.data())
-@examples(4)
+@examples(3)
 def test_forced_switches(family: str, data: st.DataObject) -> None:
     case = data.draw(construct_cases(ALL[family]))
     pattern = case.pattern
@@ -79,8 +79,7 @@ def test_forced_switches(family: str, data: st.DataObject) -> None:
             new = found_in(pattern, adaptive.push(batch))
             found += new
             counted += counter.push(batch)
-            if pattern.strategy.name != "consuming":
-                assert set(new) == set(found_in(pattern, same.push(batch)))
+            assert set(new) == set(found_in(pattern, same.push(batch)))
             if event == "restore":
                 adaptive = AdaptiveDetector.restore(adaptive.snapshot())
                 counter = AdaptiveDetector.restore(counter.snapshot())
@@ -89,8 +88,8 @@ def test_forced_switches(family: str, data: st.DataObject) -> None:
                 plan = data.draw(
                     branch_plans(evaluator, pattern).filter(lambda its, kind=kind: its.kind == kind)
                 )
-                found += found_in(pattern, adaptive.switch(plan))
-                counted += counter.switch(plan)
+                adaptive.switch(plan)
+                counter.switch(plan)
             assert counted == len(found)
             assert adaptive.plan == plan
         found += found_in(pattern, adaptive.flush())
@@ -173,7 +172,7 @@ def test_a_group_with_a_used_event_is_no_smaller_group() -> None:
         pattern, generator="GREEDY", policy="static", initial=OrderPlan(["a", "c"])
     )
     assert len(detector.push(stream[:4])) == 1
-    assert detector.switch(OrderPlan(["c", "a"])).empty
+    detector.switch(OrderPlan(["c", "a"]))
     assert detector.push(stream[4:]).empty
     assert detector.flush().empty
 
