@@ -73,7 +73,7 @@ def averages(
     ----------
     groups : iterable of (mapping, DataFrame)
         Columns that all rows of a group get, in front, and its rows. A metric is missing in rows
-        that do not count. The index has no duplicates.
+        that do not count.
     run, pattern : sequence of str
         Columns that name what is compared, and over what; see
         :func:`cepbench.analysis.common_patterns.common_rows`.
@@ -96,21 +96,24 @@ def averages(
         others of the group) and ``missing`` (those among them that this run lacks and another has).
     """
     rows = []
-    for group, table in groups:
-        common = {
-            metric: common_rows(table, table[metric].notna().to_numpy(), run, pattern)
-            for metric in wanted
-        }
-        for which, part in table.groupby(list(run), sort=False):
+    for group, given in groups:
+        table = given.reset_index(drop=True)
+        common = {}
+        for metric in wanted:
+            found = common_rows(table, table[metric].notna().to_numpy(), run, pattern)
+            common[metric] = {name: column.to_numpy() for name, column in found.items()}
+        # Of all runs, so that selecting rows does not take the longest.
+        for which, part in table[list(run)].groupby(list(run), sort=False):
             named = {**group, **dict(zip(run, which, strict=True))}
             seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
+            at = part.index.to_numpy()
             for metric, statistics in wanted.items():
-                its = common[metric].loc[part.index]
-                counted = values(part[its["counted"]], metric)
+                its = common[metric]
+                counted = values(table.iloc[at[its["counted"][at]]], metric)
                 counts = {
                     "patterns": len(counted),
-                    "left_out": int(its["left_out"].iloc[0]),
-                    "missing": int(its["missing"].iloc[0]),
+                    "left_out": int(its["left_out"][at[0]]),
+                    "missing": int(its["missing"][at[0]]),
                 }
                 for name, statistic in statistics.items():
                     found = with_interval(counted, statistic, seed, resamples, *seeds, metric)

@@ -181,7 +181,7 @@ def interactive_bars_by_group(
         if log:
             body = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape_of(part))
         body = body.encode(y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic))
-        interval = _interval(base, title, alt.value("#333333"))
+        interval = _interval(base, title, alt.ColorValue("#333333"))
         heading = panel.heading(PANELS[panel.kind])
         drawn.append(layered_panel(heading, pick, *line_at_one(rows, title), body, interval))
     return joined_panels(in_rows(panels, drawn), chart_title(rows), notes=left_out_notes(rows))
@@ -406,7 +406,7 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 def _interval(base: alt.Chart, title: str, colour: Any) -> alt.Chart:
     # The same title in every layer: Vega-Lite would write different ones side by side.
     low = alt.Y("low:Q", title=title)
-    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2="high:Q", color=colour)
+    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2=alt.Y2("high:Q"), color=colour)
 
 
 def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:
