@@ -98,25 +98,30 @@ def averages(
     rows = []
     for group, given in groups:
         table = given.reset_index(drop=True)
-        common = {}
+        # Most metrics are known in the same rows: what is common is then found once.
+        masks: dict[str, bytes] = {}
+        common: dict[bytes, dict[str, np.ndarray]] = {}
         for metric in wanted:
-            found = common_rows(table, table[metric].notna().to_numpy(), run, pattern)
-            common[metric] = {name: column.to_numpy() for name, column in found.items()}
-        # Of all runs, so that selecting rows does not take the longest.
+            known = table[metric].notna().to_numpy()
+            mask = masks[metric] = known.tobytes()
+            if mask not in common:
+                its = common_rows(table, known, run, pattern)
+                common[mask] = {str(name): column.to_numpy() for name, column in its.items()}
         for which, part in table[list(run)].groupby(list(run), sort=False):
             named = {**group, **dict(zip(run, which, strict=True))}
             seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
             at = part.index.to_numpy()
+            counted = {mask: table.iloc[at[of["counted"][at]]] for mask, of in common.items()}
             for metric, statistics in wanted.items():
-                its = common[metric]
-                counted = values(table.iloc[at[its["counted"][at]]], metric)
+                of = common[masks[metric]]
+                numbers = values(counted[masks[metric]], metric)
                 counts = {
-                    "patterns": len(counted),
-                    "left_out": int(its["left_out"][at[0]]),
-                    "missing": int(its["missing"][at[0]]),
+                    "patterns": len(numbers),
+                    "left_out": int(of["left_out"][at[0]]),
+                    "missing": int(of["missing"][at[0]]),
                 }
                 for name, statistic in statistics.items():
-                    found = with_interval(counted, statistic, seed, resamples, *seeds, metric)
+                    found = with_interval(numbers, statistic, seed, resamples, *seeds, metric)
                     rows.append({**named, "metric": metric, "statistic": name, **found, **counts})
     return pd.DataFrame(rows)
 

@@ -129,16 +129,26 @@ def picker(kind: str) -> alt.Parameter:
 
 def picked(pick: alt.Parameter) -> alt.OpacityValue:
     """Opacity by a selection: series that are not selected fade."""
-    return alt.OpacityValue(0.12, condition={"param": pick.name, "value": 1.0})
+    return alt.OpacityValue(0.12, condition=[{"param": pick.name, "value": 1.0}])
 
 
-def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> Any:
-    """Layers on top of each other, under a title and lines below it."""
+def layered_panel(
+    title: str | list[str], pick: alt.Parameter, *layers: alt.Chart, data: Any = alt.Undefined
+) -> Any:
+    """Layers on top of each other, under a title and lines below it.
+
+    ``data`` is that of layers without any; altair would write the data of each as a text to name it.
+    """
     heading = title if isinstance(title, str) else alt.TitleParams(title[0], subtitle=title[1:])
     first, *others = layers
     # One call: each method of layered or joined charts copies all charts in them several times.
     return alt.layer(
-        first.add_params(pick), *others, title=heading, width=_PANEL_WIDTH, height=_HEIGHT
+        first.add_params(pick),
+        *others,
+        data=data,
+        title=heading,
+        width=_PANEL_WIDTH,
+        height=_HEIGHT,
     )
 
 
