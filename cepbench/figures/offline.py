@@ -46,7 +46,8 @@ class _Offline:
     def _repr_mimebundle_(self, *include: Any, **exclude: Any) -> Any:
         if alt.renderers.active != "default":  # the user asked for another
             return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
-        return _shown(self.to_dict())  # type: ignore[attr-defined]
+        # Its parts were validated when they were made.
+        return _shown(self.to_dict(validate=False))  # type: ignore[attr-defined]
 
 
 _KINDS: dict[type, type] = {
