@@ -13,7 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares
+from cepbench.kernels.instructions import (
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    KEEP_IF_TRUE,
+    LESS,
+    LESS_EQUAL,
+    LOAD_LEFT,
+    compares,
+)
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Kinds of rules: (column of the candidate, other column, operator, -), and programs of a stack
@@ -81,34 +90,74 @@ def search(reports, plan, rows, scratch, matches):
     bool
         Whether the search has ended; else ``matches`` is full and it is to be called again.
     """
-    progress, bound, at = scratch.progress, scratch.bound, scratch.at
+    progress, bound, at, sizes = scratch.progress, scratch.bound, scratch.at, scratch.sizes
     last = plan.items - 1
     item = progress[ITEM]
     progress[WRITTEN] = 0
+    finals = rows.finals, rows.finals + rows.lows.shape[1]
+    if last == 0:
+        _complete(reports, finals[0], finals[1], plan, rows, scratch, matches)
+        return True
     while True:
-        if at[item] == scratch.sizes[item]:
+        if item == 1:
+            if not _complete_all(reports, plan, rows, scratch, matches):
+                progress[ITEM] = item
+                return False
+            item = 2
+        if at[item] == sizes[item]:
             if item == plan.items:
                 return True
             item += 1
             continue
-        if item == plan.items:
-            low, high = rows.finals, rows.finals + rows.lows.shape[1]
-        else:
+        low, high = finals
+        if item < plan.items:
             row = scratch.candidates[item, at[item]]
             bound[item] = row
-            low, high = rows.lows[item - 1, bound[last] - rows.finals], rows.tops[row]
-        if item == 1 and reports and progress[WRITTEN] + high - low > matches.shape[1]:
-            progress[ITEM] = item
-            return False
+            low, high = rows.lows[item - 1, bound[last] - finals[0]], rows.tops[row]
         at[item] += 1
-        if item < last:
-            scratch.tallies[item, EXTENDED] += 1
-        if low < high and item == 1:
-            _complete(reports, low, high, plan, rows, scratch, matches)
-        elif low < high:
+        if low < high:
             item -= 1
-            scratch.sizes[item] = _chosen(item, low, high, plan, rows, scratch)
+            sizes[item] = _chosen(item, low, high, plan, rows, scratch)
             at[item] = 0
+            if item < last:
+                scratch.tallies[item, EXTENDED] += sizes[item]
+
+
+@njit_in_place
+def _complete_all(reports, plan, rows, scratch, matches):
+    """Complete the sequences of the second item's candidates; false if there is no room."""
+    bound, candidates, last = scratch.bound, scratch.candidates[1], plan.items - 1
+    first, at, size = plan.spans[0, COMPARE], scratch.at[1], scratch.sizes[1]
+    tested = plan.spans[0, RULE_KINDS] - first
+    counts = not reports and len(plan.negations) == 0
+    total = 0
+    if counts and tested == 0 and last > 1:
+        low = rows.lows[0, bound[last] - rows.finals]
+        for k in range(at, size):
+            total += max(rows.tops[candidates[k]] - low, 0)
+    elif counts and tested == 1 and plan.spans[0, PROGRAM] > first:
+        operator, other = plan.rules[first, 2], plan.rules[first, 1]
+        origin, other_origin = rows.origins[plan.rules[first, 0]], rows.origins[other]
+        compared = 0
+        for k in range(at, size):
+            bound[1] = candidates[k]
+            low, high = rows.lows[0, bound[last] - rows.finals], rows.tops[bound[1]]
+            if low < high:
+                value = rows.values[other_origin + bound[plan.owners[other]]]
+                total += passing(operator, rows.values[origin + low : origin + high], value)
+                compared += high - low
+        scratch.tallies[0, COMPARED] += compared
+    else:
+        for k in range(at, size):
+            bound[1] = candidates[k]
+            low, high = rows.lows[0, bound[last] - rows.finals], rows.tops[bound[1]]
+            if reports and scratch.progress[WRITTEN] + high - low > matches.shape[1]:
+                scratch.at[1] = k
+                return False
+            if low < high:
+                _complete(reports, low, high, plan, rows, scratch, matches)
+    scratch.progress[FOUND] += total
+    return True
 
 
 @njit_in_place
@@ -116,18 +165,15 @@ def _complete(reports, low, high, plan, rows, scratch, matches):
     """Add the first item's rows ``low..high`` that complete the sequence."""
     progress, bound = scratch.progress, scratch.bound
     count = high - low
-    spans = plan.spans
-    is_tested = spans[0, 0] < spans[0, RULE_KINDS] or len(plan.negations) > 0
+    is_tested = plan.spans[0, 0] < plan.spans[0, RULE_KINDS] or len(plan.negations) > 0
     if is_tested:
         count = _chosen(0, low, high, plan, rows, scratch)
-        if len(plan.negations) > 0:
-            kept = 0
-            for k in range(count):
-                row = scratch.candidates[0, k]
-                bound[0] = row
-                scratch.candidates[0, kept] = row
-                kept += not _is_negated(plan, rows, scratch)
-            count = kept
+        kept = 0
+        for k in range(count if len(plan.negations) > 0 else 0):
+            bound[0] = scratch.candidates[0, k]
+            scratch.candidates[0, kept] = bound[0]
+            kept += not _is_negated(plan, rows, scratch)
+        count = kept if len(plan.negations) > 0 else count
     progress[FOUND] += count
     if not reports:
         return
@@ -141,6 +187,31 @@ def _complete(reports, low, high, plan, rows, scratch, matches):
         for k in range(place, place + count):
             target[k] = label
     progress[WRITTEN] += count
+
+
+@njit_in_place
+def passing(operator, values, other):
+    """How many values pass a comparison with another one; a loop an operator, to vectorize."""
+    count = 0
+    if operator == LESS:
+        for k in range(len(values)):
+            count += values[k] < other
+    elif operator == LESS_EQUAL:
+        for k in range(len(values)):
+            count += values[k] <= other
+    elif operator == GREATER:
+        for k in range(len(values)):
+            count += values[k] > other
+    elif operator == GREATER_EQUAL:
+        for k in range(len(values)):
+            count += values[k] >= other
+    elif operator == EQUAL:
+        for k in range(len(values)):
+            count += values[k] == other
+    else:
+        for k in range(len(values)):
+            count += (values[k] < other) | (values[k] > other)
+    return count
 
 
 @njit_in_place
