@@ -1,4 +1,4 @@
-"""The NFA with active instance stacks of SASE [wu2006]_, sections 4 and 5.
+"""The NFA of SASE [wu2006]_: active instance stacks and backward search.
 
 Each item of a SEQ has a stack of instances, its active events in the order of time. An event is
 pushed if an instance in the previous stack precedes it within the window; its pointer to the most
@@ -79,5 +79,5 @@ STACK_NFA = Evaluator(
     constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     snapshots=True,
-    source="[wu2006]_, sections 4 and 5",
+    source="[wu2006]_",
 )
