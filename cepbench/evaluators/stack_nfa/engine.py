@@ -109,24 +109,16 @@ class StackEngine(PlanEngine):
         """Process a batch of events; see :meth:`PlanEngine.advance`."""
         chunks = [np.empty((self._items, 0), np.int64)]
         found = 0
-        for begin in range(0, 0 if batch is None else len(batch), ROUND):
-            assert batch is not None
-            part = batch[begin : begin + ROUND]
-            found += self._round(part, first_position + begin, chunks)
+        if batch is not None:
+            for begin in range(0, len(batch), ROUND):
+                part = batch[begin : begin + ROUND]
+                found += self._round(part, first_position + begin, chunks)
         return [(rows, _NO_MEMBERS) for rows in chunks], found
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
         """Take up some events, and give the number of new matches; these are added to ``chunks``."""
         layout, last = self.layout, self._items - 1
-        held = []
-        for number, rows in enumerate(self.leaf_rows(part)):
-            columns = layout.values[number]
-            values = np.empty((len(columns), len(rows)))
-            for place, (_, expression) in enumerate(columns):
-                values[place] = self.values(expression, part, rows)
-            fresh = Instances.of(part.timestamps[rows], rows + first_position, values)
-            held.append(self._stacks[number].with_those(fresh))
-            self._counts[number, counts.CREATED] += len(rows)
+        held = self._arrived(part, first_position)
         found = 0
         if len(held[last]):
             found = self._search(held, chunks)
@@ -141,6 +133,19 @@ class StackEngine(PlanEngine):
         np.maximum(peak, sizes, out=peak)
         self._peaks[counts.PEAK_EVENTS] = max(self._peaks[counts.PEAK_EVENTS], sizes.sum())
         return found
+
+    def _arrived(self, part: EventStream, first_position: int) -> list[Instances]:
+        """The instances so far and the events that may become some, by stack."""
+        held = []
+        for number, rows in enumerate(self.leaf_rows(part)):
+            columns = self.layout.values[number]
+            values = np.empty((len(columns), len(rows)))
+            for place, (_, expression) in enumerate(columns):
+                values[place] = self.values(expression, part, rows)
+            fresh = Instances.of(part.timestamps[rows], rows + first_position, values)
+            held.append(self._stacks[number].with_those(fresh))
+            self._counts[number, counts.CREATED] += len(rows)
+        return held
 
     def _search(self, held: list[Instances], chunks: list[np.ndarray]) -> int:
         """Arrange the stacks and search backward from the accepting events."""
