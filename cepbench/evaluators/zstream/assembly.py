@@ -73,6 +73,8 @@ class Assembly:
     starts : list of int
         The first row of each leaf that may be in a new record.
     buffers : list of Buffer
+    found : list of ndarray, shape (columns, records)
+        The root's new records, as rows or already as positions.
     tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
         See :mod:`cepbench.kernels.counts`.
     bytes : int
@@ -99,6 +101,7 @@ class Assembly:
         self._code = code
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
+        self.found: list[np.ndarray] = []
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         self._find_bounds()
 
@@ -210,7 +213,9 @@ class Assembly:
             rows, size = self._pass(number, join, outer, inner_is_new=is_new, is_root=is_root)
             pieces.append(rows)
             made += int(size)  # without compilation, kernels return NumPy's integers
-        if pieces:
+        if is_root:
+            self.found = pieces
+        elif pieces:
             buffer.new = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
         return made
 
@@ -278,17 +283,17 @@ class Assembly:
                 return empty, size
             if not (is_root and join.is_exact):
                 self._check(size, is_root)
+            positions, offsets = _NO_POSITIONS, _NO_POSITIONS
+            if is_root and join.is_exact:
+                positions, offsets = self._positions_of(join)
+            rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
+            targets = self._targets(join, is_root)
             if is_leaf:
-                positions, offsets = _NO_POSITIONS, np.empty(0, np.int64)
-                if is_root and join.is_exact:
-                    positions, offsets = self._positions_of(join)
-                rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
-                join_kernels.join_events(
-                    outer, ranges, sizes, positions, offsets, self._targets(join, is_root), rows
-                )
+                join_kernels.join_events(outer, ranges, sizes, positions, offsets, targets, rows)
             else:
-                rows = np.empty((len(join.columns), size), np.int32)
-                join_kernels.join_groups(outer, inner, ranges, groups, sizes, rows)
+                join_kernels.join_groups(
+                    outer, inner, ranges, groups, sizes, positions, offsets, targets, rows
+                )
         if counted:
             return empty, size
         if join.is_exact:

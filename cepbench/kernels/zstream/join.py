@@ -129,7 +129,6 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
     """
     end = 0
     columns, tables = len(records), len(ranges.tables)
-    maps = len(positions) > 0
     for r in range(records.shape[1]):
         if sizes[r] == 0:
             continue
@@ -138,32 +137,37 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
         low, high = limits(
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
-        for column in range(columns):
-            value = np.int64(records[column, r])
-            if maps:
-                value = positions[offsets[column] + value]
-            its = found[targets[column], begin:end]
-            for at in range(len(its)):
-                its[at] = value
-        its = found[targets[columns], begin:end]
+        _repeat(records, r, positions, offsets, targets, begin, end, found)
+        target = targets[columns]
         if tables > 0:
-            at = 0
+            at = begin
             for row in range(low, high, WORD):
                 word = word_of(records, r, ranges, row) & lowest(high - row)
                 while word != _NO_BITS:
-                    its[at] = row + lowest_bit(word)
+                    found[target, at] = _written(
+                        row + lowest_bit(word), columns, positions, offsets
+                    )
                     word &= word - _ONE
                     at += 1
-            if maps:
-                for at in range(len(its)):
-                    its[at] = positions[offsets[columns] + its[at]]
-        elif maps:
-            events = positions[offsets[columns] + low : offsets[columns] + high]
-            for at in range(len(its)):
-                its[at] = events[at]
         else:
-            for at in range(len(its)):
-                its[at] = low + at
+            for at in range(end - begin):
+                found[target, begin + at] = _written(low + at, columns, positions, offsets)
+
+
+@njit_in_place
+def _written(row, column, positions, offsets):
+    """What stands for an event of a column: its position, if there are any, or its row."""
+    return positions[offsets[column] + row] if len(positions) > 0 else np.int64(row)
+
+
+@njit_in_place
+def _repeat(records, r, positions, offsets, targets, begin, end, found):
+    """Write the events of a record to all places from ``begin`` on."""
+    for column in range(len(records)):
+        value = _written(records[column, r], column, positions, offsets)
+        target = targets[column]
+        for place in range(begin, end):
+            found[target, place] = value
 
 
 @njit_in_place
@@ -262,7 +266,7 @@ def _sum_of(word, numbers, sums, first, stop):
 
 
 @njit_in_place
-def join_groups(records, inner, ranges, groups, sizes, found):
+def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targets, found):
     """Write the outer records joined with inner ones.
 
     Parameters
@@ -274,7 +278,9 @@ def join_groups(records, inner, ranges, groups, sizes, found):
     groups : Groups
     sizes : int64 array, shape (n,)
         As :func:`count_groups` has written them.
-    found : int32 array, shape (columns + inner columns, sum of sizes)
+    positions, offsets, targets
+        As in :func:`join_events`, with a column for each of the inner records' besides.
+    found : int32 or int64 array, shape (columns + inner columns, sum of sizes)
         Written in place.
     """
     end = 0
@@ -288,9 +294,7 @@ def join_groups(records, inner, ranges, groups, sizes, found):
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         least = _least(records, r, groups, ranges.bounds)
-        for column in range(columns):
-            for place in range(begin, end):
-                found[column, place] = records[column, r]
+        _repeat(records, r, positions, offsets, targets, begin, end, found)
         for row in range(low, high, WORD):
             word = lowest(high - row)
             if len(ranges.tables) > 0:
@@ -301,8 +305,11 @@ def join_groups(records, inner, ranges, groups, sizes, found):
                 start = _begin(key - groups.base, least, groups)
                 stop = groups.stops[key - groups.base + 1]
                 for column in range(len(inner)):
+                    target = targets[columns + column]
                     for place in range(stop - start):
-                        found[columns + column, at + place] = inner[column, start + place]
+                        found[target, at + place] = _written(
+                            inner[column, start + place], columns + column, positions, offsets
+                        )
                 at += stop - start
 
 
