@@ -268,7 +268,7 @@ class Assembly:
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
                 ranges = self._filtered(number, join, outer, ranges)
-                size = join_kernels.count_events(outer, ranges, sizes)
+                within, size = _counted_events(outer, ranges, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
@@ -289,7 +289,9 @@ class Assembly:
             rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
             targets = self._targets(join, is_root)
             if is_leaf:
-                join_kernels.join_events(outer, ranges, sizes, positions, offsets, targets, rows)
+                join_kernels.join_events(
+                    outer, ranges, within, sizes, positions, offsets, targets, rows
+                )
             else:
                 join_kernels.join_groups(
                     outer, inner, ranges, groups, sizes, positions, offsets, targets, rows
@@ -347,7 +349,7 @@ class Assembly:
         """The ranges that the join's filters leave of these, whose records they are asked for."""
         if not join.has_filters:
             return ranges
-        asked = join_kernels.count_events(outer, ranges, _NO_SIZES)
+        _, asked = _counted_events(outer, ranges, _NO_SIZES)
         self.tallies[len(self._leaves) + number, counts.COMPARED] += asked
         return ranges._replace(
             lows=self._places([*join.lows, *join.filter_lows]),
@@ -531,7 +533,7 @@ class Assembly:
             outer = records[join.outer - len(self._leaves)]
         ranges = self._ranges(number, join, outer, starts[join.inner])
         ranges = self._filtered(number, join, outer, ranges)
-        return int(join_kernels.count_events(outer, ranges, _NO_SIZES))
+        return int(_counted_events(outer, ranges, _NO_SIZES)[1])
 
     def _groups(self, join: Join, inner: np.ndarray) -> tuple[join_kernels.Groups, np.ndarray]:
         """Inner records by their key, and in this order."""
@@ -717,6 +719,15 @@ class Assembly:
         for clause in negation.clauses:
             forbids &= self._holds(clause, read)
         return forbids
+
+
+def _counted_events(
+    outer: np.ndarray, ranges: join_kernels.Ranges, sizes: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """The limits of the key's rows for outer records, and how many events join all of them."""
+    found = np.empty((2, outer.shape[1]), np.int32)
+    join_kernels.find_limits(outer, ranges, found)
+    return found, join_kernels.count_events(outer, ranges, found, sizes)
 
 
 def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:

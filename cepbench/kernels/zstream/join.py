@@ -73,13 +73,41 @@ def word_of(records, r, ranges, row):
 
 
 @njit_in_place
-def count_events(records, ranges, sizes):
+def find_limits(records, ranges, found):
+    """The range of rows of the key for each record, found column by column.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+    found : int32 array, shape (2, n)
+        Written in place: the first row, and the one behind the last, no earlier than it.
+    """
+    firsts, stops = found[0], found[1]
+    firsts[:] = ranges.first
+    stops[:] = ranges.stop
+    for k in range(len(ranges.lows)):
+        rows, offset = records[ranges.lows[k, 0]], ranges.lows[k, 1]
+        for r in range(len(firsts)):
+            firsts[r] = max(firsts[r], ranges.bounds[np.uint64(offset + rows[r])])
+    for k in range(len(ranges.highs)):
+        rows, offset = records[ranges.highs[k, 0]], ranges.highs[k, 1]
+        for r in range(len(stops)):
+            stops[r] = min(stops[r], ranges.bounds[np.uint64(offset + rows[r])])
+    for r in range(len(stops)):
+        stops[r] = max(stops[r], firsts[r])
+
+
+@njit_in_place
+def count_events(records, ranges, found, sizes):
     """The number of events of the key that join each record.
 
     Parameters
     ----------
     records : int32 array, shape (columns, n)
     ranges : Ranges
+    found : int32 array, shape (2, n)
+        As :func:`find_limits` has written it.
     sizes : int64 array, shape (n,) or (0,)
         Written in place, unless it is empty.
 
@@ -88,18 +116,22 @@ def count_events(records, ranges, sizes):
     int
         Their sum.
     """
-    total = 0
+    total = np.int64(0)
     tables = len(ranges.tables)
+    if tables == 0:
+        for r in range(records.shape[1]):
+            total += np.int64(found[1, r] - found[0, r])
+        for r in range(len(sizes)):
+            sizes[r] = found[1, r] - found[0, r]
+        return total
     for r in range(records.shape[1]):
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
-        size = max(high - low, 0)
-        if size > 0 and tables == 1 and size > _LONG:
+        low, high = np.int64(found[0, r]), np.int64(found[1, r])
+        size = high - low
+        if tables == 1 and size > _LONG:
             origin = ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]]
             size = bits_between(ranges.words, ranges.ranks, origin + low, origin + high)
-        elif size > 0 and tables > 0:
-            size = 0
+        else:
+            size = np.int64(0)
             for row in range(low, high, WORD):
                 size += bits_in(word_of(records, r, ranges, row) & lowest(high - row))
         total += size
@@ -109,13 +141,15 @@ def count_events(records, ranges, sizes):
 
 
 @njit_in_place
-def join_events(records, ranges, sizes, positions, offsets, targets, found):
+def join_events(records, ranges, within, sizes, positions, offsets, targets, found):
     """Write the records joined with the events of the key.
 
     Parameters
     ----------
     records : int32 array, shape (columns, n)
     ranges : Ranges
+    within : int32 array, shape (2, n)
+        As :func:`find_limits` has written it.
     sizes : int64 array, shape (n,)
         As :func:`count_events` has written them.
     positions : int64 array
@@ -134,9 +168,7 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
             continue
         begin = end
         end += sizes[r]
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
+        low, high = np.int64(within[0, r]), np.int64(within[1, r])
         _repeat(records, r, positions, offsets, targets, begin, end, found)
         target = targets[columns]
         if tables > 0:
