@@ -28,6 +28,9 @@ _NO_RECORDS = np.empty((0, 0), np.int32)
 _PAIRS = 1 << 20
 
 
+#: Records whose limits are found together, so that they stay in the caches.
+_BLOCK = 1024
+
 #: Pairs of events for which there is a running count besides the bitmap.
 _DENSE = 1 << 22
 
@@ -268,7 +271,8 @@ class Assembly:
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
                 ranges = self._filtered(number, join, outer, ranges)
-                within, size = _counted_events(outer, ranges, sizes)
+                within = _limits(outer, ranges)
+                size = join_kernels.count_events(outer, ranges, within, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
@@ -349,7 +353,7 @@ class Assembly:
         """The ranges that the join's filters leave of these, whose records they are asked for."""
         if not join.has_filters:
             return ranges
-        _, asked = _counted_events(outer, ranges, _NO_SIZES)
+        asked = _number_of_events(outer, ranges)
         self.tallies[len(self._leaves) + number, counts.COMPARED] += asked
         return ranges._replace(
             lows=self._places([*join.lows, *join.filter_lows]),
@@ -421,9 +425,10 @@ class Assembly:
             counts_old = at > 0 or not root.outer_drives
             for last, found in zip(lasts, (results[at], np.zeros(3, np.int64)), strict=False):
                 counted.count_last(
-                    records, old.shape[1], fresh, counts_old, its_ranges, last,
-                    *self._extents(join.outer, records), np.empty((2, len(last.times) + 1), np.int64),
-                    found,
+                    records, old.shape[1], fresh, counts_old,
+                    its_ranges, last, np.empty((4, _BLOCK), np.int32),
+                    *self._extents(join.outer, records),
+                    np.empty((2, len(last.times) + 1), np.int64), found,
                 )  # fmt: skip
                 if last is not lasts[0]:
                     self.tallies[-1, counts.COMPARED] += found[2]
@@ -533,7 +538,7 @@ class Assembly:
             outer = records[join.outer - len(self._leaves)]
         ranges = self._ranges(number, join, outer, starts[join.inner])
         ranges = self._filtered(number, join, outer, ranges)
-        return int(_counted_events(outer, ranges, _NO_SIZES)[1])
+        return _number_of_events(outer, ranges)
 
     def _groups(self, join: Join, inner: np.ndarray) -> tuple[join_kernels.Groups, np.ndarray]:
         """Inner records by their key, and in this order."""
@@ -721,13 +726,18 @@ class Assembly:
         return forbids
 
 
-def _counted_events(
-    outer: np.ndarray, ranges: join_kernels.Ranges, sizes: np.ndarray
-) -> tuple[np.ndarray, int]:
-    """The limits of the key's rows for outer records, and how many events join all of them."""
+def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
+    """The limits of the rows of the key for each outer record, shape (2, records)."""
     found = np.empty((2, outer.shape[1]), np.int32)
-    join_kernels.find_limits(outer, ranges, found)
-    return found, join_kernels.count_events(outer, ranges, found, sizes)
+    join_kernels.find_limits(
+        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, found
+    )
+    return found
+
+
+def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
+    """How many events of the key join outer records."""
+    return int(join_kernels.count_events(outer, ranges, _limits(outer, ranges), _NO_SIZES))
 
 
 def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:

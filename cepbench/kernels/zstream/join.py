@@ -73,27 +73,30 @@ def word_of(records, r, ranges, row):
 
 
 @njit_in_place
-def find_limits(records, ranges, found):
-    """The range of rows of the key for each record, found column by column.
+def find_limits(records, begin, lows, highs, bounds, first, stop, found):
+    """The range of rows of the key for some records, found column by column.
 
     Parameters
     ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
+    records : int32 array, shape (columns, at least begin + n)
+    begin : int
+        The first of these records.
+    lows, highs, bounds, first, stop
+        See :class:`Ranges`.
     found : int32 array, shape (2, n)
         Written in place: the first row, and the one behind the last, no earlier than it.
     """
     firsts, stops = found[0], found[1]
-    firsts[:] = ranges.first
-    stops[:] = ranges.stop
-    for k in range(len(ranges.lows)):
-        rows, offset = records[ranges.lows[k, 0]], ranges.lows[k, 1]
+    firsts[:] = first
+    stops[:] = stop
+    for k in range(len(lows)):
+        rows, offset = records[lows[k, 0], begin : begin + len(firsts)], lows[k, 1]
         for r in range(len(firsts)):
-            firsts[r] = max(firsts[r], ranges.bounds[np.uint64(offset + rows[r])])
-    for k in range(len(ranges.highs)):
-        rows, offset = records[ranges.highs[k, 0]], ranges.highs[k, 1]
+            firsts[r] = max(firsts[r], bounds[np.uint64(offset + rows[r])])
+    for k in range(len(highs)):
+        rows, offset = records[highs[k, 0], begin : begin + len(stops)], highs[k, 1]
         for r in range(len(stops)):
-            stops[r] = min(stops[r], ranges.bounds[np.uint64(offset + rows[r])])
+            stops[r] = min(stops[r], bounds[np.uint64(offset + rows[r])])
     for r in range(len(stops)):
         stops[r] = max(stops[r], firsts[r])
 
