@@ -52,6 +52,14 @@ def left_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
     return tree
 
 
+def right_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
+    """The right-deep tree over a sequence of leaves."""
+    tree: Tree[Leaf] = order[-1]
+    for leaf in reversed(order[:-1]):
+        tree = (leaf, tree)
+    return tree
+
+
 def text(tree: Tree[Leaf]) -> str:
     """A tree on one line: ``((a, c), b)``."""
     return f"({text(tree[0])}, {text(tree[1])})" if isinstance(tree, tuple) else str(tree)

@@ -68,7 +68,9 @@ class GroupEngine:
         negated items.
     """
 
-    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+    def __init__(
+        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+    ) -> None:
         if len(task.branches) > 1:
             raise UnsupportedPatternError(
                 "STRATEGY consuming under OR does not take groups; evaluate the branches one by one"
