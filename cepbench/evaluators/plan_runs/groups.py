@@ -68,7 +68,9 @@ class GroupEngine:
         If latencies are to be measured.
     """
 
-    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+    def __init__(
+        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+    ) -> None:
         if task.timed:
             raise UnsupportedPatternError(
                 "the latency of matches with groups is not measured; leave out latency=True"
