@@ -570,9 +570,11 @@ def _set_contrast_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Boots
 
     def estimate(rows: np.ndarray) -> np.ndarray:
         values, sets = sample.columns[rows], sample.sets[rows]
-        means = [_mean_where(sets == name, values)[:, 0] for name in others]
-        own = _mean_where(sets == check.apart, values)[:, 0]
-        return np.exp(own - take(means, axis=0))
+        means = np.stack([_mean_where(sets == name, values)[:, 0] for name in others])
+        contrasts = _mean_where(sets == check.apart, values)[:, 0]
+        known = ~np.isnan(means).all(axis=0)  # a resample may have none of the others
+        contrasts[known] -= take(means[:, known], axis=0)
+        return np.exp(np.where(known, contrasts, np.nan))
 
     return estimated(sample, estimate, resampling)
 

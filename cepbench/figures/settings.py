@@ -125,7 +125,7 @@ def interactive_lines_by_setting(
             y=alt.Y("low:Q", title=title), y2="high:Q"
         )
         layers = (line, interval, points) if lines else (interval, points)
-        drawn.append(layered_panel(panel.heading(""), pick, *layers))
+        drawn.append(layered_panel(panel.apart, pick, *layers))
     whiskers = f"whiskers: 95 % of bootstrap resamples of runs; {PICK}"
     return joined_panels(drawn, chart_title(rows, what), whiskers, _notes(rows))
 
